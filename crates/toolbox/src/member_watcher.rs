@@ -5,14 +5,14 @@ use std::time::Duration;
 use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message};
 
 /// What a keeper does for its table.
-pub(crate) trait Table: Send + 'static {
+pub(crate) trait Membership: Send + 'static {
     /// An actor that the table has watched has ended.
-    fn ended(&mut self, down: &Down, ctx: &mut Context<Keeper<Self>>)
+    fn ended(&mut self, down: &Down, ctx: &mut Context<MemberWatcher<Self>>)
     where
         Self: Sized;
 
     /// What was to be done later.
-    fn due(&mut self, _number: usize, _ctx: &mut Context<Keeper<Self>>)
+    fn reminded(&mut self, _number: usize, _ctx: &mut Context<MemberWatcher<Self>>)
     where
         Self: Sized,
     {
@@ -20,50 +20,50 @@ pub(crate) trait Table: Send + 'static {
 }
 
 /// Watches actors of any type, for a table.
-pub(crate) struct Keeper<T>(pub(crate) T);
+pub(crate) struct MemberWatcher<T>(pub(crate) T);
 
-impl<T: Table> Actor for Keeper<T> {
+impl<T: Membership> Actor for MemberWatcher<T> {
     fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
         self.0.ended(&down, ctx);
     }
 }
 
 /// Has a keeper watch an actor, or watch it no more.
-pub(crate) struct Observe<A: Actor> {
-    pub(crate) who: ActorRef<A>,
+pub(crate) struct WatchMember<A: Actor> {
+    pub(crate) member: ActorRef<A>,
     pub(crate) watch: bool,
 }
 
-impl<A: Actor> Message for Observe<A> {
+impl<A: Actor> Message for WatchMember<A> {
     type Reply = ();
 }
 
-impl<A: Actor, T: Table> Handler<Observe<A>> for Keeper<T> {
-    fn handle(&mut self, Observe { who, watch }: Observe<A>, ctx: &mut Context<Self>) {
+impl<A: Actor, T: Membership> Handler<WatchMember<A>> for MemberWatcher<T> {
+    fn handle(&mut self, WatchMember { member, watch }: WatchMember<A>, ctx: &mut Context<Self>) {
         if watch {
-            ctx.watch(who);
+            ctx.watch(member);
         } else {
-            ctx.unwatch(who);
+            ctx.unwatch(member);
         }
     }
 }
 
 /// Reminds a keeper of something with this number.
-pub(crate) struct Due(usize);
+pub(crate) struct Reminder(usize);
 
-impl Message for Due {
+impl Message for Reminder {
     type Reply = ();
 }
 
-impl<T: Table> Handler<Due> for Keeper<T> {
-    fn handle(&mut self, Due(number): Due, ctx: &mut Context<Self>) {
-        self.0.due(number, ctx);
+impl<T: Membership> Handler<Reminder> for MemberWatcher<T> {
+    fn handle(&mut self, Reminder(number): Reminder, ctx: &mut Context<Self>) {
+        self.0.reminded(number, ctx);
     }
 }
 
-impl<T: Table> Keeper<T> {
-    /// Has [`Table::due`] called with `number`, later.
+impl<T: Membership> MemberWatcher<T> {
+    /// Has [`Membership::reminded`] called with `number`, later.
     pub(crate) fn remind(ctx: &mut Context<Self>, delay: Duration, number: usize) {
-        ctx.send_after(delay, Due(number));
+        ctx.send_after(delay, Reminder(number));
     }
 }

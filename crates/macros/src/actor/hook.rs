@@ -67,7 +67,7 @@ impl HookKind {
     }
 
     /// What it is told besides its context: the name, the type, and what is said where it is missing.
-    fn told(self) -> Option<(&'static str, &'static str, &'static str)> {
+    fn argument(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Terminated => Some(("down", "Down", "a `#[terminated]` method is told who ended, and why")),
             Self::Stayed => Some(("why", "MigrateError", "a `#[stayed]` method is told why the actor stays")),
@@ -149,7 +149,7 @@ impl Hook {
             ),
         }
         let params = params::read(sig, actor, &mut errors);
-        let mut is_told = false;
+        let mut has_argument = false;
         for param in &params {
             let ty = match param {
                 Param::Context => continue,
@@ -160,13 +160,13 @@ impl Hook {
                 }
                 Param::Argument { ty, .. } => ty,
             };
-            if !is_told && kind.told().is_some_and(|(_, told, _)| is_called(ty, told)) {
-                is_told = true;
+            if !has_argument && kind.argument().is_some_and(|(_, wanted, _)| is_called(ty, wanted)) {
+                has_argument = true;
             } else {
                 errors.at(ty, format!("the runtime has no `{}` to pass to a `#[{name}]` method\n{help}", pretty(ty)));
             }
         }
-        if let (Some((_, _, missing)), false) = (kind.told(), is_told) {
+        if let (Some((_, _, missing)), false) = (kind.argument(), has_argument) {
             errors.at(&sig.ident, format!("{missing}\n{help}"));
         }
         let inherited = Inherited::new(&function.attrs, &actor.name, name);
@@ -181,19 +181,19 @@ impl Hook {
         let of_actor = Ident::new(self.kind.name(), span);
         let has_context = self.params.iter().any(|param| matches!(param, Param::Context));
         let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, span);
-        let (told, ty, _) = self.kind.told().unwrap_or(("told", "Down", ""));
-        let (told, ty) = (Ident::new(told, span), Ident::new(ty, span));
-        let told_param = self.kind.told().map(|_| quote_spanned!(span=> #told: ::playhouse::#ty,));
+        let (argument, ty, _) = self.kind.argument().unwrap_or(("told", "Down", ""));
+        let (argument, ty) = (Ident::new(argument, span), Ident::new(ty, span));
+        let argument_param = self.kind.argument().map(|_| quote_spanned!(span=> #argument: ::playhouse::#ty,));
         let passed = self.params.iter().map(|param| match param {
             Param::Context => &ctx,
             // (A `Reply` is an error.)
-            Param::Argument { .. } | Param::Reply(_) => &told,
+            Param::Argument { .. } | Param::Reply(_) => &argument,
         });
         let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
         quote_spanned! {span=>
             #(#cfgs)*
             #allow
-            fn #of_actor(&mut self, #told_param #ctx: &mut ::playhouse::Context<Self>) {
+            fn #of_actor(&mut self, #argument_param #ctx: &mut ::playhouse::Context<Self>) {
                 Self::#method(self, #(#passed),*);
             }
         }

@@ -14,16 +14,16 @@ use crate::syntax::wire::{Reach, WireName};
 
 /// The marked methods of a block.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct MarkedMethods {
     pub(super) messages: Vec<MessageMethod>,
     pub(super) hooks: Vec<Hook>,
 }
 
-impl Parts {
+impl MarkedMethods {
     /// Reads the marked methods, and removes the marks. Without an actor, only the latter.
     pub(super) fn take(block: &mut ItemImpl, actor: Option<&ActorType>, reach: Reach, errors: &mut Errors) -> Self {
-        let mut parts = Self::default();
-        let mut seen = Seen::default();
+        let mut marked = Self::default();
+        let mut seen = SeenNames::default();
         for item in &mut block.items {
             let marks = match item {
                 ImplItem::Fn(function) => Mark::take(&mut function.attrs),
@@ -45,7 +45,7 @@ impl Parts {
                 [Mark::Message(mark)] => {
                     let method = MessageMethod::read(function, mark, actor, reach)
                         .and_then(|method| seen.message(method, function));
-                    parts.messages.extend(errors.keep(method));
+                    marked.messages.extend(errors.keep(method));
                     allow_forms(function);
                 }
                 [first, second, ..] if marks.iter().any(|mark| mark.hook().is_none()) => {
@@ -56,27 +56,27 @@ impl Parts {
                     for (kind, mark) in hooks.iter().filter_map(Mark::hook) {
                         let hook =
                             Hook::read(kind, function, mark, actor).and_then(|hook| seen.hook(hook, mark, function));
-                        parts.hooks.extend(errors.keep(hook));
+                        marked.hooks.extend(errors.keep(hook));
                     }
                     allow_forms(function);
                 }
             }
         }
-        parts
+        marked
     }
 }
 
 /// Remembers what must not come twice. Items under `#[cfg]` may be alternatives to each other, which
 /// only the compiler can tell: they are not looked at.
 #[derive(Default)]
-struct Seen {
+struct SeenNames {
     messages: BTreeMap<String, Ident>,
     /// The methods of the names that are given for the wire.
     on_wire: BTreeMap<String, Ident>,
     hooks: Vec<HookKind>,
 }
 
-impl Seen {
+impl SeenNames {
     fn message(&mut self, method: MessageMethod, function: &ImplItemFn) -> syn::Result<MessageMethod> {
         if attrs::conditional(&function.attrs) {
             return Ok(method);

@@ -13,7 +13,7 @@ use syn::spanned::Spanned;
 
 use self::block::{actor_type, not_a_block};
 use self::hook::Hook;
-use self::marks::Parts;
+use self::marks::MarkedMethods;
 use self::options::ActorOptions;
 use crate::method::emit;
 use crate::syntax::errors::Errors;
@@ -38,19 +38,19 @@ pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
         return quote!(#item #errors);
     };
     let actor = errors.keep(actor_type(&block));
-    let reach = actor.as_ref().map_or(Reach::Refused, |actor| remote::reach(&options, actor, &mut errors));
-    let parts = Parts::take(&mut block, actor.as_ref(), reach, &mut errors);
+    let reach = actor.as_ref().map_or(Reach::Invalid, |actor| remote::reach(&options, actor, &mut errors));
+    let marked = MarkedMethods::take(&mut block, actor.as_ref(), reach, &mut errors);
     if options.more.is_some() {
-        for hook in &parts.hooks {
+        for hook in &marked.hooks {
             let text = "an actor's hooks are methods of its block without `more`\nhelp: move this method there";
             errors.at(&hook.method, text);
         }
     }
     let generated = actor.map(|actor| {
-        let messages = parts.messages.iter().map(|method| emit::message(method, &actor));
-        let entries = (reach == Reach::Remote).then(|| remote::entries(&options, &actor, &parts.messages));
+        let messages = marked.messages.iter().map(|method| emit::message(method, &actor));
+        let entries = (reach == Reach::Remote).then(|| remote::entries(&options, &actor, &marked.messages));
         let actor = match &options.more {
-            None => impl_actor(&actor, &parts.hooks),
+            None => impl_actor(&actor, &marked.hooks),
             Some(_) => TokenStream::new(),
         };
         quote!(#actor #(#messages)* #entries)

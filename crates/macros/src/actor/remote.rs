@@ -15,14 +15,14 @@ use crate::syntax::wire::{Reach, WireName};
 /// What the options say of the actor; reports where it cannot be so.
 pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Errors) -> Reach {
     if options.more.is_some() && !is_only_more(options, errors) {
-        return Reach::Refused;
+        return Reach::Invalid;
     }
     if options.remote.is_none() && options.mobile.is_none() {
         if let Some(spawn) = &options.spawn {
             let text = "an actor that other theaters can start is one that they can send to\n\
                         help: write `#[actor(remote, spawn)]`";
             errors.at(spawn, text);
-            return Reach::Refused;
+            return Reach::Invalid;
         }
         return Reach::Local;
     }
@@ -34,7 +34,7 @@ pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Erro
             actor.name
         );
         errors.at(generic, text);
-        return Reach::Refused;
+        return Reach::Invalid;
     }
     Reach::Remote
 }

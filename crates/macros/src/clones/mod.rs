@@ -25,14 +25,14 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
     }
     match syn::parse2::<Item>(item.clone()) {
         Ok(mut parsed @ (Item::Fn(_) | Item::Impl(_) | Item::Mod(_) | Item::Trait(_))) => {
-            Functions.visit_item_mut(&mut parsed);
+            FunctionVisitor.visit_item_mut(&mut parsed);
             let errors = errors.into_tokens();
             quote!(#parsed #errors)
         }
         // The method of a block, perhaps of one that has no body.
         parsed => {
             if let Ok(mut method) = syn::parse2::<ImplItemFn>(item.clone()) {
-                Functions.visit_impl_item_fn_mut(&mut method);
+                FunctionVisitor.visit_impl_item_fn_mut(&mut method);
                 let errors = errors.into_tokens();
                 return quote!(#method #errors);
             }
@@ -49,9 +49,9 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Finds the functions of an item, also those in functions.
-struct Functions;
+struct FunctionVisitor;
 
-impl VisitMut for Functions {
+impl VisitMut for FunctionVisitor {
     fn visit_item_fn_mut(&mut self, function: &mut ItemFn) {
         visit_mut::visit_item_fn_mut(self, function);
         check(&function.sig, &mut function.block);
@@ -72,16 +72,16 @@ impl VisitMut for Functions {
 
 fn check(sig: &Signature, block: &mut Block) {
     let dead = reading::dead_clones(sig, block);
-    Writing { dead }.visit_block_mut(block);
+    Rewriter { dead }.visit_block_mut(block);
 }
 
 /// Puts the question to the compiler where a clone may be needless.
-struct Writing {
+struct Rewriter {
     /// Of each site.
     dead: Vec<bool>,
 }
 
-impl VisitMut for Writing {
+impl VisitMut for Rewriter {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         visit_mut::visit_expr_mut(self, expr);
         match unmark(expr) {

@@ -193,7 +193,7 @@ impl MessageOptions {
                 self.check_local(errors);
                 None
             }
-            Reach::Remote | Reach::Refused => None,
+            Reach::Remote | Reach::Invalid => None,
         }
     }
 

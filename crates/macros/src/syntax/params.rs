@@ -61,7 +61,7 @@ pub(crate) fn read(sig: &Signature, actor: &ActorType, errors: &mut Errors) -> V
     for (index, input) in sig.inputs.iter().enumerate() {
         let FnArg::Typed(typed) = input else { continue };
         match context_of(&typed.ty, actor) {
-            Kind::Context => {
+            ContextKind::Context => {
                 if let Some(first) = &context {
                     let text =
                         format!("there is one context, and `{first}` has it already\nhelp: remove this parameter");
@@ -70,8 +70,8 @@ pub(crate) fn read(sig: &Signature, actor: &ActorType, errors: &mut Errors) -> V
                 context = Some(pretty(&typed.pat));
                 params.push(Param::Context);
             }
-            Kind::Mistaken(text) => errors.at(&typed.ty, text),
-            Kind::Other => {
+            ContextKind::Mistaken(text) => errors.at(&typed.ty, text),
+            ContextKind::Other => {
                 if let Some(answer) = reply_of(&typed.ty) {
                     if params.iter().any(|param| matches!(param, Param::Reply(_))) {
                         let text = "a message has one answer, so there is one `Reply`\nhelp: remove this parameter";
@@ -112,35 +112,37 @@ fn argument_name(typed: &PatType, index: usize, errors: &mut Errors) -> Option<I
 }
 
 /// What a parameter's type says about contexts.
-enum Kind {
+enum ContextKind {
     Context,
     /// Meant to be the context; how to say so.
     Mistaken(String),
     Other,
 }
 
-fn context_of(ty: &Type, actor: &ActorType) -> Kind {
+fn context_of(ty: &Type, actor: &ActorType) -> ContextKind {
     match ty {
         Type::Paren(inner) => context_of(&inner.elem, actor),
         Type::Group(inner) => context_of(&inner.elem, actor),
         Type::Reference(reference) => match context_segment(&reference.elem) {
-            None => Kind::Other,
-            Some(segment) => match of_whom(segment) {
-                Whom::Nobody => Kind::Mistaken("this context names no actor\nhelp: write `&mut Context<Self>`".into()),
-                Whom::Actor(named) if is_actor(named, actor) => Kind::Context,
-                Whom::Actor(named) => Kind::Mistaken(format!(
+            None => ContextKind::Other,
+            Some(segment) => match context_owner(segment) {
+                ContextOwner::Missing => {
+                    ContextKind::Mistaken("this context names no actor\nhelp: write `&mut Context<Self>`".into())
+                }
+                ContextOwner::Actor(named) if is_actor(named, actor) => ContextKind::Context,
+                ContextOwner::Actor(named) => ContextKind::Mistaken(format!(
                     "this is the context of `{}`, but the actor is `{}`\nhelp: write `&mut Context<Self>`",
                     pretty(named),
                     pretty(&actor.ty)
                 )),
-                Whom::NotOurs => Kind::Other,
+                ContextOwner::Other => ContextKind::Other,
             },
         },
-        _ => match context_segment(ty).map(of_whom) {
-            Some(Whom::Actor(named)) if is_actor(named, actor) => Kind::Mistaken(
+        _ => match context_segment(ty).map(context_owner) {
+            Some(ContextOwner::Actor(named)) if is_actor(named, actor) => ContextKind::Mistaken(
                 "the context is lent to the method, not given away\nhelp: write `&mut Context<Self>`".into(),
             ),
-            _ => Kind::Other,
+            _ => ContextKind::Other,
         },
     }
 }
@@ -171,20 +173,20 @@ fn context_segment(ty: &Type) -> Option<&PathSegment> {
     }
 }
 
-enum Whom<'a> {
-    Nobody,
+enum ContextOwner<'a> {
+    Missing,
     Actor(&'a Type),
     /// Another `Context`, such as that of `std::task`.
-    NotOurs,
+    Other,
 }
 
-fn of_whom(segment: &PathSegment) -> Whom<'_> {
+fn context_owner(segment: &PathSegment) -> ContextOwner<'_> {
     match &segment.arguments {
-        PathArguments::None => Whom::Nobody,
+        PathArguments::None => ContextOwner::Missing,
         PathArguments::AngleBracketed(list) => match list.args.first() {
-            Some(GenericArgument::Type(ty)) if list.args.len() == 1 => Whom::Actor(ty),
-            _ => Whom::NotOurs,
+            Some(GenericArgument::Type(ty)) if list.args.len() == 1 => ContextOwner::Actor(ty),
+            _ => ContextOwner::Other,
         },
-        PathArguments::Parenthesized(_) => Whom::NotOurs,
+        PathArguments::Parenthesized(_) => ContextOwner::Other,
     }
 }

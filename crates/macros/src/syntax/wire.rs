@@ -49,5 +49,5 @@ pub(crate) enum Reach {
     /// From other theaters too.
     Remote,
     /// It was meant to be remote and cannot be, which is reported: nothing more is to be said of it.
-    Refused,
+    Invalid,
 }

@@ -47,7 +47,7 @@ impl Causality {
     pub(crate) fn of(steps: &[Step]) -> Causality {
         let mut this = Causality { past: Vec::new(), sent: Vec::new() };
         for (at, step) in steps.iter().enumerate() {
-            let sent = this.known_to(&step.origin);
+            let sent = this.causes_of(&step.origin);
             let mut past = sent.clone();
             for earlier in (0..at).rev() {
                 if !past.contains(earlier) && step.depends_on(&steps[earlier]) {
@@ -62,7 +62,7 @@ impl Causality {
     }
 
     /// What comes before something with this origin.
-    pub(crate) fn known_to(&self, origin: &Origin) -> Steps {
+    pub(crate) fn causes_of(&self, origin: &Origin) -> Steps {
         let mut known = Steps::default();
         (0..origin.all_before).for_each(|step| known.insert(step));
         for step in &origin.steps {

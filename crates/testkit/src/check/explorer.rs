@@ -18,7 +18,7 @@
 //! its end races with its beginning, and what lies between comes after the one and before the other.
 
 use super::causality::Causality;
-use crate::run::{Choose, MessageId, Step, Who};
+use crate::run::{MessageId, Participant, Scheduler, Step};
 
 /// A state along the present run.
 struct Node {
@@ -37,12 +37,12 @@ pub(crate) struct Explorer {
     /// How far the present run has come.
     depth: usize,
     /// The program did something else than it did before in the same state.
-    pub(crate) strayed: bool,
+    pub(crate) diverged: bool,
 }
 
 impl Explorer {
     pub(crate) fn new(reduces: bool) -> Explorer {
-        Explorer { path: Vec::new(), reduces, depth: 0, strayed: false }
+        Explorer { path: Vec::new(), reduces, depth: 0, diverged: false }
     }
 
     /// A run begins.
@@ -60,7 +60,7 @@ impl Explorer {
         };
         let choice = enabled.iter().position(|id| !sleep.iter().any(|asleep| asleep.id == *id))?;
         // That time passes depends on all other steps, and some of them take the chance away: it is tried wherever it can be.
-        let tried = |id: &MessageId| !self.reduces || *id == enabled[choice] || id.to == Who::Clock;
+        let tried = |id: &MessageId| !self.reduces || *id == enabled[choice] || id.to == Participant::Clock;
         let backtrack = enabled.iter().copied().filter(tried).collect();
         self.path.push(Node { enabled: enabled.to_vec(), backtrack, sleep, chosen: enabled[choice] });
         Some(choice)
@@ -92,15 +92,15 @@ impl Explorer {
         let causality = Causality::of(steps);
         for second in 0..steps.len() {
             for first in 0..second {
-                if can_be_turned_round(steps, &causality, first, second) {
-                    self.turn_round(steps, &causality, first, second);
+                if is_reversible(steps, &causality, first, second) {
+                    self.reverse(steps, &causality, first, second);
                 }
             }
         }
     }
 
     /// Has something tried before `first` that leads to `second` before it.
-    fn turn_round(&mut self, steps: &[Step], causality: &Causality, first: usize, second: usize) {
+    fn reverse(&mut self, steps: &[Step], causality: &Causality, first: usize, second: usize) {
         let mut before: Vec<usize> = (first + 1..second).filter(|at| !causality.past(*at).contains(first)).collect();
         before.push(second);
         let node = &mut self.path[first];
@@ -116,7 +116,7 @@ impl Explorer {
         match starts().find(|id| node.enabled.contains(id)) {
             Some(id) => node.backtrack.push(id),
             // It is tried already wherever it can be.
-            None if steps[second].id.to == Who::Clock => {}
+            None if steps[second].id.to == Participant::Clock => {}
             // Seldom: the receiver of `second` was in a handler then. Whatever ends that.
             None => node.backtrack.clone_from(&node.enabled),
         }
@@ -124,7 +124,7 @@ impl Explorer {
 }
 
 /// Whether `second` might have come before `first`.
-fn can_be_turned_round(steps: &[Step], causality: &Causality, first: usize, second: usize) -> bool {
+fn is_reversible(steps: &[Step], causality: &Causality, first: usize, second: usize) -> bool {
     let (a, b) = (&steps[first], &steps[second]);
     if !a.depends_on(b) || causality.is_sent_after(second, first) || a.id.is_in_channel_of(b.id) {
         return false;
@@ -138,7 +138,7 @@ fn can_be_turned_round(steps: &[Step], causality: &Causality, first: usize, seco
         .any(|between| steps[between].id.is_in_channel_of(b.id) && causality.past(between).contains(first))
 }
 
-impl Choose for Explorer {
+impl Scheduler for Explorer {
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
         let depth = self.depth;
         self.depth += 1;
@@ -146,7 +146,7 @@ impl Choose for Explorer {
             Some(node) => {
                 let choice = enabled.iter().position(|id| *id == node.chosen);
                 if choice.is_none() || node.enabled != enabled {
-                    self.strayed = true;
+                    self.diverged = true;
                     return None;
                 }
                 choice
@@ -170,18 +170,18 @@ mod tests {
 
     use super::Explorer;
     use crate::check::causality::Causality;
-    use crate::run::{Cast, Choose, Ended, MessageId, Step, Time, Who, lock, run};
+    use crate::run::{ActorNumbers, MessageId, Participant, RunEnd, Scheduler, Step, TimerPolicy, lock, run};
 
-    struct Shared(Arc<Mutex<Explorer>>);
+    struct SharedExplorer(Arc<Mutex<Explorer>>);
 
-    impl Choose for Shared {
+    impl Scheduler for SharedExplorer {
         fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
             lock(&self.0).choose(steps, enabled)
         }
     }
 
     /// Which messages each actor was delivered, in order: what distinguishes two runs whose difference can be told.
-    type Class = BTreeMap<Who, Vec<MessageId>>;
+    type Class = BTreeMap<Participant, Vec<MessageId>>;
 
     #[derive(Default)]
     struct Seen {
@@ -193,14 +193,14 @@ mod tests {
 
     /// None: there are too many orders.
     fn explore(program: impl Fn(&System) -> String, reduces: bool, runs_max: u64) -> Option<Seen> {
-        let cast: Arc<Mutex<Cast>> = Arc::default();
+        let numbers: Arc<Mutex<ActorNumbers>> = Arc::default();
         let explorer = Arc::new(Mutex::new(Explorer::new(reduces)));
         let mut seen = Seen::default();
         loop {
             lock(&explorer).begin();
-            let ran = run(&program, &cast, Box::new(Shared(Arc::clone(&explorer))), Time::AnyTime);
-            assert!(!lock(&explorer).strayed);
-            if let Ended::Returned(result) = ran.ended {
+            let ran = run(&program, &numbers, Box::new(SharedExplorer(Arc::clone(&explorer))), TimerPolicy::AnyTime);
+            assert!(!lock(&explorer).diverged);
+            if let RunEnd::Returned(result) = ran.ended {
                 let mut class = Class::new();
                 for step in &ran.steps {
                     class.entry(step.id.to).or_default().push(step.id);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::run::{DELIVERIES_MAX, Ran, Schedule, Sent, sent};
+use crate::run::{DELIVERIES_MAX, FinishedRun, Schedule, Sent, sent};
 
 /// What can go wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub enum Violation {
     Panic(String),
     /// An actor crashed.
     Crash {
-        /// Who.
+        /// Participant.
         actor: String,
         /// What the panic said, and where.
         why: String,
@@ -53,7 +53,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something that went wrong, and how.
+/// Something that went fault, and how.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
@@ -66,7 +66,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub(super) fn of<R>(ran: &Ran<R>, at: usize, violation: Violation) -> Failure {
+    pub(super) fn of<R>(ran: &FinishedRun<R>, at: usize, violation: Violation) -> Failure {
         let upto = (at + 1).min(ran.steps.len());
         let mut deliveries = sent(ran);
         deliveries.truncate(upto);

@@ -14,12 +14,15 @@ use self::causality::Causality;
 use self::explorer::Explorer;
 pub use self::failure::{Failure, Violation};
 pub use self::report::Report;
-use crate::run::{ByName, Cast, Choose, Ended, MessageId, Ran, Schedule, Step, Time, Wrong, lock, run};
+use crate::run::{
+    ActorNumbers, Fault, FinishedRun, MessageId, MessageOrder, RunEnd, Schedule, Scheduler, Step, TimerPolicy, lock,
+    run,
+};
 
 /// Schedules that are tried at most, where nothing else is asked for.
 const SCHEDULES_MAX: u64 = 100_000;
 
-/// Runs `program` under all orders of its messages, and panics with the shortest schedule in which something goes wrong:
+/// Runs `program` under all orders of its messages, and panics with the shortest schedule in which something goes fault:
 /// where the program or an actor panics, an actor calls `ctx.fail`, a message becomes a dead letter, an async handler waits for
 /// ever, or the program returns something else than under another order. [`Checker`] has settings, and a report.
 ///
@@ -68,7 +71,7 @@ const SCHEDULES_MAX: u64 = 100_000;
 /// ```
 ///
 /// # Panics
-/// With what went wrong, and how. Also where the orders are too many (100,000), or the program does not do the same again.
+/// With what went fault, and how. Also where the orders are too many (100,000), or the program does not do the same again.
 #[track_caller]
 pub fn check<R: PartialEq + fmt::Debug>(program: impl Fn(&System) -> R) -> Report {
     let report = Checker::new().run(program);
@@ -88,7 +91,7 @@ pub struct Checker {
     schedules_max: u64,
     reduces: bool,
     counts: bool,
-    time: Time,
+    time: TimerPolicy,
     dead_letters: bool,
     crashes: bool,
 }
@@ -106,7 +109,7 @@ impl Checker {
             schedules_max: SCHEDULES_MAX,
             reduces: true,
             counts: false,
-            time: Time::AtRest,
+            time: TimerPolicy::AtRest,
             dead_letters: false,
             crashes: false,
         }
@@ -133,7 +136,7 @@ impl Checker {
     /// Timers may fire at any moment, the next one first: also while messages wait, as where a machine is slow. It takes many
     /// more schedules, since when time passes makes a difference to everything.
     pub fn any_time(mut self) -> Self {
-        self.time = Time::AnyTime;
+        self.time = TimerPolicy::AnyTime;
         self
     }
 
@@ -143,16 +146,16 @@ impl Checker {
         self
     }
 
-    /// An actor that crashes is nothing wrong: its supervisor sees to that.
+    /// An actor that crashes is nothing fault: its supervisor sees to that.
     pub fn allow_crashes(mut self) -> Self {
         self.crashes = true;
         self
     }
 
-    /// Runs `program` under all orders. Where something goes wrong, the search goes on to its end, and the shortest schedule
+    /// Runs `program` under all orders. Where something goes fault, the search goes on to its end, and the shortest schedule
     /// of all in which something does is reported: steps that have nothing to do with it are left out.
     pub fn run<R: PartialEq + fmt::Debug>(&self, program: impl Fn(&System) -> R) -> Report {
-        let cast: Arc<Mutex<Cast>> = Arc::default();
+        let numbers: Arc<Mutex<ActorNumbers>> = Arc::default();
         let explorer = Arc::new(Mutex::new(Explorer::new(self.reduces)));
         let mut report =
             Report { schedules: 0, given_up: 0, deliveries: 0, orders: 0, is_complete: false, failure: None };
@@ -160,21 +163,21 @@ impl Checker {
         let mut shortest: Option<(Vec<MessageId>, Violation)> = None;
         loop {
             lock(&explorer).begin();
-            let ran = run(&program, &cast, Box::new(Shared(Arc::clone(&explorer))), self.time);
+            let ran = run(&program, &numbers, Box::new(SharedExplorer(Arc::clone(&explorer))), self.time);
             report.deliveries += ran.steps.len() as u64;
-            if lock(&explorer).strayed {
+            if lock(&explorer).diverged {
                 report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::NotRepeatable));
                 return report;
             }
             match ran.ended {
-                Ended::GivenUp => report.given_up += 1,
-                Ended::Endless => {
+                RunEnd::Abandoned => report.given_up += 1,
+                RunEnd::Endless => {
                     // What is behind it would be as long.
                     report.schedules += 1;
                     report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::Endless));
                     return report;
                 }
-                Ended::Returned(_) | Ended::Panicked(_) => {
+                RunEnd::Returned(_) | RunEnd::Panicked(_) => {
                     report.schedules += 1;
                     if self.counts {
                         report.orders = report.orders.saturating_add(Causality::of(&ran.steps).orders());
@@ -187,8 +190,8 @@ impl Checker {
                     shortest = Some((ids, violation));
                 }
             }
-            let Ran { ended, steps, .. } = ran;
-            if let (None, Ended::Returned(result)) = (&first, ended) {
+            let FinishedRun { ended, steps, .. } = ran;
+            if let (None, RunEnd::Returned(result)) = (&first, ended) {
                 first = Some(result);
             }
             if !lock(&explorer).next(&steps) {
@@ -201,7 +204,7 @@ impl Checker {
         }
         if let Some((ids, found)) = shortest {
             // Once more, without what it does not need.
-            let ran = run(&program, &cast, Box::new(ByName(ids)), self.time);
+            let ran = run(&program, &numbers, Box::new(MessageOrder(ids)), self.time);
             let (at, violation) = self.violation(&ran, first.as_ref()).unwrap_or((ran.steps.len(), found));
             report.failure = Some(Failure::of(&ran, at, violation));
         }
@@ -209,14 +212,14 @@ impl Checker {
     }
 
     /// Runs `program` in the order of a schedule that a report has shown (and once in the order of sending, to compare the
-    /// results). What goes wrong, if it does.
+    /// results). What goes fault, if it does.
     pub fn replay<R: PartialEq + fmt::Debug>(
         &self,
         schedule: &Schedule,
         program: impl Fn(&System) -> R,
     ) -> Option<Failure> {
         let first = match run(&program, &Arc::default(), Schedule::default().chooser(), self.time).ended {
-            Ended::Returned(result) => Some(result),
+            RunEnd::Returned(result) => Some(result),
             _ => None,
         };
         let ran = run(&program, &Arc::default(), schedule.chooser(), self.time);
@@ -224,37 +227,45 @@ impl Checker {
         Some(Failure::of(&ran, at, violation))
     }
 
-    pub(crate) fn time(&self) -> Time {
+    pub(crate) fn time(&self) -> TimerPolicy {
         self.time
     }
 
     /// What went wrong in a run whose result is not compared.
-    pub(crate) fn failure_of<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>) -> Option<Failure> {
+    pub(crate) fn failure_of<R: PartialEq + fmt::Debug>(&self, ran: &FinishedRun<R>) -> Option<Failure> {
         let (at, violation) = self.violation(ran, None)?;
         Some(Failure::of(ran, at, violation))
     }
 
     /// What went wrong first in a run, and by which step; or behind the last one.
-    fn violation<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>, first: Option<&R>) -> Option<(usize, Violation)> {
+    fn violation<R: PartialEq + fmt::Debug>(
+        &self,
+        ran: &FinishedRun<R>,
+        first: Option<&R>,
+    ) -> Option<(usize, Violation)> {
         self.violations(ran, first).into_iter().next()
     }
 
     /// All that went wrong in a run.
-    fn violations<R: PartialEq + fmt::Debug>(&self, ran: &Ran<R>, first: Option<&R>) -> Vec<(usize, Violation)> {
-        let in_step = |(at, step): (usize, &Step)| match &step.wrong {
-            Some(Wrong::Crash(why)) if !self.crashes => {
+    fn violations<R: PartialEq + fmt::Debug>(
+        &self,
+        ran: &FinishedRun<R>,
+        first: Option<&R>,
+    ) -> Vec<(usize, Violation)> {
+        let in_step = |(at, step): (usize, &Step)| match &step.fault {
+            Some(Fault::Crash(why)) if !self.crashes => {
                 Some((at, Violation::Crash { actor: ran.name(step.id.to), why: why.clone() }))
             }
-            Some(Wrong::DeadLetter(what)) if !self.dead_letters => Some((at, Violation::DeadLetter(what.clone()))),
+            Some(Fault::DeadLetter(what)) if !self.dead_letters => Some((at, Violation::DeadLetter(what.clone()))),
             _ => None,
         };
         let mut violations: Vec<(usize, Violation)> = ran.steps.iter().enumerate().filter_map(in_step).collect();
         let at_end = match &ran.ended {
-            Ended::GivenUp => None,
-            Ended::Panicked(why) => Some(Violation::Panic(why.clone())),
-            Ended::Endless => Some(Violation::Endless),
-            Ended::Returned(_) if !ran.stuck.is_empty() => Some(Violation::Deadlock(ran.stuck.clone())),
-            Ended::Returned(result) => first
+            RunEnd::Abandoned => None,
+            RunEnd::Panicked(why) => Some(Violation::Panic(why.clone())),
+            RunEnd::Endless => Some(Violation::Endless),
+            RunEnd::Returned(_) if !ran.stuck.is_empty() => Some(Violation::Deadlock(ran.stuck.clone())),
+            RunEnd::Returned(result) => first
                 .filter(|first| *first != result)
                 .map(|first| Violation::OtherResult { this: format!("{result:?}"), first: format!("{first:?}") }),
         };
@@ -265,20 +276,20 @@ impl Checker {
 
 /// The messages that have to be delivered for what goes wrong in step `at`, or behind the last one: what comes before it, and
 /// for a panic of the program what the program has waited for.
-fn needed_for<R>(ran: &Ran<R>, at: usize) -> Vec<MessageId> {
+fn needed_for<R>(ran: &FinishedRun<R>, at: usize) -> Vec<MessageId> {
     let causality = Causality::of(&ran.steps);
     let needed = |step: &usize| match &ran.ended {
         _ if at < ran.steps.len() => *step == at || causality.past(at).contains(*step),
-        Ended::Panicked(_) => causality.known_to(&ran.program).contains(*step),
+        RunEnd::Panicked(_) => causality.causes_of(&ran.program).contains(*step),
         _ => true,
     };
     (0..ran.steps.len()).filter(needed).map(|step| ran.steps[step].id).collect()
 }
 
 /// The explorer outlives each run.
-struct Shared(Arc<Mutex<Explorer>>);
+struct SharedExplorer(Arc<Mutex<Explorer>>);
 
-impl Choose for Shared {
+impl Scheduler for SharedExplorer {
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
         lock(&self.0).choose(steps, enabled)
     }

@@ -43,7 +43,7 @@ impl Report {
         self.is_complete
     }
 
-    /// The shortest schedule in which something goes wrong, if it does in any.
+    /// The shortest schedule in which something goes fault, if it does in any.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }

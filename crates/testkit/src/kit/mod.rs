@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use playhouse::{Actor, ActorRef, Message, System, ToRecipient};
 
-use self::probe::Ear;
 pub use self::probe::Probe;
-use crate::run::{Purpose, Schedule, Sent, Session};
+use self::probe::ProbeActor;
+use crate::run::{RunMode, Schedule, Sent, Session};
 
 /// A private simulated system for tests of one actor, or of a few: with virtual time, with [probes](Probe) for others to send
 /// to, and with a look at who sent what.
@@ -73,7 +73,7 @@ impl fmt::Debug for Kit {
 impl Kit {
     /// A system without actors.
     pub fn new() -> Kit {
-        Kit { session: Arc::new(Session::start(&Arc::default(), Schedule::default().chooser(), Purpose::Kit)) }
+        Kit { session: Arc::new(Session::start(&Arc::default(), Schedule::default().chooser(), RunMode::Kit)) }
     }
 
     /// The system: to start the actors in that are tested. An `ask(..).wait()` runs it until the answer is there.
@@ -84,7 +84,7 @@ impl Kit {
     /// An actor that keeps what it is sent, for the test to look at.
     pub fn probe<M: Message<Reply = ()>>(&self) -> Probe<M> {
         let seen: Arc<Mutex<VecDeque<M>>> = Arc::default();
-        let recipient = self.system().spawn(Ear(Arc::clone(&seen))).recipient();
+        let recipient = self.system().spawn(ProbeActor(Arc::clone(&seen))).recipient();
         Probe { session: Arc::clone(&self.session), recipient, seen, window: Duration::ZERO }
     }
 

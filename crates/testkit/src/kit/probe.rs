@@ -10,11 +10,11 @@ use playhouse::{Actor, Context, Handler, Message, Recipient, ShortType};
 use crate::run::{Session, lock};
 
 /// Keeps what it is sent.
-pub(super) struct Ear<M>(pub(super) Arc<Mutex<VecDeque<M>>>);
+pub(super) struct ProbeActor<M>(pub(super) Arc<Mutex<VecDeque<M>>>);
 
-impl<M: Message> Actor for Ear<M> {}
+impl<M: Message> Actor for ProbeActor<M> {}
 
-impl<M: Message<Reply = ()>> Handler<M> for Ear<M> {
+impl<M: Message<Reply = ()>> Handler<M> for ProbeActor<M> {
     fn handle(&mut self, message: M, _: &mut Context<Self>) {
         lock(&self.0).push_back(message);
     }

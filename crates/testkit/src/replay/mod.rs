@@ -10,7 +10,7 @@ use playhouse_executor::Choices;
 pub use self::seeds::{commit, simulate, under_seeds};
 use crate::check::{Checker, Failure};
 use crate::drawing::Chart;
-use crate::run::{Choose, Ended, MessageId, Sent, Step, run, sent};
+use crate::run::{MessageId, RunEnd, Scheduler, Sent, Step, run, sent};
 
 /// Runs `program` once, in an order that is drawn from `seed`: the same seed gives the same run, to the last message.
 ///
@@ -20,19 +20,19 @@ pub fn replay<R: PartialEq + fmt::Debug>(seed: u64, program: impl FnOnce(&System
 }
 
 fn replay_by<R: PartialEq + fmt::Debug>(checker: &Checker, seed: u64, program: impl FnOnce(&System) -> R) -> Replay<R> {
-    let ran = run(program, &std::sync::Arc::default(), Box::new(Drawn(Choices::new(seed))), checker.time());
+    let ran = run(program, &std::sync::Arc::default(), Box::new(RandomScheduler(Choices::new(seed))), checker.time());
     let failure = checker.failure_of(&ran);
     let deliveries = sent(&ran);
     let result = match ran.ended {
-        Ended::Returned(result) => Some(result),
+        RunEnd::Returned(result) => Some(result),
         _ => None,
     };
     Replay { seed, deliveries, failure, result }
 }
 
-struct Drawn(Choices);
+struct RandomScheduler(Choices);
 
-impl Choose for Drawn {
+impl Scheduler for RandomScheduler {
     fn choose(&mut self, _: &[Step], enabled: &[MessageId]) -> Option<usize> {
         Some(self.0.below(enabled.len()))
     }
@@ -63,7 +63,7 @@ impl<R> Replay<R> {
         self.result.as_ref()
     }
 
-    /// What went wrong, if anything did.
+    /// What went fault, if anything did.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }

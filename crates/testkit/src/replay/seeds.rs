@@ -8,9 +8,9 @@ use playhouse::System;
 
 use super::replay_by;
 use crate::check::Checker;
-use crate::run::{Time, text_of};
+use crate::run::{TimerPolicy, panic_message};
 
-/// Runs `program` under each of these seeds, and panics where something goes wrong: with the seed, the commit, what went wrong,
+/// Runs `program` under each of these seeds, and panics where something goes fault: with the seed, the commit, what went fault,
 /// and what was sent until then. For programs that have too many orders for [`check`](crate::check()).
 ///
 /// The same things are wrong as for `check`, but the result need not be the same. [`Checker::simulate`] allows dead letters or crashes.
@@ -43,7 +43,7 @@ impl Checker {
             if let Some(failure) = replay.failure() {
                 // `replay` lets time pass only where nothing else is left to do.
                 let hint = format!("\nor playhouse_testkit::replay({seed}, ..), which has a chart of it");
-                let hint = if self.time() == Time::AtRest { &*hint } else { "" };
+                let hint = if self.time() == TimerPolicy::AtRest { &*hint } else { "" };
                 panic!("under seed {seed} (commit {}): {failure}{hint}", commit());
             }
         }
@@ -60,7 +60,7 @@ impl Checker {
 pub fn under_seeds(seeds: Range<u64>, test: impl Fn(u64)) {
     for seed in seeds {
         if let Err(thrown) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
-            panic!("under seed {seed} (commit {}): {}", commit(), text_of(&*thrown));
+            panic!("under seed {seed} (commit {}): {}", commit(), panic_message(&*thrown));
         }
     }
 }

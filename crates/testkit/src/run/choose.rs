@@ -3,14 +3,14 @@
 use super::step::{MessageId, Step};
 
 /// Says what is delivered next.
-pub(crate) trait Choose: Send {
+pub(crate) trait Scheduler: Send {
     /// One of `enabled`, which are in the order of sending. None: this run is of no interest any more.
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize>;
 }
 
-pub(super) struct ByNumbers(pub(super) Vec<usize>);
+pub(super) struct ReplayScheduler(pub(super) Vec<usize>);
 
-impl Choose for ByNumbers {
+impl Scheduler for ReplayScheduler {
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
         let choice = self.0.get(steps.len()).copied().unwrap_or(0);
         Some(choice.min(enabled.len() - 1))
@@ -18,9 +18,9 @@ impl Choose for ByNumbers {
 }
 
 /// Delivers these messages in this order, and then the oldest.
-pub(crate) struct ByName(pub(crate) Vec<MessageId>);
+pub(crate) struct MessageOrder(pub(crate) Vec<MessageId>);
 
-impl Choose for ByName {
+impl Scheduler for MessageOrder {
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
         match self.0.get(steps.len()) {
             Some(id) => enabled.iter().position(|enabled| enabled == id),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Once;
 
 /// What a panic said.
-pub(crate) fn text_of(thrown: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_message(thrown: &(dyn Any + Send)) -> String {
     let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
 }
@@ -22,17 +22,17 @@ pub(crate) fn take_panic() -> Option<String> {
 }
 
 /// Panics on this thread are kept, not printed: a search meets the same ones again and again, and reports one.
-pub(crate) struct Quiet;
+pub(crate) struct PanicCapture;
 
-impl Quiet {
-    pub(crate) fn begin() -> Quiet {
+impl PanicCapture {
+    pub(crate) fn begin() -> PanicCapture {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let others = std::panic::take_hook();
             std::panic::set_hook(Box::new(move |info| {
                 let kept = PANIC.try_with(|panic| match &mut *panic.borrow_mut() {
                     Some(first) => {
-                        first.get_or_insert_with(|| Said(info).to_string());
+                        first.get_or_insert_with(|| PanicLine(info).to_string());
                         true
                     }
                     None => false,
@@ -43,22 +43,22 @@ impl Quiet {
             }));
         });
         PANIC.set(Some(None));
-        Quiet
+        PanicCapture
     }
 }
 
-impl Drop for Quiet {
+impl Drop for PanicCapture {
     fn drop(&mut self) {
         PANIC.set(None);
     }
 }
 
 /// A panic in one line: what it said, and where.
-struct Said<'a, 'b>(&'a std::panic::PanicHookInfo<'b>);
+struct PanicLine<'a, 'b>(&'a std::panic::PanicHookInfo<'b>);
 
-impl fmt::Display for Said<'_, '_> {
+impl fmt::Display for PanicLine<'_, '_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = text_of(self.0.payload());
+        let text = panic_message(self.0.payload());
         match self.0.location() {
             Some(location) => write!(f, "{text} ({}:{})", location.file(), location.line()),
             None => f.write_str(&text),

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::choose::{ByNumbers, Choose};
+use super::choose::{ReplayScheduler, Scheduler};
 use super::step::Step;
 
 /// An order of deliveries, to be repeated.
@@ -22,10 +22,10 @@ impl Schedule {
         Schedule(choices)
     }
 
-    /// Who makes the same choices again.
-    pub(crate) fn chooser(&self) -> Box<dyn Choose> {
+    /// Participant makes the same choices again.
+    pub(crate) fn chooser(&self) -> Box<dyn Scheduler> {
         let choices = self.0.clone();
-        Box::new(ByNumbers(choices))
+        Box::new(ReplayScheduler(choices))
     }
 }
 

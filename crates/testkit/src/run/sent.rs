@@ -6,16 +6,16 @@ use std::time::Duration;
 use playhouse::ShortType;
 use playhouse_executor::MailKind;
 
-use super::outcome::Ran;
-use super::step::{MessageId, Step, Who, Wrong};
+use super::outcome::FinishedRun;
+use super::step::{Fault, MessageId, Participant, Step};
 
 /// A message on its way from its sender to its receiver, in the order of delivery.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// Who sent it: an actor by its name, or by its type and number; `program`, or `clock`.
+    /// Participant sent it: an actor by its name, or by its type and number; `program`, or `clock`.
     pub from: String,
-    /// Who was sent it.
+    /// Participant was sent it.
     pub to: String,
     /// The type of the message, without its path; for what is none: `start`, `stop`, `wake-up`, ...
     pub message: String,
@@ -38,29 +38,29 @@ impl fmt::Display for Sent {
 }
 
 /// What was sent in a run, as it is shown.
-pub(crate) fn sent<R>(ran: &Ran<R>) -> Vec<Sent> {
+pub(crate) fn sent<R>(ran: &FinishedRun<R>) -> Vec<Sent> {
     ran.steps.iter().map(|step| shown(step, &|who| ran.name(who))).collect()
 }
 
 /// Whose message it is: that of a timer is the actor's own.
-pub(crate) fn sender(id: MessageId, kind: MailKind) -> Who {
-    if (id.from, kind) == (Who::Clock, MailKind::Timer) { id.to } else { id.from }
+pub(crate) fn sender(id: MessageId, kind: MailKind) -> Participant {
+    if (id.from, kind) == (Participant::Clock, MailKind::Timer) { id.to } else { id.from }
 }
 
-pub(crate) fn shown(step: &Step, name: &dyn Fn(Who) -> String) -> Sent {
+pub(crate) fn shown(step: &Step, name: &dyn Fn(Participant) -> String) -> Sent {
     Sent {
         from: name(sender(step.id, step.kind)),
         to: name(step.id.to),
-        wrong: step.wrong.as_ref().map(|wrong| match wrong {
-            Wrong::Crash(why) => format!("crash: {why}"),
-            Wrong::DeadLetter(what) => format!("dead letter: {what}"),
+        wrong: step.fault.as_ref().map(|fault| match fault {
+            Fault::Crash(why) => format!("crash: {why}"),
+            Fault::DeadLetter(what) => format!("dead letter: {what}"),
         }),
-        ..waits(step.kind, step.message, step.at)
+        ..pending_sent(step.kind, step.message, step.at)
     }
 }
 
-/// A message that waits, between whom it may be.
-pub(crate) fn waits(kind: MailKind, message: &'static str, at: Duration) -> Sent {
+/// A message that pending_sent, between whom it may be.
+pub(crate) fn pending_sent(kind: MailKind, message: &'static str, at: Duration) -> Sent {
     Sent {
         from: String::new(),
         to: String::new(),

@@ -8,14 +8,14 @@ use std::time::Duration;
 use playhouse::{ActorId, System, name_of};
 use playhouse_executor::{Deliveries, Delivery, MailKind, RawAddress};
 
-use super::choose::Choose;
+use super::choose::Scheduler;
 use super::panics::take_panic;
-use super::step::{Cast, Channel, MessageId, Origin, Step, Who, Wrong};
+use super::step::{ActorNumbers, Channel, Fault, MessageId, Origin, Participant, Step};
 use super::{DELIVERIES_MAX, lock};
 
 /// A message that waits.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiting {
+pub(crate) struct PendingMessage {
     pub(crate) id: MessageId,
     pub(super) delivery: Delivery,
     pub(super) origin: Origin,
@@ -23,17 +23,17 @@ pub(crate) struct Waiting {
 
 /// An actor of a run.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct ActorInfo {
     pub(super) address: RawAddress,
     pub(super) actor: &'static str,
     pub(super) name: Option<String>,
-    /// Who has started it, and the how manyth it was.
-    pub(super) creator: (Who, u32),
+    /// Participant has started it, and the how manyth it was.
+    pub(super) creator: (Participant, u32),
 }
 
 /// When timers fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Time {
+pub(crate) enum TimerPolicy {
     /// When nothing else is left to do.
     AtRest,
     /// When it is chosen.
@@ -42,25 +42,25 @@ pub(crate) enum Time {
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum RunMode {
     /// A test drives it.
     Kit,
     /// It is one of many, and may be given up.
-    Search(Time),
+    Search(TimerPolicy),
 }
 
 /// A run under way.
-pub(super) struct Run {
+pub(super) struct RunState {
     pub(super) deliveries: Deliveries,
-    pub(super) choose: Box<dyn Choose>,
-    pub(super) cast: Arc<Mutex<Cast>>,
-    pub(super) parts: HashMap<RawAddress, Who>,
-    pub(super) people: HashMap<Who, Part>,
-    pub(super) births: HashMap<Who, u32>,
-    pub(super) sent: HashMap<(Who, Who, Channel), u32>,
-    pub(super) waiting: Vec<Waiting>,
+    pub(super) choose: Box<dyn Scheduler>,
+    pub(super) numbers: Arc<Mutex<ActorNumbers>>,
+    pub(super) ids: HashMap<RawAddress, Participant>,
+    pub(super) actors: HashMap<Participant, ActorInfo>,
+    pub(super) spawned: HashMap<Participant, u32>,
+    pub(super) sent: HashMap<(Participant, Participant, Channel), u32>,
+    pub(super) pending: Vec<PendingMessage>,
     /// Whom the present handler of an actor has asked, and has no answer of.
-    pub(super) asks: HashMap<Who, Vec<Who>>,
+    pub(super) asks: HashMap<Participant, Vec<Participant>>,
     pub(super) steps: Vec<Step>,
     /// What the program knows of.
     pub(super) program: Origin,
@@ -69,50 +69,50 @@ pub(super) struct Run {
     /// How far time may go.
     pub(super) until: Option<Duration>,
     pub(super) crashes: u64,
-    pub(super) wrong: Arc<Mutex<Vec<Wrong>>>,
+    pub(super) fault: Arc<Mutex<Vec<Fault>>>,
     pub(super) system: System,
-    pub(super) purpose: Purpose,
+    pub(super) mode: RunMode,
     /// How often time was chosen to pass.
     pub(super) times: u32,
     pub(super) endless: bool,
 }
 
 /// Thrown where a run is given up.
-pub(super) struct GivenUp;
+pub(super) struct Abandoned;
 
-impl Run {
+impl RunState {
     /// Takes in what was sent.
-    pub(super) fn take_in(&mut self, from: Who, origin: &Origin) -> Vec<(Who, MailKind)> {
+    pub(super) fn collect_sent(&mut self, from: Participant, origin: &Origin) -> Vec<(Participant, MailKind)> {
         let mut sent = Vec::new();
         for delivery in self.deliveries.collect() {
-            let to = match self.parts.get(&delivery.to) {
+            let to = match self.ids.get(&delivery.to) {
                 Some(known) => *known,
-                None => self.enter(from, &delivery),
+                None => self.register(from, &delivery),
             };
             let channel = Channel::of(&delivery);
             let nth = self.sent.entry((from, to, channel)).or_default();
             let id = MessageId { from, to, channel, nth: *nth };
             *nth += 1;
             sent.push((to, delivery.kind));
-            self.waiting.push(Waiting { id, delivery, origin: origin.clone() });
+            self.pending.push(PendingMessage { id, delivery, origin: origin.clone() });
         }
         sent
     }
 
-    pub(super) fn take_in_from_program(&mut self) {
+    pub(super) fn collect_from_program(&mut self) {
         let program = self.program.clone();
-        self.take_in(Who::Program, &program);
+        self.collect_sent(Participant::Program, &program);
     }
 
     /// An actor that was not heard of before: `creator` has started it.
-    pub(super) fn enter(&mut self, creator: Who, delivery: &Delivery) -> Who {
-        let births = self.births.entry(creator).or_default();
-        let nth = *births;
-        *births += 1;
-        let who = lock(&self.cast).born(creator, nth);
-        self.parts.insert(delivery.to, who);
-        let part = Part { address: delivery.to, actor: delivery.actor, name: None, creator: (creator, nth) };
-        self.people.insert(who, part);
+    pub(super) fn register(&mut self, creator: Participant, delivery: &Delivery) -> Participant {
+        let spawned = self.spawned.entry(creator).or_default();
+        let nth = *spawned;
+        *spawned += 1;
+        let who = lock(&self.numbers).number(creator, nth);
+        self.ids.insert(delivery.to, who);
+        let part = ActorInfo { address: delivery.to, actor: delivery.actor, name: None, creator: (creator, nth) };
+        self.actors.insert(who, part);
         who
     }
 
@@ -120,16 +120,16 @@ impl Run {
     pub(super) fn enabled(&self) -> Vec<usize> {
         let mut enabled: Vec<usize> = Vec::new();
         let mut heads: Vec<MessageId> = Vec::new();
-        for (at, waiting) in self.waiting.iter().enumerate() {
-            if heads.iter().any(|head| head.is_in_channel_of(waiting.id)) {
+        for (at, pending) in self.pending.iter().enumerate() {
+            if heads.iter().any(|head| head.is_in_channel_of(pending.id)) {
                 continue;
             }
-            heads.push(waiting.id);
-            let passes = waiting.delivery.is_control && waiting.delivery.kind == MailKind::Control;
+            heads.push(pending.id);
+            let passes = pending.delivery.is_control && pending.delivery.kind == MailKind::Control;
             // The messages of an actor that has ended are dead letters, whether it was held or not.
-            let to = waiting.delivery.to;
+            let to = pending.delivery.to;
             let is_held = !passes && self.held.contains(&to) && !to.is_stale();
-            if !is_held && self.deliveries.is_ready(waiting.delivery.number) {
+            if !is_held && self.deliveries.is_ready(pending.delivery.number) {
                 enabled.push(at);
             }
         }
@@ -137,12 +137,12 @@ impl Run {
     }
 
     pub(super) fn run(&mut self, done: &mut dyn FnMut() -> bool) {
-        self.take_in_from_program();
+        self.collect_from_program();
         let before = self.steps.len();
         while !done() {
             let enabled = self.enabled();
-            let mut ids: Vec<MessageId> = enabled.iter().map(|at| self.waiting[*at].id).collect();
-            if self.purpose == Purpose::Search(Time::AnyTime) && self.deliveries.has_timers(self.until) {
+            let mut ids: Vec<MessageId> = enabled.iter().map(|at| self.pending[*at].id).collect();
+            if self.mode == RunMode::Search(TimerPolicy::AnyTime) && self.deliveries.has_timers(self.until) {
                 ids.push(MessageId::of_time(self.times));
             }
             if ids.is_empty() {
@@ -151,21 +151,21 @@ impl Run {
                     self.program = all;
                     return;
                 }
-                self.take_in(Who::Clock, &all);
+                self.collect_sent(Participant::Clock, &all);
                 continue;
             }
-            let is_search = self.purpose != Purpose::Kit;
+            let is_search = self.mode != RunMode::Kit;
             if self.steps.len() - if is_search { 0 } else { before } >= DELIVERIES_MAX {
                 assert!(is_search, "this never ends: {DELIVERIES_MAX} deliveries were made, and more wait");
                 self.endless = true;
-                resume_unwind(Box::new(GivenUp));
+                resume_unwind(Box::new(Abandoned));
             }
             match self.choose.choose(&self.steps, &ids) {
                 Some(choice) => match enabled.get(choice) {
                     Some(place) => self.step(*place, choice),
-                    None => self.let_time_pass(choice),
+                    None => self.advance_time(choice),
                 },
-                None => resume_unwind(Box::new(GivenUp)),
+                None => resume_unwind(Box::new(Abandoned)),
             }
         }
         if self.steps.len() > before {
@@ -175,14 +175,14 @@ impl Run {
     }
 
     /// Time passes until some timer fires: a step of its own.
-    pub(super) fn let_time_pass(&mut self, choice: usize) {
+    pub(super) fn advance_time(&mut self, choice: usize) {
         let id = MessageId::of_time(self.times);
         self.times += 1;
-        let fired = |run: &Run| run.system.stats().total.timers_fired;
+        let fired = |run: &RunState| run.system.stats().total.timers_fired;
         let before = fired(self);
         while fired(self) == before && self.deliveries.let_time_pass(self.until) {}
-        self.take_in(Who::Clock, &Origin { all_before: 0, steps: vec![self.steps.len()] });
-        let wrong = self.what_went_wrong();
+        self.collect_sent(Participant::Clock, &Origin { all_before: 0, steps: vec![self.steps.len()] });
+        let fault = self.take_fault();
         self.steps.push(Step {
             id,
             kind: MailKind::Timer,
@@ -197,20 +197,21 @@ impl Run {
             asked: Vec::new(),
             gives_up_asks: false,
             at: self.system.now(),
-            wrong,
+            fault,
         });
     }
 
     pub(super) fn step(&mut self, place: usize, choice: usize) {
-        let Waiting { id, delivery, origin } = self.waiting.remove(place);
+        let PendingMessage { id, delivery, origin } = self.pending.remove(place);
         let was_suspended = self.deliveries.is_suspended(delivery.to);
         let was_open = self.deliveries.is_open(delivery.to);
         self.deliveries.deliver(delivery.number);
         let caused = Origin { all_before: 0, steps: vec![self.steps.len()] };
-        let sent = self.take_in(id.to, &caused);
-        let (at, wrong) = (self.system.now(), self.what_went_wrong());
+        let sent = self.collect_sent(id.to, &caused);
+        let (at, fault) = (self.system.now(), self.take_fault());
         let to_whom = |kind: MailKind| sent.iter().filter(move |sent| sent.1 == kind).map(|sent| sent.0).collect();
-        let (woke, asked): (Vec<Who>, Vec<Who>) = (to_whom(MailKind::WakeUp), to_whom(MailKind::Request));
+        let (woke, asked): (Vec<Participant>, Vec<Participant>) =
+            (to_whom(MailKind::WakeUp), to_whom(MailKind::Request));
         let asked = if delivery.may_wait { asked } else { Vec::new() };
         let asks = self.asks.entry(id.to).or_default();
         let gives_up_asks = was_suspended && !asks.is_empty();
@@ -235,24 +236,24 @@ impl Run {
             asked,
             gives_up_asks,
             at,
-            wrong,
+            fault,
         });
-        if let Some(part) = self.people.get_mut(&id.to)
+        if let Some(part) = self.actors.get_mut(&id.to)
             && part.name.is_none()
         {
             part.name = name_of(ActorId::of(part.address)).map(|name| name.to_string());
         }
     }
 
-    pub(super) fn what_went_wrong(&mut self) -> Option<Wrong> {
+    pub(super) fn take_fault(&mut self) -> Option<Fault> {
         let crashes = self.system.stats().total.crashes;
-        let letters = std::mem::take(&mut *lock(&self.wrong));
+        let letters = std::mem::take(&mut *lock(&self.fault));
         if std::mem::replace(&mut self.crashes, crashes) < crashes {
             // In a kit, panics are printed as ever, and not kept.
             let unknown =
-                if self.purpose == Purpose::Kit { "it panicked, or called `ctx.fail`" } else { "it called `ctx.fail`" };
+                if self.mode == RunMode::Kit { "it panicked, or called `ctx.fail`" } else { "it called `ctx.fail`" };
             let why = take_panic().unwrap_or_else(|| unknown.to_owned());
-            return Some(Wrong::Crash(why));
+            return Some(Fault::Crash(why));
         }
         letters.into_iter().next()
     }

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use playhouse_executor::{Delivery, Lane, MailKind};
 
-/// Who sends or receives: the same in every run.
+/// Participant sends or receives: the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Who {
+pub(crate) enum Participant {
     /// The program itself, which is no actor.
     Program,
     /// Timers.
     Clock,
-    /// The actor with this number in the [`Cast`].
+    /// The actor with this number in the [`ActorNumbers`].
     Actor(u32),
 }
 
@@ -40,8 +40,8 @@ impl Channel {
 /// Which message: the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MessageId {
-    pub(crate) from: Who,
-    pub(crate) to: Who,
+    pub(crate) from: Participant,
+    pub(crate) to: Participant,
     pub(crate) channel: Channel,
     pub(crate) nth: u32,
 }
@@ -49,7 +49,7 @@ pub(crate) struct MessageId {
 impl MessageId {
     /// That time passes for the so-manyth time: a step like a delivery, which depends on all others.
     pub(crate) fn of_time(nth: u32) -> MessageId {
-        MessageId { from: Who::Clock, to: Who::Clock, channel: Channel::System, nth }
+        MessageId { from: Participant::Clock, to: Participant::Clock, channel: Channel::System, nth }
     }
 
     /// Whether the order of the two is fixed.
@@ -58,16 +58,16 @@ impl MessageId {
     }
 }
 
-/// Who has a part in any run of a program.
+/// Participant has a part in any run of a program.
 #[derive(Default)]
-pub(crate) struct Cast {
-    by_birth: HashMap<(Who, u32), u32>,
+pub(crate) struct ActorNumbers {
+    numbers: HashMap<(Participant, u32), u32>,
 }
 
-impl Cast {
-    pub(crate) fn born(&mut self, creator: Who, nth: u32) -> Who {
-        let next = self.by_birth.len() as u32;
-        Who::Actor(*self.by_birth.entry((creator, nth)).or_insert(next))
+impl ActorNumbers {
+    pub(crate) fn number(&mut self, creator: Participant, nth: u32) -> Participant {
+        let next = self.numbers.len() as u32;
+        Participant::Actor(*self.numbers.entry((creator, nth)).or_insert(next))
     }
 }
 
@@ -96,20 +96,20 @@ pub(crate) struct Step {
     /// Whether the receiver took ordinary messages.
     pub(crate) was_open: bool,
     /// Whose handlers it has woken.
-    pub(crate) woke: Vec<Who>,
-    /// Who was asked, where the asker waits for the answer.
-    pub(crate) asked: Vec<Who>,
+    pub(crate) woke: Vec<Participant>,
+    /// Participant was asked, where the asker waits for the answer.
+    pub(crate) asked: Vec<Participant>,
     /// Whether the receiver was in a handler that waits for an answer which has not come.
     pub(crate) gives_up_asks: bool,
     /// When, in the system's time.
     pub(crate) at: Duration,
     /// What went wrong in it.
-    pub(crate) wrong: Option<Wrong>,
+    pub(crate) fault: Option<Fault>,
 }
 
 /// What can go wrong in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum Fault {
     Crash(String),
     DeadLetter(String),
 }
@@ -125,7 +125,7 @@ impl Step {
             b.was_suspended && (a.woke.contains(&b.id.to) || a.kind == MailKind::Request && a.id.from == b.id.to)
                 || b.may_wait && (a.asked.contains(&b.id.to) || a.gives_up_asks)
         };
-        let lets_time_pass = |step: &Step| step.id.to == Who::Clock;
+        let lets_time_pass = |step: &Step| step.id.to == Participant::Clock;
         self.id.to == other.id.to
             || lets_time_pass(self)
             || lets_time_pass(other)

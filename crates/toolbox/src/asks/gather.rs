@@ -8,16 +8,16 @@ use playhouse_actor::{Actor, ActorRef, Ask, AskError, Message};
 use super::many::AskMany;
 
 /// One of those that are asked.
-pub(super) enum Asked<M: Message> {
+pub(super) enum AskState<M: Message> {
     Waiting(Box<Ask<M>>),
-    Over(Result<M::Reply, AskError>),
+    Done(Result<M::Reply, AskError>),
     Taken,
 }
 
 /// The requests under way.
 pub(super) struct Gather<A: Actor, M: Message> {
     pub(super) request: Option<AskMany<A, M>>,
-    pub(super) asked: Vec<(ActorRef<A>, Asked<M>)>,
+    pub(super) asked: Vec<(ActorRef<A>, AskState<M>)>,
     /// In the order in which they came.
     pub(super) answered: Vec<usize>,
     pub(super) failed: Vec<usize>,
@@ -39,7 +39,7 @@ impl<A: Actor, M: Message> Gather<A, M> {
             let message = if number == last { message.take() } else { message.as_ref().map(clone) };
             let ask = ask(target, message.expect("the last one takes it"));
             let ask = if let Some(within) = within { ask.within(within) } else { ask };
-            self.asked.push((target, Asked::Waiting(Box::new(ask))));
+            self.asked.push((target, AskState::Waiting(Box::new(ask))));
         }
     }
 
@@ -50,11 +50,11 @@ impl<A: Actor, M: Message> Gather<A, M> {
             if enough(self) {
                 break;
             }
-            let Asked::Waiting(ask) = &mut self.asked[number].1 else { continue };
+            let AskState::Waiting(ask) = &mut self.asked[number].1 else { continue };
             if let Poll::Ready(answer) = Pin::new(ask.as_mut()).poll(cx) {
                 let list = if answer.is_ok() { &mut self.answered } else { &mut self.failed };
                 list.push(number);
-                self.asked[number].1 = Asked::Over(answer);
+                self.asked[number].1 = AskState::Done(answer);
             }
         }
         if enough(self) { Poll::Ready(()) } else { Poll::Pending }
@@ -62,9 +62,9 @@ impl<A: Actor, M: Message> Gather<A, M> {
 
     pub(super) fn take(&mut self, number: usize) -> (ActorRef<A>, Result<M::Reply, AskError>) {
         let (actor, asked) = &mut self.asked[number];
-        match std::mem::replace(asked, Asked::Taken) {
-            Asked::Over(answer) => (*actor, answer),
-            Asked::Waiting(_) | Asked::Taken => unreachable!("only what is over is taken, and once"),
+        match std::mem::replace(asked, AskState::Taken) {
+            AskState::Done(answer) => (*actor, answer),
+            AskState::Waiting(_) | AskState::Taken => unreachable!("only what is over is taken, and once"),
         }
     }
 
@@ -76,11 +76,11 @@ impl<A: Actor, M: Message> Gather<A, M> {
     pub(super) fn fail_rest(&mut self, error: &AskError) {
         if let Some(request) = self.request.take() {
             self.failed.extend(0..request.targets.len());
-            self.asked.extend(request.targets.into_iter().map(|target| (target, Asked::Over(Err(error.clone())))));
+            self.asked.extend(request.targets.into_iter().map(|target| (target, AskState::Done(Err(error.clone())))));
         }
         for (number, (_, asked)) in self.asked.iter_mut().enumerate() {
-            if matches!(asked, Asked::Waiting(_)) {
-                *asked = Asked::Over(Err(error.clone()));
+            if matches!(asked, AskState::Waiting(_)) {
+                *asked = AskState::Done(Err(error.clone()));
                 self.failed.push(number);
             }
         }

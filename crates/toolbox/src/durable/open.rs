@@ -11,9 +11,9 @@ use serde::de::DeserializeOwned;
 
 use super::error::DurableError;
 use super::store::Store;
-use super::value::{Current, Durable, Place};
+use super::value::{Current, Durable, Shared};
 use crate::resource::{JobError, ResourcePool};
-use crate::wait::{block_on, pipe_in_this_life};
+use crate::wait::{block_on, pipe_in_incarnation};
 
 /// A value that is to be loaded: see [`Durable::open`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
 ///
@@ -43,7 +43,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
             pool.run(load).await.unwrap_or_else(|error| Err(DurableError::Pool { key: key.clone(), error }))?;
         let (revision, value) = loaded.unwrap_or((0, empty));
         let current = Mutex::new(Current { revision, value: Arc::new(value), saving: false });
-        Ok(Durable { place: Arc::new(Place { pool, store, key, current }) })
+        Ok(Durable { shared: Arc::new(Shared { pool, store, key, current }) })
     }
 
     /// Blocks this thread until it is loaded.
@@ -69,7 +69,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
         ctx: &mut Context<A>,
         then: impl FnOnce(&mut A, Result<Durable<T>, DurableError>, &mut Context<A>) + Send + 'static,
     ) {
-        pipe_in_this_life(ctx, self.run(), |opened| opened, then);
+        pipe_in_incarnation(ctx, self.run(), |opened| opened, then);
     }
 }
 

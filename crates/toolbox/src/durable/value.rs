@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::open::Open;
-use super::save::{Save, Turn};
+use super::save::{Save, SaveGuard};
 use super::store::Store;
 use crate::panics::lock;
 use crate::resource::ResourcePool;
@@ -24,10 +24,10 @@ use crate::resource::ResourcePool;
 /// other one is told [`StoreError::Conflict`]. It is out of date then, and so best crashes, and opens the value again in its next
 /// life.
 pub struct Durable<T> {
-    pub(super) place: Arc<Place<T>>,
+    pub(super) shared: Arc<Shared<T>>,
 }
 
-pub(super) struct Place<T> {
+pub(super) struct Shared<T> {
     pub(super) pool: ResourcePool,
     pub(super) store: Arc<dyn Store>,
     pub(super) key: String,
@@ -48,26 +48,26 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
 
     /// The value as it was saved last.
     pub fn get(&self) -> Arc<T> {
-        Arc::clone(&lock(&self.place.current).value)
+        Arc::clone(&lock(&self.shared.current).value)
     }
 
     /// Its revision in the store. 0: it was never saved.
     pub fn revision(&self) -> u64 {
-        lock(&self.place.current).revision
+        lock(&self.shared.current).revision
     }
 
-    /// Saves `new` in the place of the value. If that fails, the value is the former one here.
+    /// Saves `new` in the shared of the value. If that fails, the value is the former one here.
     ///
     /// After [`StoreError::Io`], or where the save was dropped in the middle, it is not known which of them is in the store: if it is
     /// `new`, the next save is a [`StoreError::Conflict`]. To open it again tells.
     pub fn save(&self, new: T) -> Save<T> {
-        Save { place: Arc::clone(&self.place), turn: self.turn(), new: Arc::new(new) }
+        Save { shared: Arc::clone(&self.shared), guard: self.guard(), new: Arc::new(new) }
     }
 
     /// None: another save is under way.
-    pub(super) fn turn(&self) -> Option<Turn<T>> {
-        let turn = !std::mem::replace(&mut lock(&self.place.current).saving, true);
-        turn.then(|| Turn(Arc::clone(&self.place)))
+    pub(super) fn guard(&self) -> Option<SaveGuard<T>> {
+        let guard = !std::mem::replace(&mut lock(&self.shared.current).saving, true);
+        guard.then(|| SaveGuard(Arc::clone(&self.shared)))
     }
 
     /// Saves the value as `change` leaves a copy of it: as [`save`](Durable::save). If another save is under way, `change` is not called, and this one fails
@@ -89,19 +89,19 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
     where
         T: Clone,
     {
-        // The turn comes first: no other save ends between the copy and this one.
-        let turn = self.turn();
+        // The guard comes first: no other save ends between the copy and this one.
+        let guard = self.guard();
         let mut new = self.get();
-        if turn.is_some() {
+        if guard.is_some() {
             change(Arc::make_mut(&mut new));
         }
-        Save { place: Arc::clone(&self.place), turn, new }
+        Save { shared: Arc::clone(&self.shared), guard, new }
     }
 }
 
 impl<T> fmt::Debug for Durable<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let revision = lock(&self.place.current).revision;
-        f.debug_struct("Durable").field("key", &self.place.key).field("revision", &revision).finish()
+        let revision = lock(&self.shared.current).revision;
+        f.debug_struct("Durable").field("key", &self.shared.key).field("revision", &revision).finish()
     }
 }

@@ -65,12 +65,12 @@ pub fn test<R: Outcome>(
 ) -> R {
     let last = *seeds.end();
     for seed in seeds {
-        let _named = Named(seed);
+        let _named = PrintSeedOnPanic(seed);
         let system = started(builder().simulated(seed));
         let outcome = body(&system);
         end(system);
         if outcome.has_failed() {
-            say(seed);
+            print_seed(seed);
         }
         if outcome.has_failed() || seed == last {
             return outcome;
@@ -80,17 +80,17 @@ pub fn test<R: Outcome>(
 }
 
 /// Names the seed of a test that panics.
-struct Named(u64);
+struct PrintSeedOnPanic(u64);
 
-impl Drop for Named {
+impl Drop for PrintSeedOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            say(self.0);
+            print_seed(self.0);
         }
     }
 }
 
-fn say(seed: u64) {
+fn print_seed(seed: u64) {
     eprintln!("the test has failed with seed {seed}: `#[playhouse::test(seed = {seed})]` runs that alone");
 }
 

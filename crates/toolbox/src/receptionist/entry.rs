@@ -7,26 +7,26 @@ use playhouse_actor::{Actor, ActorId, ActorRef, Recipient};
 use super::Listing;
 
 /// Who is registered under one type and key, and who wants to know.
-pub(super) struct Room<A: Actor> {
+pub(super) struct Entry<A: Actor> {
     pub(super) key: String,
     pub(super) actors: Vec<ActorRef<A>>,
     pub(super) subscribers: Vec<Recipient<Listing<A>>>,
 }
 
-pub(super) trait Entry: Any + Send {
+pub(super) trait AnyEntry: Any + Send {
     /// That actor has ended. Returns whether nobody is left.
     fn forget(&mut self, who: ActorId) -> bool;
 }
 
-impl<A: Actor> Entry for Room<A> {
+impl<A: Actor> AnyEntry for Entry<A> {
     fn forget(&mut self, who: ActorId) -> bool {
         self.subscribers.retain(|subscriber| subscriber.id() != who);
-        self.take_out(who);
+        self.remove(who);
         self.is_empty()
     }
 }
 
-impl<A: Actor> Room<A> {
+impl<A: Actor> Entry<A> {
     pub(super) fn is_empty(&self) -> bool {
         self.actors.is_empty() && self.subscribers.is_empty()
     }
@@ -41,7 +41,7 @@ impl<A: Actor> Room<A> {
         }
     }
 
-    pub(super) fn take_out(&mut self, who: ActorId) -> bool {
+    pub(super) fn remove(&mut self, who: ActorId) -> bool {
         let before = self.actors.len();
         self.actors.retain(|actor| actor.id() != who);
         let was_there = self.actors.len() < before;

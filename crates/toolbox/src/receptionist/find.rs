@@ -33,7 +33,7 @@ impl<A: Actor> Message for Find<A> {
 
 impl<A: Actor> Handler<Find<A>> for Receptionist {
     fn handle(&mut self, Find { key, .. }: Find<A>, _: &mut Context<Self>) -> Vec<ActorRef<A>> {
-        self.room::<A>(&key).map(|room| room.actors.clone()).unwrap_or_default()
+        self.entry::<A>(&key).map(|entry| entry.actors.clone()).unwrap_or_default()
     }
 }
 

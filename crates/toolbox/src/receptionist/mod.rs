@@ -15,7 +15,7 @@ use std::fmt;
 
 use playhouse_actor::{Actor, ActorId, Context, Down};
 
-use self::entry::{Entry, Room};
+use self::entry::{AnyEntry, Entry};
 pub use self::find::{Find, Listing};
 pub use self::register::{Claim, Deregister, Register};
 pub use self::subscribe::{Subscribe, Unsubscribe};
@@ -23,7 +23,7 @@ pub use self::subscribe::{Subscribe, Unsubscribe};
 /// Knows actors by type and key: see [the module](self).
 #[derive(Default)]
 pub struct Receptionist {
-    entries: HashMap<(TypeId, String), Box<dyn Entry>>,
+    entries: HashMap<(TypeId, String), Box<dyn AnyEntry>>,
     /// In which entries an actor is, registered or subscribed.
     entries_of: HashMap<ActorId, HashSet<(TypeId, String)>>,
 }
@@ -40,25 +40,25 @@ impl Receptionist {
         Receptionist::default()
     }
 
-    fn room<A: Actor>(&mut self, key: &str) -> Option<&mut Room<A>> {
+    fn entry<A: Actor>(&mut self, key: &str) -> Option<&mut Entry<A>> {
         let entry: &mut dyn Any = self.entries.get_mut(&(TypeId::of::<A>(), key.to_owned()))?.as_mut();
         entry.downcast_mut()
     }
 
-    fn room_to_use<A: Actor>(&mut self, key: String, by: ActorId) -> &mut Room<A> {
+    fn entry_or_insert<A: Actor>(&mut self, key: String, by: ActorId) -> &mut Entry<A> {
         let at = (TypeId::of::<A>(), key.clone());
         self.entries_of.entry(by).or_default().insert(at.clone());
-        let new = || Box::new(Room::<A> { key, actors: Vec::new(), subscribers: Vec::new() }) as Box<dyn Entry>;
+        let new = || Box::new(Entry::<A> { key, actors: Vec::new(), subscribers: Vec::new() }) as Box<dyn AnyEntry>;
         let entry: &mut dyn Any = self.entries.entry(at).or_insert_with(new).as_mut();
         entry.downcast_mut().expect("the type is part of its key")
     }
 
     /// `who` is neither registered nor subscribed in this entry any more, it may be.
-    fn tidy_up<A: Actor>(&mut self, key: String, who: ActorId) {
-        let Some(room) = self.room::<A>(&key) else { return };
-        let empty = room.is_empty();
-        let gone = !room.actors.iter().any(|actor| actor.id() == who)
-            && !room.subscribers.iter().any(|subscriber| subscriber.id() == who);
+    fn remove_unused<A: Actor>(&mut self, key: String, who: ActorId) {
+        let Some(entry) = self.entry::<A>(&key) else { return };
+        let empty = entry.is_empty();
+        let gone = !entry.actors.iter().any(|actor| actor.id() == who)
+            && !entry.subscribers.iter().any(|subscriber| subscriber.id() == who);
         let at = (TypeId::of::<A>(), key);
         if empty {
             self.entries.remove(&at);

@@ -31,10 +31,10 @@ impl<A: Actor> Message for Register<A> {
 
 impl<A: Actor> Handler<Register<A>> for Receptionist {
     fn handle(&mut self, Register { key, actor }: Register<A>, ctx: &mut Context<Self>) {
-        let room = self.room_to_use::<A>(key, actor.id());
-        if !room.actors.contains(&actor) {
-            room.actors.push(actor);
-            room.tell_all();
+        let entry = self.entry_or_insert::<A>(key, actor.id());
+        if !entry.actors.contains(&actor) {
+            entry.actors.push(actor);
+            entry.tell_all();
             // Of one that has ended before, too, the end is told.
             ctx.watch(actor);
         }
@@ -70,7 +70,7 @@ impl<A: Actor> Message for Claim<A> {
 impl<A: Actor> Handler<Claim<A>> for Receptionist {
     fn handle(&mut self, Claim { key, actor }: Claim<A>, ctx: &mut Context<Self>) -> Result<(), ActorRef<A>> {
         // One that has ended, and of which that was not told yet, has the key no more.
-        let others = self.room::<A>(&key).map(|room| room.actors.as_slice()).unwrap_or_default();
+        let others = self.entry::<A>(&key).map(|entry| entry.actors.as_slice()).unwrap_or_default();
         match others.iter().find(|other| **other != actor && !other.is_stopped()) {
             Some(other) => Err(*other),
             None => {
@@ -106,8 +106,8 @@ impl<A: Actor> Message for Deregister<A> {
 
 impl<A: Actor> Handler<Deregister<A>> for Receptionist {
     fn handle(&mut self, Deregister { key, actor }: Deregister<A>, _: &mut Context<Self>) -> bool {
-        let was_there = self.room::<A>(&key).is_some_and(|room| room.take_out(actor.id()));
-        self.tidy_up::<A>(key, actor.id());
+        let was_there = self.entry::<A>(&key).is_some_and(|entry| entry.remove(actor.id()));
+        self.remove_unused::<A>(key, actor.id());
         was_there
     }
 }

@@ -9,13 +9,13 @@ use playhouse_actor::{Actor, ActorId, ActorRef, Context, HandledBy, Handler, Mes
 use super::{Listing, Receptionist};
 
 /// Has the receptionist watch an actor, whose type is known to who subscribes it.
-pub(super) type Watch = Box<dyn FnOnce(&mut Context<Receptionist>) + Send>;
+pub(super) type WatchFn = Box<dyn FnOnce(&mut Context<Receptionist>) + Send>;
 
 /// Has an actor get a [`Listing`] now, and again whenever it has changed. It ends with the subscriber, or by [`Unsubscribe`].
 pub struct Subscribe<A: Actor> {
     key: String,
     to: Recipient<Listing<A>>,
-    watch: Watch,
+    watch: WatchFn,
 }
 
 impl<A: Actor> Subscribe<A> {
@@ -40,12 +40,12 @@ impl<A: Actor> Message for Subscribe<A> {
 
 impl<A: Actor> Handler<Subscribe<A>> for Receptionist {
     fn handle(&mut self, Subscribe { key, to, watch }: Subscribe<A>, ctx: &mut Context<Self>) {
-        let room = self.room_to_use::<A>(key, to.id());
-        if !room.subscribers.contains(&to) {
-            room.subscribers.push(to);
+        let entry = self.entry_or_insert::<A>(key, to.id());
+        if !entry.subscribers.contains(&to) {
+            entry.subscribers.push(to);
             watch(ctx);
         }
-        to.tell(room.listing());
+        to.tell(entry.listing());
     }
 }
 
@@ -75,9 +75,9 @@ impl<A: Actor> Message for Unsubscribe<A> {
 
 impl<A: Actor> Handler<Unsubscribe<A>> for Receptionist {
     fn handle(&mut self, Unsubscribe { key, who, .. }: Unsubscribe<A>, _: &mut Context<Self>) {
-        if let Some(room) = self.room::<A>(&key) {
-            room.subscribers.retain(|subscriber| subscriber.id() != who);
+        if let Some(entry) = self.entry::<A>(&key) {
+            entry.subscribers.retain(|subscriber| subscriber.id() != who);
         }
-        self.tidy_up::<A>(key, who);
+        self.remove_unused::<A>(key, who);
     }
 }

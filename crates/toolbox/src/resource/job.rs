@@ -14,12 +14,12 @@ use crate::panics::lock;
 use crate::wait::{block_on, pipe};
 
 /// Where a result is waited for.
-pub(super) struct Slot<R> {
+pub(super) struct ResultSlot<R> {
     pub(super) result: Option<Result<R, JobError>>,
     pub(super) waker: Option<Waker>,
 }
 
-pub(super) fn fill<R>(slot: &Mutex<Slot<R>>, result: Result<R, JobError>) {
+pub(super) fn complete<R>(slot: &Mutex<ResultSlot<R>>, result: Result<R, JobError>) {
     let waker = {
         let mut slot = lock(slot);
         slot.result = Some(result);
@@ -37,7 +37,7 @@ pub struct Job<R> {
     pub(super) shared: Arc<Shared>,
     pub(super) number: u64,
     pub(super) token: CancelToken,
-    pub(super) slot: Arc<Mutex<Slot<R>>>,
+    pub(super) slot: Arc<Mutex<ResultSlot<R>>>,
 }
 
 impl<R: Send + 'static> Job<R> {
@@ -89,7 +89,7 @@ impl<R> Drop for Job<R> {
             let at = state.queue.iter().position(|entry| entry.number == self.number);
             let entry = at.and_then(|at| state.queue.remove(at));
             if entry.is_some() {
-                self.shared.call_first(&state);
+                self.shared.wake_first_waiter(&state);
             }
             entry
         };

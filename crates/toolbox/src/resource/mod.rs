@@ -26,7 +26,7 @@ pub use self::error::{JobError, StillRunning, TryRunError};
 pub use self::job::Job;
 use self::queue::{Shared, State};
 pub use self::run::Run;
-use self::simulated::Times;
+use self::simulated::SimulatedTimes;
 use crate::panics::lock;
 
 /// Threads for blocking and long work, and a bounded queue in front of them: see [the module](self). Clones are handles to the
@@ -58,10 +58,13 @@ impl ResourcePool {
         let choices = system.core().config().simulated.map(|seed| Choices::new(!seed));
         let shared = Arc::new(Shared {
             system: Uncounted::of(system),
-            most: threads.saturating_add(queue),
+            capacity: threads.saturating_add(queue),
             threads,
             stopped: Arc::default(),
-            state: Mutex::new(State { times: Times { choices, ..Times::default() }, ..State::default() }),
+            state: Mutex::new(State {
+                times: SimulatedTimes { choices, ..SimulatedTimes::default() },
+                ..State::default()
+            }),
             ready: Condvar::new(),
             idle: Condvar::new(),
         });
@@ -71,7 +74,7 @@ impl ResourcePool {
             for number in 0..threads {
                 let shared = Arc::clone(&shared);
                 let builder = std::thread::Builder::new().name(format!("playhouse-resource-{number}"));
-                builder.spawn(move || shared.serve())?;
+                builder.spawn(move || shared.run_worker())?;
             }
         }
         Ok(pool)
@@ -86,7 +89,7 @@ impl ResourcePool {
         R: Send + 'static,
         F: FnOnce(&CancelToken) -> R + Send + 'static,
     {
-        Run { shared: Arc::clone(&self.handle.shared), work: Some(work), waits_as: None, job: None }
+        Run { shared: Arc::clone(&self.handle.shared), work: Some(work), waiter: None, job: None }
     }
 
     /// Has `work` done by one of the threads, if there is room for it; never waits.
@@ -99,7 +102,7 @@ impl ResourcePool {
         F: FnOnce(&CancelToken) -> R + Send + 'static,
     {
         let shared = &self.handle.shared;
-        shared.put(&mut lock(&shared.state), work)
+        shared.enqueue(&mut lock(&shared.state), work)
     }
 
     pub(crate) fn core(&self) -> &Arc<SystemCore> {
@@ -135,7 +138,7 @@ impl ResourcePool {
         let shared = &self.handle.shared;
         shared.stop();
         if shared.is_simulated() {
-            return shared.settle_within(limit);
+            return shared.wait_idle_within(limit);
         }
         let deadline = Instant::now() + limit;
         let mut state = lock(&shared.state);

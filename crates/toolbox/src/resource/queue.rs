@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use playhouse_actor::Uncounted;
 
-use super::job::{Slot, fill};
-use super::simulated::Times;
+use super::job::{ResultSlot, complete};
+use super::simulated::SimulatedTimes;
 use super::{CancelToken, Job, JobError, StillRunning, TryRunError};
 use crate::panics::{describe, lock};
 
 pub(super) struct Shared {
     pub(super) system: Uncounted,
     /// Of jobs that run or wait.
-    pub(super) most: usize,
+    pub(super) capacity: usize,
     pub(super) threads: usize,
     pub(super) stopped: Arc<AtomicBool>,
     pub(super) state: Mutex<State>,
@@ -33,7 +33,7 @@ pub(super) struct State {
     /// Who waits for room, with its number. The first one is woken when there is room.
     pub(super) waiting: VecDeque<(u64, Waker)>,
     /// In simulation: how long work takes.
-    pub(super) times: Times,
+    pub(super) times: SimulatedTimes,
 }
 
 pub(super) struct Entry {
@@ -43,9 +43,9 @@ pub(super) struct Entry {
 }
 
 /// Does the work, unless it is said why not; returns how to tell of it.
-pub(super) type Work = Box<dyn FnOnce(Result<CancelToken, JobError>) -> Tell + Send>;
+pub(super) type Work = Box<dyn FnOnce(Result<CancelToken, JobError>) -> Notify + Send>;
 
-pub(super) type Tell = Box<dyn FnOnce()>;
+pub(super) type Notify = Box<dyn FnOnce()>;
 
 impl Shared {
     pub(super) fn is_simulated(&self) -> bool {
@@ -57,11 +57,11 @@ impl Shared {
     }
 
     pub(super) fn has_room(&self, state: &State) -> bool {
-        state.queue.len() + state.running < self.most
+        state.queue.len() + state.running < self.capacity
     }
 
     /// Queues `work`, if there is room.
-    pub(super) fn put<R, F>(self: &Arc<Self>, state: &mut State, work: F) -> Result<Job<R>, TryRunError<F>>
+    pub(super) fn enqueue<R, F>(self: &Arc<Self>, state: &mut State, work: F) -> Result<Job<R>, TryRunError<F>>
     where
         R: Send + 'static,
         F: FnOnce(&CancelToken) -> R + Send + 'static,
@@ -74,19 +74,19 @@ impl Shared {
         }
         let token =
             CancelToken { cancelled: Arc::default(), pool_stopped: Arc::clone(&self.stopped), owner: Arc::default() };
-        let slot = Arc::new(Mutex::new(Slot { result: None, waker: None }));
+        let slot = Arc::new(Mutex::new(ResultSlot { result: None, waker: None }));
         let filled = Arc::clone(&slot);
         let work = move |go: Result<CancelToken, JobError>| {
             let result = go.and_then(|token| {
                 catch_unwind(AssertUnwindSafe(|| work(&token))).map_err(|panic| JobError::Panicked(describe(&*panic)))
             });
-            Box::new(move || fill(&filled, result)) as Tell
+            Box::new(move || complete(&filled, result)) as Notify
         };
         let number = state.next;
         state.next += 1;
         state.queue.push_back(Entry { number, token: token.clone(), work: Box::new(work) });
         if self.is_simulated() {
-            self.begin_simulated(state);
+            self.start_simulated(state);
         } else {
             self.ready.notify_one();
         }
@@ -94,15 +94,15 @@ impl Shared {
     }
 
     /// In simulation, a thread is a timer that runs for as long as its work takes.
-    pub(super) fn begin_simulated(self: &Arc<Self>, state: &mut State) {
+    pub(super) fn start_simulated(self: &Arc<Self>, state: &mut State) {
         while state.running < self.threads
             && let Some(entry) = state.queue.pop_front()
         {
             state.running += 1;
             let (shared, mut entry) = (Arc::clone(self), Some(entry));
             let task = move || {
-                entry.take().into_iter().for_each(|entry| shared.work_on(entry));
-                shared.begin_simulated(&mut lock(&shared.state));
+                entry.take().into_iter().for_each(|entry| shared.run_entry(entry));
+                shared.start_simulated(&mut lock(&shared.state));
                 None
             };
             self.system.core().start_timer(state.times.draw(), Box::new(task));
@@ -110,7 +110,7 @@ impl Shared {
     }
 
     /// In simulation: waits until nothing runs, for up to `limit` of virtual time.
-    pub(super) fn settle_within(&self, limit: Duration) -> Result<(), StillRunning> {
+    pub(super) fn wait_idle_within(&self, limit: Duration) -> Result<(), StillRunning> {
         let core = self.system.core();
         let running = || lock(&self.state).running;
         if !limit.is_zero() && running() > 0 {
@@ -127,7 +127,7 @@ impl Shared {
     }
 
     /// What each thread does.
-    pub(super) fn serve(&self) {
+    pub(super) fn run_worker(&self) {
         loop {
             let mut state = lock(&self.state);
             let entry = loop {
@@ -141,29 +141,29 @@ impl Shared {
             };
             state.running += 1;
             drop(state);
-            self.work_on(entry);
+            self.run_entry(entry);
         }
     }
 
     /// Does work that was counted as running.
-    pub(super) fn work_on(&self, Entry { token, work, .. }: Entry) {
+    pub(super) fn run_entry(&self, Entry { token, work, .. }: Entry) {
         // Whoever would have the result is gone: nobody sees this error.
         let go = if token.is_cancelled() { Err(JobError::Stopped) } else { Ok(token) };
-        let tell = work(go);
+        let notify = work(go);
         {
             let mut state = lock(&self.state);
             state.running -= 1;
             if state.running == 0 {
                 self.idle.notify_all();
             }
-            self.call_first(&state);
+            self.wake_first_waiter(&state);
         }
         // Behind the lock, and when there is room: who is told may come with more.
-        tell();
+        notify();
     }
 
     /// Wakes who waits first, if there is room.
-    pub(super) fn call_first(&self, state: &State) {
+    pub(super) fn wake_first_waiter(&self, state: &State) {
         if let Some((_, waker)) = state.waiting.front()
             && (self.has_room(state) || self.is_stopped())
         {

@@ -18,7 +18,7 @@ use crate::wait::block_on;
 pub struct Run<R, F> {
     pub(super) shared: Arc<Shared>,
     pub(super) work: Option<F>,
-    pub(super) waits_as: Option<u64>,
+    pub(super) waiter: Option<u64>,
     pub(super) job: Option<Job<R>>,
 }
 
@@ -46,10 +46,10 @@ where
 
 impl<R, F> Run<R, F> {
     /// It waits for room no more.
-    fn leave(&mut self, state: &mut State) {
-        if let Some(number) = self.waits_as.take() {
+    fn leave_queue(&mut self, state: &mut State) {
+        if let Some(number) = self.waiter.take() {
             state.waiting.retain(|(other, _)| *other != number);
-            self.shared.call_first(state);
+            self.shared.wake_first_waiter(state);
         }
     }
 }
@@ -66,10 +66,10 @@ where
         if let Some(work) = this.work.take() {
             let shared = Arc::clone(&this.shared);
             let mut state = lock(&shared.state);
-            match shared.put(&mut state, work) {
+            match shared.enqueue(&mut state, work) {
                 Ok(job) => {
                     this.job = Some(job);
-                    this.leave(&mut state);
+                    this.leave_queue(&mut state);
                 }
                 Err(TryRunError::Stopped(work)) => {
                     // What the work owns is dropped behind the lock.
@@ -80,13 +80,13 @@ where
                 Err(TryRunError::Full(work)) => {
                     this.work = Some(work);
                     let waker = cx.waker().clone();
-                    let known = this.waits_as;
+                    let known = this.waiter;
                     match state.waiting.iter_mut().find(|(number, _)| Some(*number) == known) {
                         Some((_, former)) => *former = waker,
                         None => {
                             let number = state.next;
                             state.next += 1;
-                            this.waits_as = Some(number);
+                            this.waiter = Some(number);
                             state.waiting.push_back((number, waker));
                         }
                     }
@@ -101,15 +101,15 @@ where
 
 impl<R, F> Drop for Run<R, F> {
     fn drop(&mut self) {
-        if self.waits_as.is_some() {
+        if self.waiter.is_some() {
             let shared = Arc::clone(&self.shared);
-            self.leave(&mut lock(&shared.state));
+            self.leave_queue(&mut lock(&shared.state));
         }
     }
 }
 
 impl<R, F> fmt::Debug for Run<R, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("waits", &self.waits_as.is_some()).field("job", &self.job).finish()
+        f.debug_struct("Run").field("waits", &self.waiter.is_some()).field("job", &self.job).finish()
     }
 }

@@ -6,7 +6,7 @@ use playhouse_executor::Choices;
 
 /// How long work takes in simulation.
 #[derive(Default)]
-pub(super) struct Times {
+pub(super) struct SimulatedTimes {
     pub(super) least: Duration,
     pub(super) most: Duration,
     /// About one job in so many (none, where it is 0) takes so much longer.
@@ -15,7 +15,7 @@ pub(super) struct Times {
     pub(super) choices: Option<Choices>,
 }
 
-impl Times {
+impl SimulatedTimes {
     pub(super) fn draw(&mut self) -> Duration {
         let Some(choices) = &mut self.choices else { return Duration::ZERO };
         let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);

@@ -10,8 +10,8 @@ use playhouse_actor::{Actor, ActorId, ActorRef, Placement, SpawnOptions, Uncount
 use super::Routing;
 use super::error::NoMember;
 use super::picked::{Load, Picked};
-use super::replace::Roll;
-use crate::member_watcher::{Keeper, Observe};
+use super::replace::RouterMembership;
+use crate::member_watcher::{MemberWatcher, WatchMember};
 
 pub(super) struct Members<A: Actor> {
     pub(super) list: Vec<Member<A>>,
@@ -30,17 +30,17 @@ pub(super) struct Member<A: Actor> {
 /// What a member is known by for keys: of a pool's member, its successors have the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
-    Own(usize),
+    Pooled(usize),
     Added(u64),
 }
 
-pub(super) struct Inner<A: Actor> {
+pub(super) struct RouterState<A: Actor> {
     pub(super) system: Uncounted,
     pub(super) routing: Routing,
     pub(super) seed: u64,
-    pub(super) turn: AtomicU64,
+    pub(super) next: AtomicU64,
     pub(super) members: RwLock<Members<A>>,
-    pub(super) keeper: ActorRef<Keeper<Roll<A>>>,
+    pub(super) watcher: ActorRef<MemberWatcher<RouterMembership<A>>>,
     pub(super) factory: Option<Box<dyn Fn() -> A + Send + Sync>>,
 }
 
@@ -50,8 +50,8 @@ impl<A: Actor> Members<A> {
     }
 }
 
-impl<A: Actor> Inner<A> {
-    pub(super) fn none(&self, members: &Members<A>) -> NoMember {
+impl<A: Actor> RouterState<A> {
+    pub(super) fn no_member(&self, members: &Members<A>) -> NoMember {
         NoMember { actor: type_name::<A>(), had: members.added, size: self.factory.is_some().then_some(members.size) }
     }
 
@@ -68,14 +68,14 @@ impl<A: Actor> Inner<A> {
         Picked { actor: member.actor, load: counts.then(|| Load::on(&member.load)) }
     }
 
-    pub(super) fn take_out(&self, who: ActorId) -> Option<Slot> {
+    pub(super) fn remove(&self, who: ActorId) -> Option<Slot> {
         let mut members = self.write();
         let at = members.list.iter().position(|member| member.actor.id() == who)?;
         Some(members.list.remove(at).slot)
     }
 
     /// Starts the member of a pool for `slot`, if one is wanted. False: the factory has panicked.
-    pub(super) fn fill(&self, slot: usize) -> bool {
+    pub(super) fn start_member(&self, slot: usize) -> bool {
         let Some(factory) = &self.factory else { return true };
         if slot >= self.read().size {
             return true;
@@ -86,15 +86,15 @@ impl<A: Actor> Inner<A> {
         // After the end of the system nobody is missed.
         let Ok(actor) = self.system.system().try_spawn_with(spread, state) else { return true };
         let mut members = self.write();
-        let taken = members.list.iter().any(|member| member.slot == Slot::Own(slot));
+        let taken = members.list.iter().any(|member| member.slot == Slot::Pooled(slot));
         if taken || slot >= members.size {
             drop(members);
             actor.stop();
             return true;
         }
-        members.list.push(Member { actor, slot: Slot::Own(slot), load: Arc::default() });
+        members.list.push(Member { actor, slot: Slot::Pooled(slot), load: Arc::default() });
         drop(members);
-        self.keeper.tell_urgent(Observe { who: actor, watch: true });
+        self.watcher.tell_urgent(WatchMember { member: actor, watch: true });
         true
     }
 
@@ -103,11 +103,11 @@ impl<A: Actor> Inner<A> {
             let mut members = self.write();
             let missing = members.size..size.max(members.size);
             members.size = size;
-            let is_surplus = |member: &mut Member<A>| matches!(member.slot, Slot::Own(slot) if slot >= size);
+            let is_surplus = |member: &mut Member<A>| matches!(member.slot, Slot::Pooled(slot) if slot >= size);
             (missing, members.list.extract_if(.., is_surplus).map(|member| member.actor).collect::<Vec<_>>())
         };
         for slot in missing {
-            assert!(self.fill(slot), "the pool's function that makes a {} has panicked", type_name::<A>());
+            assert!(self.start_member(slot), "the pool's function that makes a {} has panicked", type_name::<A>());
         }
         for actor in surplus {
             actor.drain();
@@ -115,9 +115,9 @@ impl<A: Actor> Inner<A> {
     }
 }
 
-impl<A: Actor> Drop for Inner<A> {
+impl<A: Actor> Drop for RouterState<A> {
     fn drop(&mut self) {
-        self.keeper.drain();
+        self.watcher.drain();
         self.resize(0);
     }
 }

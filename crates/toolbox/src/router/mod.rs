@@ -20,12 +20,12 @@ use playhouse_actor::{Actor, ActorRef, HandledBy, Placement, SpawnOptions, Syste
 use playhouse_executor::Choices;
 
 pub use self::error::NoMember;
-use self::members::{Inner, Member, Members, Slot};
+use self::members::{Member, Members, RouterState, Slot};
 pub use self::picked::Picked;
 pub use self::pool::Pool;
-use self::replace::Roll;
+use self::replace::RouterMembership;
 use crate::asks::{AskMany, ask_many};
-use crate::member_watcher::{Keeper, Observe};
+use crate::member_watcher::{MemberWatcher, WatchMember};
 
 /// How [`Router::pick`] chooses. [`Router::pick_for`] goes by a key instead, whatever is said here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,18 +51,18 @@ pub enum Routing {
 /// `router.pick()?.tell(message)`, `router.pick()?.ask(message).await`, `router.pick_for(&customer)?.tell(message)`,
 /// `router.broadcast(message)?`, `router.ask_all(message)?.first(1).await`.
 pub struct Router<A: Actor> {
-    inner: Arc<Inner<A>>,
+    state: Arc<RouterState<A>>,
 }
 
 impl<A: Actor> Clone for Router<A> {
     fn clone(&self) -> Self {
-        Router { inner: Arc::clone(&self.inner) }
+        Router { state: Arc::clone(&self.state) }
     }
 }
 
 impl<A: Actor> fmt::Debug for Router<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Router").field("routing", &self.inner.routing).field("members", &self.members()).finish()
+        f.debug_struct("Router").field("routing", &self.state.routing).field("members", &self.members()).finish()
     }
 }
 
@@ -78,24 +78,24 @@ impl<A: Actor> Router<A> {
 
     fn build(system: &System, routing: Routing, factory: Option<Box<dyn Fn() -> A + Send + Sync>>) -> Router<A> {
         let seed = system.core().config().simulated.unwrap_or_else(|| RandomState::new().hash_one(0));
-        let inner = Arc::new_cyclic(|router: &Weak<Inner<A>>| {
-            let roll = Roll { router: Weak::clone(router), ends: 0, last_end: Duration::ZERO };
-            Inner {
+        let state = Arc::new_cyclic(|router: &Weak<RouterState<A>>| {
+            let membership = RouterMembership { router: Weak::clone(router), recent_ends: 0, last_end: Duration::ZERO };
+            RouterState {
                 system: Uncounted::of(system),
                 routing,
                 seed,
-                turn: AtomicU64::new(0),
+                next: AtomicU64::new(0),
                 members: RwLock::new(Members { list: Vec::new(), added: 0, size: 0 }),
-                keeper: system.spawn_with(SpawnOptions::new().placement(Placement::Spread), Keeper(roll)),
+                watcher: system.spawn_with(SpawnOptions::new().placement(Placement::Spread), MemberWatcher(membership)),
                 factory,
             }
         });
-        Router { inner }
+        Router { state }
     }
 
     /// Makes `actor` a member, if it is none yet; it may live in another theater. It leaves when it ends.
     pub fn add(&self, actor: ActorRef<A>) {
-        let mut members = self.inner.write();
+        let mut members = self.state.write();
         if members.list.iter().any(|member| member.actor == actor) {
             return;
         }
@@ -103,21 +103,21 @@ impl<A: Actor> Router<A> {
         members.added += 1;
         members.list.push(Member { actor, slot, load: Arc::default() });
         drop(members);
-        self.inner.keeper.tell_urgent(Observe { who: actor, watch: true });
+        self.state.watcher.tell_urgent(WatchMember { member: actor, watch: true });
     }
 
     /// Takes a member out, which lives on. False if it is none.
     pub fn remove(&self, actor: ActorRef<A>) -> bool {
-        let removed = self.inner.take_out(actor.id()).is_some();
+        let removed = self.state.remove(actor.id()).is_some();
         if removed {
-            self.inner.keeper.tell_urgent(Observe { who: actor, watch: false });
+            self.state.watcher.tell_urgent(WatchMember { member: actor, watch: false });
         }
         removed
     }
 
     /// The members that are not known to have ended, in the order in which they came.
     pub fn members(&self) -> Vec<ActorRef<A>> {
-        self.inner.read().alive().map(|member| member.actor).collect()
+        self.state.read().alive().map(|member| member.actor).collect()
     }
 
     /// Chooses a member, as the [`Routing`] says. Members that are known to have ended are passed over.
@@ -125,12 +125,12 @@ impl<A: Actor> Router<A> {
     /// # Errors
     /// There is no member.
     pub fn pick(&self) -> Result<Picked<A>, NoMember> {
-        let Inner { routing, seed, turn, .. } = &*self.inner;
-        let turn = turn.fetch_add(1, Ordering::Relaxed);
-        let members = self.inner.read();
+        let RouterState { routing, seed, next, .. } = &*self.state;
+        let next = next.fetch_add(1, Ordering::Relaxed);
+        let members = self.state.read();
         let at = match routing {
-            Routing::Random => Choices::new(seed.wrapping_add(turn)).next(),
-            Routing::RoundRobin | Routing::LeastLoaded => turn,
+            Routing::Random => Choices::new(seed.wrapping_add(next)).next(),
+            Routing::RoundRobin | Routing::LeastLoaded => next,
         };
         let (before, from) = members.list.split_at((at % members.list.len().max(1) as u64) as usize);
         let mut around = from.iter().chain(before).filter(|member| !member.actor.is_stopped());
@@ -138,7 +138,7 @@ impl<A: Actor> Router<A> {
             Routing::LeastLoaded => around.min_by_key(|member| member.load.load(Ordering::Relaxed)),
             Routing::RoundRobin | Routing::Random => around.next(),
         };
-        picked.map(|member| self.inner.picked(member)).ok_or_else(|| self.inner.none(&members))
+        picked.map(|member| self.state.picked(member)).ok_or_else(|| self.state.no_member(&members))
     }
 
     /// The member for `key`: the same for equal keys, while the members stay the same. When one comes or goes, only the keys
@@ -158,12 +158,12 @@ impl<A: Actor> Router<A> {
             (key, member.slot).hash(&mut hasher);
             hasher.finish()
         };
-        let members = self.inner.read();
+        let members = self.state.read();
         members
             .alive()
             .max_by_key(weight)
-            .map(|member| self.inner.picked(member))
-            .ok_or_else(|| self.inner.none(&members))
+            .map(|member| self.state.picked(member))
+            .ok_or_else(|| self.state.no_member(&members))
     }
 
     /// Sends a clone of `message` to every member, as [`ActorRef::tell`] does. Returns how many there are.
@@ -196,6 +196,6 @@ impl<A: Actor> Router<A> {
 
     fn some_members(&self) -> Result<Vec<ActorRef<A>>, NoMember> {
         let members = self.members();
-        if members.is_empty() { Err(self.inner.none(&self.inner.read())) } else { Ok(members) }
+        if members.is_empty() { Err(self.state.no_member(&self.state.read())) } else { Ok(members) }
     }
 }

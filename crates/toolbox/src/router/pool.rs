@@ -30,7 +30,7 @@ impl<A: Actor> Pool<A> {
         factory: impl Fn() -> A + Send + Sync + 'static,
     ) -> Pool<A> {
         let router = Router::build(system, routing, Some(Box::new(factory)));
-        router.inner.resize(size);
+        router.state.resize(size);
         Pool { router }
     }
 
@@ -39,7 +39,7 @@ impl<A: Actor> Pool<A> {
     /// # Panics
     /// If the factory panics.
     pub fn resize(&self, size: usize) {
-        self.router.inner.resize(size);
+        self.router.state.resize(size);
     }
 }
 

@@ -17,12 +17,12 @@ use std::time::Duration;
 use playhouse_actor::System;
 
 pub use self::phase::{Phase, TooLate};
-use self::phase::{Plan, Planned, Task, TaskError};
-use self::progress::{Progress, Roll};
+use self::phase::{PhasePlan, Plan, Task, TaskError};
+use self::progress::{DrainedActors, Progress};
 pub use self::report::{Outcome, PhaseReport, Report, TaskReport};
 #[cfg(unix)]
 pub use self::signal::Signal;
-use crate::member_watcher::Keeper;
+use crate::member_watcher::MemberWatcher;
 use crate::panics::{describe, lock};
 
 /// What a program does before it ends: see [the module](self). Clones are handles to the same plan, for the parts of a program
@@ -34,19 +34,19 @@ pub struct CoordinatedShutdown {
     system: System,
     plan: Arc<Mutex<Plan>>,
     /// Held by who goes through the phases.
-    turn: Arc<Mutex<()>>,
+    running: Arc<Mutex<()>>,
 }
 
 impl CoordinatedShutdown {
     /// A plan without phases.
     pub fn new(system: &System) -> CoordinatedShutdown {
-        CoordinatedShutdown { system: system.clone(), plan: Arc::default(), turn: Arc::default() }
+        CoordinatedShutdown { system: system.clone(), plan: Arc::default(), running: Arc::default() }
     }
 
     /// Another phase, behind those that there are. Its tasks have `within` together.
     pub fn phase(&self, name: impl Into<String>, within: Duration) -> Phase {
         let mut plan = lock(&self.plan);
-        plan.phases.push(Planned { name: name.into(), within, tasks: Vec::new() });
+        plan.phases.push(PhasePlan { name: name.into(), within, tasks: Vec::new() });
         Phase { plan: Arc::clone(&self.plan), number: plan.phases.len() - 1 }
     }
 
@@ -60,7 +60,7 @@ impl CoordinatedShutdown {
     #[track_caller]
     pub fn run(&self) -> Report {
         playhouse_actor::assert_outside("`CoordinatedShutdown::run`", "run it in the main thread");
-        let _turn = lock(&self.turn);
+        let _running = lock(&self.running);
         let mut phases = Vec::new();
         loop {
             let next = {
@@ -74,11 +74,11 @@ impl CoordinatedShutdown {
                 next
             };
             let Some((name, within, tasks)) = next else { return Report { phases } };
-            phases.push(self.go_through(name, within, tasks));
+            phases.push(self.run_phase(name, within, tasks));
         }
     }
 
-    fn go_through(&self, phase: String, within: Duration, tasks: Vec<(String, Task)>) -> PhaseReport {
+    fn run_phase(&self, phase: String, within: Duration, tasks: Vec<(String, Task)>) -> PhaseReport {
         let core = self.system.core();
         let start = core.now();
         let deadline = start.saturating_add(within);
@@ -92,31 +92,32 @@ impl CoordinatedShutdown {
                 Task::Drain(who, begin) => drained.push((number, who, begin)),
                 Task::Call(call) => {
                     let done = Arc::clone(&progress);
-                    let call = move || done.over(number, outcome_of(call));
+                    let call = move || done.finish(number, outcome_of(call));
                     if simulated {
                         call();
                     } else if let Err(error) =
                         std::thread::Builder::new().name("playhouse-shutdown".to_owned()).spawn(call)
                     {
-                        progress.over(number, Outcome::Failed(format!("its thread could not be started: {error}")));
+                        progress.finish(number, Outcome::Failed(format!("its thread could not be started: {error}")));
                     }
                 }
             }
         }
-        let keeper = (!drained.is_empty()).then(|| {
+        let watcher = (!drained.is_empty()).then(|| {
             let known = drained.iter().map(|(number, who, _)| (*who, *number)).collect();
-            let keeper = self.system.spawn(Keeper(Roll { drained: known, progress: Arc::clone(&progress) }));
+            let watcher =
+                self.system.spawn(MemberWatcher(DrainedActors { drained: known, progress: Arc::clone(&progress) }));
             for (_, _, begin) in drained {
-                begin(keeper);
+                begin(watcher);
             }
-            keeper
+            watcher
         });
         // In simulation, time goes on for a timer only.
         let timer = core.start_timer(within, Box::new(|| None));
         core.block_until(Some(deadline), &mut || progress.is_over() || core.now() >= deadline);
         core.cancel_timer(timer);
-        if let Some(keeper) = keeper {
-            keeper.stop();
+        if let Some(watcher) = watcher {
+            watcher.stop();
         }
         let outcomes = std::mem::take(&mut *lock(&progress.outcomes));
         let outcomes = outcomes.into_iter().map(|outcome| outcome.unwrap_or(Outcome::Unfinished));

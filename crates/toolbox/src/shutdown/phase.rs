@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use playhouse_actor::{Actor, ActorId, ActorRef};
 
-use super::progress::Roll;
-use crate::member_watcher::{Keeper, Observe};
+use super::progress::DrainedActors;
+use crate::member_watcher::{MemberWatcher, WatchMember};
 use crate::panics::lock;
 
 /// Any error of a task.
@@ -15,12 +15,12 @@ pub(super) type TaskError = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Default)]
 pub(super) struct Plan {
-    pub(super) phases: Vec<Planned>,
+    pub(super) phases: Vec<PhasePlan>,
     /// How many have begun.
     pub(super) begun: usize,
 }
 
-pub(super) struct Planned {
+pub(super) struct PhasePlan {
     pub(super) name: String,
     pub(super) within: Duration,
     pub(super) tasks: Vec<(String, Task)>,
@@ -28,8 +28,8 @@ pub(super) struct Planned {
 
 pub(super) enum Task {
     Call(Box<dyn FnOnce() -> Result<(), TaskError> + Send>),
-    /// Has the keeper watch an actor, which is drained, and tells who it is.
-    Drain(ActorId, Box<dyn FnOnce(ActorRef<Keeper<Roll>>) + Send>),
+    /// Has the watcher watch an actor, which is drained, and tells who it is.
+    Drain(ActorId, Box<dyn FnOnce(ActorRef<MemberWatcher<DrainedActors>>) + Send>),
 }
 
 /// A phase of a [`CoordinatedShutdown`], to register tasks in.
@@ -57,8 +57,8 @@ impl Phase {
     /// # Errors
     /// The phase has begun.
     pub fn drain<A: Actor>(&self, name: impl Into<String>, actor: ActorRef<A>) -> Result<(), TooLate> {
-        let begin = move |keeper: ActorRef<Keeper<Roll>>| {
-            keeper.tell_urgent(Observe { who: actor, watch: true });
+        let begin = move |watcher: ActorRef<MemberWatcher<DrainedActors>>| {
+            watcher.tell_urgent(WatchMember { member: actor, watch: true });
             actor.drain();
         };
         self.add(name.into(), Task::Drain(actor.id(), Box::new(begin)))

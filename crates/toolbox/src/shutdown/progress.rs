@@ -6,7 +6,7 @@ use std::thread::Thread;
 use playhouse_actor::{ActorId, Context, Down, StopReason};
 
 use super::Outcome;
-use crate::member_watcher::{Keeper, Table};
+use crate::member_watcher::{MemberWatcher, Membership};
 use crate::panics::lock;
 
 /// How far a phase has come.
@@ -16,7 +16,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn over(&self, number: usize, outcome: Outcome) {
+    pub(super) fn finish(&self, number: usize, outcome: Outcome) {
         // After the phase, nobody asks any more.
         if let Some(place) = lock(&self.outcomes).get_mut(number) {
             *place = Some(outcome);
@@ -29,14 +29,14 @@ impl Progress {
     }
 }
 
-/// What the keeper of a phase does.
-pub(super) struct Roll {
+/// What the watcher of a phase does.
+pub(super) struct DrainedActors {
     pub(super) drained: Vec<(ActorId, usize)>,
     pub(super) progress: Arc<Progress>,
 }
 
-impl Table for Roll {
-    fn ended(&mut self, down: &Down, _: &mut Context<Keeper<Self>>) {
+impl Membership for DrainedActors {
+    fn ended(&mut self, down: &Down, _: &mut Context<MemberWatcher<Self>>) {
         for (_, number) in self.drained.iter().filter(|(who, _)| *who == down.who) {
             let outcome = match &down.reason {
                 StopReason::Panicked(_) | StopReason::Failed(_) | StopReason::TheaterLost => {
@@ -44,7 +44,7 @@ impl Table for Roll {
                 }
                 _ => Outcome::Finished,
             };
-            self.progress.over(*number, outcome);
+            self.progress.finish(*number, outcome);
         }
     }
 }

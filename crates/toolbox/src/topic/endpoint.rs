@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::WhenOverloaded;
-use super::state::Inner;
-use super::subscriber::{SendIssue, Sent, Subscriber, Way};
+use super::state::TopicState;
+use super::subscriber::{SendOutcome, SendPublication, Subscriber, Target};
 
 /// Messages whose topics reach over theaters: by [`remote_topic!`](crate::remote_topic), which the crate of the message says.
 #[diagnostic::on_unimplemented(
@@ -20,7 +20,7 @@ use super::subscriber::{SendIssue, Sent, Subscriber, Way};
 )]
 pub trait RemoteTopic: Message + Clone + Serialize + DeserializeOwned {
     #[doc(hidden)]
-    fn desk_name() -> &'static str;
+    fn endpoint_name() -> &'static str;
 }
 
 /// Has topics of a message reach over theaters: `remote_topic!(Order)`, once, in the crate of the message, which derives
@@ -38,32 +38,32 @@ macro_rules! remote_topic {
     };
     (@ $message:ty, $name:expr) => {
         impl $crate::topic::RemoteTopic for $message {
-            fn desk_name() -> &'static str {
+            fn endpoint_name() -> &'static str {
                 $name
             }
         }
         $crate::topic::remote!(
-            also $crate::topic::Desk<$message>:
-                $crate::topic::Enroll<$message>,
-                $crate::topic::Submission<$message>,
-                $crate::topic::Issue<$message>,
+            also $crate::topic::TopicEndpoint<$message>:
+                $crate::topic::JoinRequest<$message>,
+                $crate::topic::PublishRequest<$message>,
+                $crate::topic::Publication<$message>,
         );
     };
 }
 
-/// The actor in front of a [`Topic`](super::Topic): see [`Topic::desk`](super::Topic::desk).
-pub struct Desk<M: Message> {
-    pub(super) topic: Weak<Inner<M>>,
-    pub(super) home: Option<ActorRef<Desk<M>>>,
+/// The actor in front of a [`Topic`](super::Topic): see [`Topic::endpoint`](super::Topic::endpoint).
+pub struct TopicEndpoint<M: Message> {
+    pub(super) topic: Weak<TopicState<M>>,
+    pub(super) home: Option<ActorRef<TopicEndpoint<M>>>,
 }
 
-impl<M: Message> fmt::Debug for Desk<M> {
+impl<M: Message> fmt::Debug for TopicEndpoint<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("home", &self.home).finish()
+        f.debug_struct("TopicEndpoint").field("home", &self.home).finish()
     }
 }
 
-impl<M: Message> Actor for Desk<M> {
+impl<M: Message> Actor for TopicEndpoint<M> {
     fn started(&mut self, ctx: &mut Context<Self>) {
         if let Some(home) = self.home {
             ctx.watch(home);
@@ -72,7 +72,7 @@ impl<M: Message> Actor for Desk<M> {
 
     fn stopped(&mut self, _: &mut Context<Self>) {
         if let Some(topic) = self.topic.upgrade() {
-            topic.cut_off_all();
+            topic.disconnect_all();
         }
     }
 
@@ -84,25 +84,27 @@ impl<M: Message> Actor for Desk<M> {
     }
 }
 
-impl<M: RemoteTopic> Remote for Desk<M> {
+impl<M: RemoteTopic> Remote for TopicEndpoint<M> {
     fn wire_name() -> &'static str {
-        M::desk_name()
+        M::endpoint_name()
     }
 }
 
-/// To the desk of a topic: another one joins it. False: the topic has ended.
+/// To the endpoint of a topic: another one joins it. False: the topic has ended.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "M: RemoteTopic")]
-pub struct Enroll<M: Message> {
-    pub(super) desk: ActorRef<Desk<M>>,
+pub struct JoinRequest<M: Message> {
+    /// The name of the field is part of the wire form.
+    #[serde(rename = "desk")]
+    pub(super) endpoint: ActorRef<TopicEndpoint<M>>,
     pub(super) when_overloaded: WhenOverloaded,
 }
 
 /// To the home: what was published at a topic that has joined it.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
-pub struct Submission<M> {
+pub struct PublishRequest<M> {
     pub(super) subject: Option<String>,
     pub(super) message: M,
 }
@@ -110,9 +112,9 @@ pub struct Submission<M> {
 /// From the home: what was published.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
-pub struct Issue<M> {
+pub struct Publication<M> {
     pub(super) subject: Option<String>,
-    /// How many before it were dropped, since the way was overloaded.
+    /// How many before it were dropped, since the target was overloaded.
     pub(super) missed: u64,
     pub(super) message: M,
 }
@@ -126,34 +128,39 @@ macro_rules! message {
     };
 }
 
-message!(Enroll, "playhouse.Enroll" -> bool);
-message!(Submission, "playhouse.Submission" -> ());
-message!(Issue, "playhouse.Issue" -> ());
+message!(JoinRequest, "playhouse.Enroll" -> bool);
+message!(PublishRequest, "playhouse.Submission" -> ());
+message!(Publication, "playhouse.Issue" -> ());
 
-impl<M: RemoteTopic> Handler<Enroll<M>> for Desk<M> {
-    fn handle(&mut self, Enroll { desk, when_overloaded }: Enroll<M>, _: &mut Context<Self>) -> bool {
+impl<M: RemoteTopic> Handler<JoinRequest<M>> for TopicEndpoint<M> {
+    fn handle(&mut self, JoinRequest { endpoint, when_overloaded }: JoinRequest<M>, _: &mut Context<Self>) -> bool {
         let Some(topic) = self.topic.upgrade() else { return false };
-        let send: SendIssue<M> = |desk, issue, when_overloaded| {
-            Sent::by(when_overloaded, issue, |issue| desk.tell(issue), |issue| desk.try_tell(issue))
+        let send: SendPublication<M> = |endpoint, publication, when_overloaded| {
+            SendOutcome::by(
+                when_overloaded,
+                publication,
+                |publication| endpoint.tell(publication),
+                |publication| endpoint.try_tell(publication),
+            )
         };
-        topic.add(desk, Subscriber::new(Way::Desk(desk, send), None, when_overloaded));
+        topic.add(endpoint, Subscriber::new(Target::Endpoint(endpoint, send), None, when_overloaded));
         true
     }
 }
 
-impl<M: RemoteTopic> Handler<Submission<M>> for Desk<M> {
-    fn handle(&mut self, Submission { subject, message }: Submission<M>, _: &mut Context<Self>) {
+impl<M: RemoteTopic> Handler<PublishRequest<M>> for TopicEndpoint<M> {
+    fn handle(&mut self, PublishRequest { subject, message }: PublishRequest<M>, _: &mut Context<Self>) {
         if let Some(topic) = self.topic.upgrade() {
             topic.publish(subject.as_deref(), message);
         }
     }
 }
 
-impl<M: RemoteTopic> Handler<Issue<M>> for Desk<M> {
-    fn handle(&mut self, Issue { subject, missed, message }: Issue<M>, _: &mut Context<Self>) {
+impl<M: RemoteTopic> Handler<Publication<M>> for TopicEndpoint<M> {
+    fn handle(&mut self, Publication { subject, missed, message }: Publication<M>, _: &mut Context<Self>) {
         if let Some(topic) = self.topic.upgrade() {
-            topic.has_missed(missed);
-            topic.issue(subject.as_deref(), message);
+            topic.record_missed(missed);
+            topic.deliver(subject.as_deref(), message);
         }
     }
 }

@@ -9,14 +9,14 @@
 //! # Over theaters
 //!
 //! A topic has a home: the theater in which [`Topic::new`] was called. Others [join](Topic::join) it, once for each theater,
-//! and have a topic of their own system, used like any other. In front of each stands an actor, its [desk](Topic::desk).
+//! and have a topic of their own system, used like any other. In front of each stands an actor, its [endpoint](Topic::endpoint).
 //!
 //! ```text
 //!              home                                     theater that has joined
 //!
-//!  publish ──▶ subscribers                              subscribers ◀── desk ◀─┐
-//!         └──▶ desk of each theater that has joined ───────────────────────────┘
-//!  desk ──▶ publish  ◀───────────────────────────────── publish
+//!  publish ──▶ subscribers                              subscribers ◀── endpoint ◀─┐
+//!         └──▶ endpoint of each theater that has joined ───────────────────────────┘
+//!  endpoint ──▶ publish  ◀───────────────────────────────── publish
 //! ```
 //!
 //! - Subscribers are kept where they have subscribed: one copy of each message goes to a theater that has joined, however
@@ -24,14 +24,14 @@
 //! - What is published at a topic that has joined goes to the home, and from there to all, those of the publisher's own theater
 //!   included. So each step is one actor's or thread's messages to another, and what one publisher publishes (at one handle)
 //!   reaches each subscriber in that order, wherever both are.
-//! - Publishing at home sends directly, past the desk: it costs the same whether others could join or not. So what two
+//! - Publishing at home sends directly, past the endpoint: it costs the same whether others could join or not. So what two
 //!   publishers publish at one time may reach two subscribers in different orders, as it may in one theater.
-//! - The desk of a topic that has joined is a subscriber of the home: watched, with a [`WhenOverloaded`] of its own. It ends when
-//!   the topic is [cut off](Topic::is_cut_off), so to watch it is to be told.
-//! - A topic that has joined can be joined in turn: it has a desk as well. What makes a tree of it is that a topic joins when it
+//! - The endpoint of a topic that has joined is a subscriber of the home: watched, with a [`WhenOverloaded`] of its own. It ends when
+//!   the topic is [cut off](Topic::is_disconnected), so to watch it is to be told.
+//! - A topic that has joined can be joined in turn: it has a endpoint as well. What makes a tree of it is that a topic joins when it
 //!   is made, and one only.
 //!
-//! Of messages on their way when the home's last handle is dropped, those of who drops it still arrive. Of those on their way when
+//! Of messages on their target when the home's last handle is dropped, those of who drops it still arrive. Of those on their target when
 //! the home's theater shuts down, or is lost, some may not.
 
 mod endpoint;
@@ -50,16 +50,16 @@ pub use playhouse_actor::remote;
 use playhouse_actor::{Actor, ActorRef, HandledBy, Message, Placement, SpawnOptions, System, ToRecipient, Uncounted};
 use serde::{Deserialize, Serialize};
 
-pub use self::endpoint::{Desk, RemoteTopic};
 #[doc(hidden)]
-pub use self::endpoint::{Enroll, Issue, Submission};
+pub use self::endpoint::{JoinRequest, Publication, PublishRequest};
+pub use self::endpoint::{RemoteTopic, TopicEndpoint};
 pub use self::join::{Join, JoinError};
 pub use self::pattern::SubjectError;
 use self::pattern::{Pattern, check_subject};
-use self::state::{Home, Inner, Roll};
-use self::subscriber::{Subscriber, Way};
+use self::state::{Home, TopicMembership, TopicState};
+use self::subscriber::{Subscriber, Target};
 pub use self::subscription::Subscription;
-use crate::member_watcher::Keeper;
+use crate::member_watcher::MemberWatcher;
 
 /// What is done when a message is published and a subscriber's worker is overloaded: said by who subscribes.
 ///
@@ -79,12 +79,12 @@ pub enum WhenOverloaded {
 
 /// A topic for messages of type `M`: see [the module](self). Clones are handles to the same topic.
 pub struct Topic<M: Message> {
-    inner: Arc<Inner<M>>,
+    state: Arc<TopicState<M>>,
 }
 
 impl<M: Message> Clone for Topic<M> {
     fn clone(&self) -> Self {
-        Topic { inner: Arc::clone(&self.inner) }
+        Topic { state: Arc::clone(&self.state) }
     }
 }
 
@@ -120,17 +120,17 @@ impl<M: Message + Clone> Topic<M> {
     }
 
     fn build(system: &System, home: Option<Home<M>>) -> Topic<M> {
-        let inner = Arc::new_cyclic(|topic: &Weak<Inner<M>>| {
-            let roll = Keeper(Roll { topic: Weak::clone(topic) });
-            Inner {
+        let state = Arc::new_cyclic(|topic: &Weak<TopicState<M>>| {
+            let membership = MemberWatcher(TopicMembership { topic: Weak::clone(topic) });
+            TopicState {
                 system: Uncounted::of(system),
                 subscribers: RwLock::default(),
-                keeper: system.spawn_with(SpawnOptions::new().placement(Placement::Spread), roll),
-                desk: OnceLock::new(),
+                watcher: system.spawn_with(SpawnOptions::new().placement(Placement::Spread), membership),
+                endpoint: OnceLock::new(),
                 home,
             }
         });
-        Topic { inner }
+        Topic { state }
     }
 
     /// Has `actor` get every message that is published from now on, with and without a subject.
@@ -171,16 +171,16 @@ impl<M: Message + Clone> Topic<M> {
     where
         M: HandledBy<A, Mode>,
     {
-        let subscriber = Subscriber::new(Way::Actor(actor.recipient()), pattern, when_overloaded);
-        Subscription { topic: Arc::downgrade(&self.inner), subscriber: self.inner.add(actor, subscriber) }
+        let subscriber = Subscriber::new(Target::Actor(actor.recipient()), pattern, when_overloaded);
+        Subscription { topic: Arc::downgrade(&self.state), subscriber: self.state.add(actor, subscriber) }
     }
 
     /// Sends a clone of `message` to each subscriber that has not narrowed its subscription by a pattern.
     ///
     /// At a topic that has [joined](Topic::join) another one, it is sent to the home, as by [`ActorRef::tell`]: who publishes is
-    /// slowed while the way there is overloaded. Where the home has ended, it is a dead letter.
+    /// slowed while the target there is overloaded. Where the home has ended, it is a dead letter.
     pub fn publish(&self, message: M) -> Published {
-        self.inner.publish(None, message)
+        self.state.publish(None, message)
     }
 
     /// Sends a clone of `message` to each subscriber whose pattern fits `subject`, and to those without a pattern. Otherwise as
@@ -192,70 +192,70 @@ impl<M: Message + Clone> Topic<M> {
     /// It is no subject: the message was sent to nobody.
     pub fn publish_to(&self, subject: &str, message: M) -> Result<Published, SubjectError> {
         check_subject(subject)?;
-        Ok(self.inner.publish(Some(subject), message))
+        Ok(self.state.publish(Some(subject), message))
     }
 
-    /// The actor in front of this topic, for other theaters to join it: published by `theater.publish("orders", topic.desk())`,
+    /// The actor in front of this topic, for other theaters to join it: published by `theater.publish("orders", topic.endpoint())`,
     /// found by `theater.find(..)`. It is started by the first call, and ends with the last handle to the topic: keep one.
     ///
     /// # Panics
     /// If the system was shut down.
-    pub fn desk(&self) -> ActorRef<Desk<M>>
+    pub fn endpoint(&self) -> ActorRef<TopicEndpoint<M>>
     where
         M: RemoteTopic,
     {
-        *self.inner.desk.get_or_init(|| {
-            let home = self.inner.home.as_ref().map(|home| home.desk);
-            let desk = Desk { topic: Arc::downgrade(&self.inner), home };
-            self.inner.system.system().spawn_with(SpawnOptions::new().placement(Placement::Spread), desk)
+        *self.state.endpoint.get_or_init(|| {
+            let home = self.state.home.as_ref().map(|home| home.endpoint);
+            let endpoint = TopicEndpoint { topic: Arc::downgrade(&self.state), home };
+            self.state.system.system().spawn_with(SpawnOptions::new().placement(Placement::Spread), endpoint)
         })
     }
 
-    /// Joins the topic behind `desk`, which was found in another theater: gives a topic of this `system`, with the same methods.
+    /// Joins the topic behind `endpoint`, which was found in another theater: gives a topic of this `system`, with the same methods.
     /// Once that is there, all that is published at home from then on is received. A theater needs to join once, and clones the
     /// handle: for each time, a copy of each message comes.
     ///
-    /// What was published crosses to this theater as `when_overloaded` says, if the way is overloaded: more waits to be sent than
+    /// What was published crosses to this theater as `when_overloaded` says, if the target is overloaded: more waits to be sent than
     /// the link takes, or than this theater handles. [`SlowPublisher`](WhenOverloaded::SlowPublisher) slows who publishes, wherever;
     /// for [`DropNewest`](WhenOverloaded::DropNewest), [`missed`](Topic::missed) counts;
-    /// [`Unsubscribe`](WhenOverloaded::Unsubscribe) [cuts it off](Topic::is_cut_off). Subscribers here each have their own, besides.
+    /// [`Unsubscribe`](WhenOverloaded::Unsubscribe) [cuts it off](Topic::is_disconnected). Subscribers here each have their own, besides.
     ///
     /// When its last handle is dropped, or this theater is lost, the home forgets it.
     ///
     /// # Errors
     /// When awaited: the topic has ended, its theater is lost, or the program there has no
     /// [`remote_topic!`](crate::remote_topic) of this message.
-    pub fn join(system: &System, desk: ActorRef<Desk<M>>, when_overloaded: WhenOverloaded) -> Join<M>
+    pub fn join(system: &System, endpoint: ActorRef<TopicEndpoint<M>>, when_overloaded: WhenOverloaded) -> Join<M>
     where
         M: RemoteTopic,
     {
-        Join { system: system.clone(), home: desk, when_overloaded }
+        Join { system: system.clone(), home: endpoint, when_overloaded }
     }
 }
 
 impl<M: Message> Topic<M> {
     /// How many subscriptions there are in this theater.
     pub fn subscriptions(&self) -> usize {
-        self.inner.subscribers().iter().filter(|subscriber| matches!(subscriber.way, Way::Actor(_))).count()
+        self.state.subscribers().iter().filter(|subscriber| matches!(subscriber.target, Target::Actor(_))).count()
     }
 
     /// How many have [joined](Topic::join) this topic, and are not cut off.
     pub fn joined(&self) -> usize {
-        self.inner.subscribers().iter().filter(|subscriber| matches!(subscriber.way, Way::Desk(..))).count()
+        self.state.subscribers().iter().filter(|subscriber| matches!(subscriber.target, Target::Endpoint(..))).count()
     }
 
     /// Whether nothing comes from the home any more: it has ended, its theater is lost, or this one was unsubscribed for overload.
     /// Then it stays so; join again. Always false at home.
     ///
-    /// Its [desk](Topic::desk) has ended then, for who wants to be told. Subscriptions stay and get nothing. What is published
+    /// Its [endpoint](Topic::endpoint) has ended then, for who wants to be told. Subscriptions stay and get nothing. What is published
     /// here still goes to the home, if that lives, and is a dead letter otherwise.
-    pub fn is_cut_off(&self) -> bool {
-        self.inner.home.is_some() && self.inner.desk.get().is_some_and(|desk| desk.is_stopped())
+    pub fn is_disconnected(&self) -> bool {
+        self.state.home.is_some() && self.state.endpoint.get().is_some_and(|endpoint| endpoint.is_stopped())
     }
 
-    /// How many messages have not come from the home since the way was overloaded, by [`WhenOverloaded::DropNewest`]; as told by
+    /// How many messages have not come from the home since the target was overloaded, by [`WhenOverloaded::DropNewest`]; as told by
     /// the last one that has come. Always 0 at home.
     pub fn missed(&self) -> u64 {
-        self.inner.home.as_ref().map_or(0, |home| home.missed.load(Ordering::Relaxed))
+        self.state.home.as_ref().map_or(0, |home| home.missed.load(Ordering::Relaxed))
     }
 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, Weak};
 
 use playhouse_actor::Message;
 
-use super::state::Inner;
+use super::state::TopicState;
 use super::subscriber::Subscriber;
 
 /// What an actor has subscribed to. It goes on when this is dropped.
 pub struct Subscription<M: Message> {
-    pub(super) topic: Weak<Inner<M>>,
+    pub(super) topic: Weak<TopicState<M>>,
     pub(super) subscriber: Arc<Subscriber<M>>,
 }
 
@@ -37,7 +37,7 @@ impl<M: Message> Subscription<M> {
 impl<M: Message> fmt::Debug for Subscription<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscription")
-            .field("to", &self.subscriber.way)
+            .field("to", &self.subscriber.target)
             .field("pattern", &self.subscriber.pattern)
             .field("active", &self.is_active())
             .field("dropped", &self.dropped())

@@ -4,4 +4,4 @@ mod block;
 mod pipe;
 
 pub(crate) use block::{block_on, system_of};
-pub(crate) use pipe::{pipe, pipe_in_this_life};
+pub(crate) use pipe::{pipe, pipe_in_incarnation};

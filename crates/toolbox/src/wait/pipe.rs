@@ -24,14 +24,14 @@ pub(crate) fn pipe<A: Actor, F>(
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    await_apart(ctx, future, |this, outcome, ctx| match outcome {
+    await_in_child(ctx, future, |this, outcome, ctx| match outcome {
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
     });
 }
 
 /// The same, but only `settle` is called where the actor was restarted, or has been away, meanwhile: see [`Context::life`].
-pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
+pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
     ctx: &mut Context<A>,
     future: F,
     settle: impl FnOnce(F::Output) -> R + Send + 'static,
@@ -40,7 +40,7 @@ pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
     F: Future<Output: Send + 'static> + Send + 'static,
 {
     let life = ctx.life();
-    await_apart(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
+    await_in_child(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
         _ if ctx.life() != life => {}
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
@@ -48,7 +48,7 @@ pub(crate) fn pipe_in_this_life<A: Actor, F, R>(
 }
 
 /// None: the future has panicked.
-fn await_apart<A: Actor, F>(
+fn await_in_child<A: Actor, F>(
     ctx: &mut Context<A>,
     future: F,
     then: impl FnOnce(&mut A, Option<F::Output>, &mut Context<A>) + Send + 'static,

@@ -24,19 +24,19 @@ use self::expressions::Names;
 
 /// Marks the clones in a function; for each that is one of a variable, whether nothing needs that any more.
 pub(super) fn dead_clones(sig: &Signature, block: &mut Block) -> Vec<bool> {
-    let mut reading = Reading::default();
-    reading.scopes.push(Vec::new());
+    let mut reader = UsageReader::default();
+    reader.scopes.push(Vec::new());
     for input in &sig.inputs {
         match input {
             FnArg::Receiver(_) => {}
             FnArg::Typed(input) => {
                 let is_parameter = matches!(*input.pat, Pat::Ident(_));
-                reading.declare(&input.pat, is_parameter, &BTreeSet::new());
+                reader.declare(&input.pat, is_parameter, &BTreeSet::new());
             }
         }
     }
-    reading.visit_block_mut(block);
-    reading.sites.iter().map(|site| !reading.is_opaque && reading.is_dead(site)).collect()
+    reader.visit_block_mut(block);
+    reader.sites.iter().map(|site| !reader.is_opaque && reader.is_dead(site)).collect()
 }
 
 /// A variable of the function.
@@ -51,14 +51,14 @@ struct Variable {
     borrows: BTreeSet<usize>,
 }
 
-/// The branches that something is in: which fork, and which way.
-type Way = Vec<(usize, usize)>;
+/// The branches that something is in: which fork, and which path.
+type BranchPath = Vec<(usize, usize)>;
 
 /// The clone of a variable.
-struct Site {
+struct CloneSite {
     variable: usize,
     at: usize,
-    way: Way,
+    path: BranchPath,
     depth: usize,
     /// Whether a variable in scope may borrow it, or something else in its statement.
     is_borrowed: bool,
@@ -66,7 +66,7 @@ struct Site {
 
 /// A statement, or the head of a branch: what is mentioned in it.
 #[derive(Default)]
-struct Unit {
+struct Statement {
     mentioned: BTreeSet<usize>,
     /// Borrowed until its end at least.
     borrowed: BTreeSet<usize>,
@@ -77,21 +77,21 @@ struct Unit {
 
 /// Reads a function from its beginning to its end.
 #[derive(Default)]
-struct Reading {
+struct UsageReader {
     variables: Vec<Variable>,
     scopes: Vec<Vec<usize>>,
     depth: usize,
     /// Goes up with each mention.
     now: usize,
-    way: Way,
+    path: BranchPath,
     forks: usize,
-    uses: BTreeMap<usize, Vec<(usize, Way)>>,
-    sites: Vec<Site>,
-    units: Vec<Unit>,
+    uses: BTreeMap<usize, Vec<(usize, BranchPath)>>,
+    sites: Vec<CloneSite>,
+    statements: Vec<Statement>,
     /// How many messages the text is in the arguments of: those own what they have.
     sending: usize,
     /// Where the function is left: when, in which branch, and how deep in loops.
-    returns: Vec<(usize, Way, usize)>,
+    returns: Vec<(usize, BranchPath, usize)>,
     /// How many closures and futures the text is in: a `return` leaves those.
     inner: usize,
     /// Whether a block has a label: who breaks out of it gets round what follows in it.
@@ -100,7 +100,7 @@ struct Reading {
     is_opaque: bool,
 }
 
-impl Reading {
+impl UsageReader {
     /// Declares the variables of a pattern, which may borrow `from`.
     fn declare(&mut self, pat: &Pat, is_parameter: bool, from: &BTreeSet<usize>) {
         let mut names = Names::default();
@@ -110,8 +110,8 @@ impl Reading {
             let (depth, inner) = (self.depth, self.inner);
             self.variables.push(Variable { name, is_parameter, depth, inner, borrows: from.clone() });
             self.scopes.last_mut().expect("a scope").push(variable);
-            for unit in &mut self.units {
-                unit.mentioned.insert(variable);
+            for statement in &mut self.statements {
+                statement.mentioned.insert(variable);
             }
         }
     }
@@ -130,12 +130,12 @@ impl Reading {
             self.use_of(variable);
             // A closure or a future borrows what is not its own, however it uses that, for as long as it lives.
             let is_captured = self.variables[variable].inner < self.inner;
-            for unit in &mut self.units {
-                unit.mentioned.insert(variable);
+            for statement in &mut self.statements {
+                statement.mentioned.insert(variable);
                 if is_borrow || is_captured {
-                    unit.borrowed.insert(variable);
+                    statement.borrowed.insert(variable);
                     if self.sending == 0 || is_captured {
-                        unit.kept.insert(variable);
+                        statement.kept.insert(variable);
                     }
                 }
             }
@@ -144,7 +144,7 @@ impl Reading {
 
     fn use_of(&mut self, variable: usize) {
         self.now += 1;
-        self.uses.entry(variable).or_default().push((self.now, self.way.clone()));
+        self.uses.entry(variable).or_default().push((self.now, self.path.clone()));
     }
 
     /// The words in a macro call.
@@ -184,17 +184,17 @@ impl Reading {
     }
 
     /// Reads one statement, or head of a branch: whatever is declared in it may borrow what it mentions. Returns what it borrows.
-    fn unit(&mut self, read: impl FnOnce(&mut Self)) -> BTreeSet<usize> {
-        self.units.push(Unit::default());
+    fn statement(&mut self, read: impl FnOnce(&mut Self)) -> BTreeSet<usize> {
+        self.statements.push(Statement::default());
         read(self);
-        let unit = self.units.pop().expect("it was pushed above");
-        for site in &unit.sites {
+        let statement = self.statements.pop().expect("it was pushed above");
+        for site in &statement.sites {
             let site = &mut self.sites[*site];
-            site.is_borrowed |= unit.borrowed.contains(&site.variable);
+            site.is_borrowed |= statement.borrowed.contains(&site.variable);
         }
-        let mut borrowed = unit.kept;
-        borrowed.extend(unit.mentioned.iter().flat_map(|at| &self.variables[*at].borrows));
-        for at in &unit.mentioned {
+        let mut borrowed = statement.kept;
+        borrowed.extend(statement.mentioned.iter().flat_map(|at| &self.variables[*at].borrows));
+        for at in &statement.mentioned {
             let variable = &mut self.variables[*at];
             if !variable.is_parameter {
                 variable.borrows.extend(borrowed.iter().filter(|borrowed| *borrowed != at));
@@ -217,24 +217,24 @@ impl Reading {
     }
 
     /// Reads what may run again, or never, or later.
-    fn again(&mut self, read: impl FnOnce(&mut Self)) {
+    fn repeated(&mut self, read: impl FnOnce(&mut Self)) {
         self.depth += 1;
         self.scope(read);
         self.depth -= 1;
     }
 
-    fn branch(&mut self, fork: usize, way: usize, read: impl FnOnce(&mut Self)) {
-        self.way.push((fork, way));
+    fn branch(&mut self, fork: usize, path: usize, read: impl FnOnce(&mut Self)) {
+        self.path.push((fork, path));
         self.scope(read);
-        self.way.pop();
+        self.path.pop();
     }
 
     /// Reads what may be passed over; its variables are in scope behind it.
-    fn perhaps(&mut self, read: impl FnOnce(&mut Self)) {
+    fn optional(&mut self, read: impl FnOnce(&mut Self)) {
         let fork = self.fork();
-        self.way.push((fork, 0));
+        self.path.push((fork, 0));
         read(self);
-        self.way.pop();
+        self.path.pop();
     }
 
     fn fork(&mut self) -> usize {
@@ -248,20 +248,21 @@ impl Reading {
         self.mention(name, false);
         let is_borrowed = self.scopes.iter().flatten().any(|other| self.variables[*other].borrows.contains(&variable));
         let number = self.sites.len();
-        self.sites.push(Site { variable, at: self.now, way: self.way.clone(), depth: self.depth, is_borrowed });
-        for unit in &mut self.units {
-            unit.sites.push(number);
+        self.sites.push(CloneSite { variable, at: self.now, path: self.path.clone(), depth: self.depth, is_borrowed });
+        for statement in &mut self.statements {
+            statement.sites.push(number);
         }
         Some(number)
     }
 
     /// Whether nothing needs the variable of a site any more.
-    fn is_dead(&self, site: &Site) -> bool {
-        let is_end = |(at, way, depth): &&(usize, Way, usize)| {
-            *at > site.at && site.way.starts_with(way) && *depth == site.depth && !self.has_labels
+    fn is_dead(&self, site: &CloneSite) -> bool {
+        let is_end = |(at, path, depth): &&(usize, BranchPath, usize)| {
+            *at > site.at && site.path.starts_with(path) && *depth == site.depth && !self.has_labels
         };
         let end = self.returns.iter().find(is_end).map_or(usize::MAX, |(at, ..)| *at);
-        let is_later = |(at, way): &(usize, Way)| site.at < *at && *at < end && !exclude_each_other(way, &site.way);
+        let is_later =
+            |(at, path): &(usize, BranchPath)| site.at < *at && *at < end && !exclude_each_other(path, &site.path);
         site.depth == self.variables[site.variable].depth
             && !site.is_borrowed
             && !self.uses[&site.variable].iter().any(is_later)
@@ -269,6 +270,6 @@ impl Reading {
 }
 
 /// Whether two places are in different ways of a fork.
-fn exclude_each_other(one: &Way, other: &Way) -> bool {
+fn exclude_each_other(one: &BranchPath, other: &BranchPath) -> bool {
     one.iter().zip(other).find(|(one, other)| one != other).is_some_and(|(one, other)| one.0 == other.0)
 }

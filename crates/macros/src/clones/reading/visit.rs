@@ -9,13 +9,13 @@ use syn::{
     Macro, Pat, PatGuard, PatIdent, Stmt,
 };
 
-use super::Reading;
+use super::UsageReader;
 use super::expressions::{
     HasLet, cloned_variable, is_block_like, is_clone, is_place, makes_value, returns_no_borrow, sends,
 };
 use crate::clones::marks::{Mark, mark};
 
-impl VisitMut for Reading {
+impl VisitMut for UsageReader {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if let Some(site) = cloned_variable(expr).and_then(|name| self.clone_of(&name)) {
             mark(expr, Mark::Variable(site));
@@ -48,13 +48,13 @@ impl VisitMut for Reading {
             }
             Expr::Binary(binary) if matches!(binary.op, BinOp::And(_) | BinOp::Or(_)) => {
                 self.visit_expr_mut(&mut binary.left);
-                self.perhaps(|this| this.visit_expr_mut(&mut binary.right));
+                self.optional(|this| this.visit_expr_mut(&mut binary.right));
             }
             Expr::Return(expr) => {
                 visit_mut::visit_expr_return_mut(self, expr);
                 self.now += 1;
                 if self.inner == 0 {
-                    self.returns.push((self.now, self.way.clone(), self.depth));
+                    self.returns.push((self.now, self.path.clone(), self.depth));
                 }
             }
             Expr::Block(block) => {
@@ -65,7 +65,7 @@ impl VisitMut for Reading {
                 self.visit_expr_mut(&mut assign.right);
                 self.borrow(&mut assign.left);
             }
-            Expr::Loop(body) => self.again(|this| this.visit_block_mut(&mut body.body)),
+            Expr::Loop(body) => self.repeated(|this| this.visit_block_mut(&mut body.body)),
             Expr::Verbatim(tokens) => self.mention_all(tokens.clone()),
             other => visit_mut::visit_expr_mut(self, other),
         }
@@ -73,7 +73,7 @@ impl VisitMut for Reading {
 
     fn visit_expr_closure_mut(&mut self, closure: &mut ExprClosure) {
         self.inner += 1;
-        self.again(|this| {
+        self.repeated(|this| {
             for input in &closure.inputs {
                 this.declare(input, false, &BTreeSet::new());
             }
@@ -97,7 +97,7 @@ impl VisitMut for Reading {
         let (fork, first) = (self.fork(), self.sites.len());
         let mut kept = BTreeSet::new();
         self.scope(|this| {
-            kept = this.unit(|this| this.visit_expr_mut(&mut expr.cond));
+            kept = this.statement(|this| this.visit_expr_mut(&mut expr.cond));
             this.branch(fork, 0, |this| this.visit_block_mut(&mut expr.then_branch));
         });
         if let Some((_, otherwise)) = &mut expr.else_branch {
@@ -113,14 +113,14 @@ impl VisitMut for Reading {
     fn visit_expr_match_mut(&mut self, expr: &mut ExprMatch) {
         let (fork, first) = (self.fork(), self.sites.len());
         let is_place = is_place(&expr.expr);
-        let kept = self.unit(|this| this.borrow(&mut expr.expr));
-        for (way, arm) in expr.arms.iter_mut().enumerate() {
-            self.branch(fork, way, |this| {
+        let kept = self.statement(|this| this.borrow(&mut expr.expr));
+        for (path, arm) in expr.arms.iter_mut().enumerate() {
+            self.branch(fork, path, |this| {
                 let Arm { pat, body, .. } = arm;
                 match pat {
                     Pat::Guard(PatGuard { pat, guard, .. }) => {
                         this.declare(pat, false, &kept);
-                        this.again(|this| this.visit_expr_mut(guard));
+                        this.repeated(|this| this.visit_expr_mut(guard));
                     }
                     pat => this.declare(pat, false, &kept),
                 }
@@ -134,8 +134,8 @@ impl VisitMut for Reading {
 
     fn visit_expr_for_loop_mut(&mut self, expr: &mut ExprForLoop) {
         let first = self.sites.len();
-        let kept = self.unit(|this| this.borrow(&mut expr.expr));
-        self.again(|this| {
+        let kept = self.statement(|this| this.borrow(&mut expr.expr));
+        self.repeated(|this| {
             this.declare(&expr.pat, false, &kept);
             this.visit_block_mut(&mut expr.body);
         });
@@ -143,9 +143,9 @@ impl VisitMut for Reading {
     }
 
     fn visit_expr_while_mut(&mut self, expr: &mut ExprWhile) {
-        self.again(|this| {
+        self.repeated(|this| {
             let first = this.sites.len();
-            let kept = this.unit(|this| this.visit_expr_mut(&mut expr.cond));
+            let kept = this.statement(|this| this.visit_expr_mut(&mut expr.cond));
             this.visit_block_mut(&mut expr.body);
             this.keep(&kept, first);
         });
@@ -159,7 +159,7 @@ impl VisitMut for Reading {
         match stmt {
             Stmt::Expr(expr, _) if is_block_like(expr) => self.visit_expr_mut(expr),
             stmt => {
-                self.unit(|this| visit_mut::visit_stmt_mut(this, stmt));
+                self.statement(|this| visit_mut::visit_stmt_mut(this, stmt));
             }
         }
     }
@@ -173,7 +173,7 @@ impl VisitMut for Reading {
                 _ => self.borrow(&mut init.expr),
             }
             if let Some((_, otherwise)) = &mut init.diverge {
-                self.perhaps(|this| this.visit_expr_mut(otherwise));
+                self.optional(|this| this.visit_expr_mut(otherwise));
             }
         }
         self.declare(&local.pat, false, &BTreeSet::new()); // the statement is a unit

@@ -7,9 +7,9 @@ use std::sync::{Arc, Barrier};
 use playhouse::durable::{Saved, Store, StoreError};
 
 use super::Storage;
-use super::handle::{Used, expect};
+use super::handle::{StoreHandle, expect};
 use crate::conformance::Rule;
-use crate::run::text_of;
+use crate::run::panic_message;
 
 type StoreRule = Rule<Storage>;
 
@@ -17,17 +17,17 @@ const THREADS: usize = 4;
 
 /// Who panics must not leave the others waiting.
 fn guarded<R>(call: impl FnOnce() -> R) -> Result<R, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|thrown| format!("it has panicked: {}", text_of(&*thrown)))
+    catch_unwind(AssertUnwindSafe(call)).map_err(|thrown| format!("it has panicked: {}", panic_message(&*thrown)))
 }
 
 /// Calls `each` in so many threads, each with a handle of its own, and returns what they say.
 fn in_threads<R: Send>(
     open: &(dyn Fn() -> Arc<dyn Store> + Send + Sync),
-    each: impl Fn(usize, Used) -> Result<R, String> + Sync,
+    each: impl Fn(usize, StoreHandle) -> Result<R, String> + Sync,
 ) -> Result<Vec<R>, String> {
     let each = &each;
     std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..THREADS).map(|_| Used::of(open())).collect();
+        let handles: Vec<_> = (0..THREADS).map(|_| StoreHandle::of(open())).collect();
         let handles = handles.into_iter().enumerate();
         let threads: Vec<_> =
             handles.map(|(number, store)| scope.spawn(move || guarded(|| each(number, store))?)).collect();
@@ -124,7 +124,7 @@ pub(super) const KEYS_AT_ONE_TIME: StoreRule = Rule {
             }
             Ok(())
         })?;
-        let store = Used::of(open());
+        let store = StoreHandle::of(open());
         let sum = store.load("sum")?.map_or(0, |saved| number_in(&saved.bytes));
         let all = EACH * THREADS as u64;
         expect(&sum, &all, || format!("{all} additions of 1 were acknowledged, and the sum is {sum}"))?;

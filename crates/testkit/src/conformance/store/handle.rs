@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use playhouse::durable::{Saved, Store, StoreError};
 
-use super::Opens;
+use super::OpenStore;
 
 /// A store in a test: what should not fail says what it was doing.
-pub(super) struct Used {
+pub(super) struct StoreHandle {
     pub(super) store: Arc<dyn Store>,
     /// What only this one is open on.
-    pub(super) _storage: Option<Opens>,
+    pub(super) _storage: Option<OpenStore>,
 }
 
-impl Used {
+impl StoreHandle {
     /// One handle of several.
-    pub(super) fn of(store: Arc<dyn Store>) -> Used {
-        Used { store, _storage: None }
+    pub(super) fn of(store: Arc<dyn Store>) -> StoreHandle {
+        StoreHandle { store, _storage: None }
     }
 
     pub(super) fn load(&self, key: &str) -> Result<Option<Saved>, String> {

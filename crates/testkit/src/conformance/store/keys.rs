@@ -3,7 +3,7 @@
 use playhouse::durable::{KEY_BYTES_MAX, StoreError};
 
 use super::Storage;
-use super::handle::{Used, expect};
+use super::handle::{StoreHandle, expect};
 use crate::conformance::Rule;
 
 type StoreRule = Rule<Storage>;
@@ -79,14 +79,14 @@ pub(super) const KEYS_ARE_APART: StoreRule = Rule {
     says: "each key that `check_key` allows is taken, and is another one than all others, byte by byte",
     check: |storage| {
         let open = (storage.fresh)();
-        let store = Used::of(open());
+        let store = StoreHandle::of(open());
         let mut keys = odd_keys();
         let mut revisions = Vec::new();
         for key in &keys {
             store.has(key, None, "before it was saved")?;
             revisions.push(store.save(key, 0, key.as_bytes())?);
         }
-        let reopened = Used::of(open());
+        let reopened = StoreHandle::of(open());
         for (key, revision) in keys.iter().zip(&revisions) {
             store.has(key, Some((*revision, key.as_bytes())), "after others were saved")?;
             reopened.has(key, Some((*revision, key.as_bytes())), "after others were saved, opened again")?;

@@ -25,18 +25,18 @@ use std::time::Duration;
 
 use playhouse::durable::Store;
 
-use self::handle::Used;
+use self::handle::StoreHandle;
 use super::{Report, Rule};
 
 /// A rule that is not decided after so long is broken. Some save a thousand times.
-const LIMIT: Duration = Duration::from_secs(300);
+const RULE_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// Opens storage: each handle that it returns is one on the same storage.
-type Opens = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
+/// OpenStore storage: each handle that it returns is one on the same storage.
+type OpenStore = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
 
 /// What is tried: makes new storage.
 pub struct Storage {
-    fresh: Box<dyn Fn() -> Opens + Send + Sync>,
+    fresh: Box<dyn Fn() -> OpenStore + Send + Sync>,
 }
 
 /// The rules, in the order in which they are tried.
@@ -68,12 +68,12 @@ where
     S: Store,
     Open: Fn() -> S + Send + Sync + 'static,
 {
-    let fresh = move || -> Opens {
+    let fresh = move || -> OpenStore {
         let open = fresh();
         Box::new(move || Arc::new(open()))
     };
     let storage = Storage { fresh: Box::new(fresh) };
-    Report::of("store", &RULES, storage, LIMIT)
+    Report::of("store", &RULES, storage, RULE_TIME_MAX)
 }
 
 impl fmt::Debug for Storage {
@@ -84,8 +84,8 @@ impl fmt::Debug for Storage {
 
 impl Storage {
     /// A store with nothing in it.
-    fn store(&self) -> Used {
+    fn store(&self) -> StoreHandle {
         let open = (self.fresh)();
-        Used { store: open(), _storage: Some(open) }
+        StoreHandle { store: open(), _storage: Some(open) }
     }
 }

@@ -3,7 +3,7 @@
 use playhouse::durable::{STATE_BYTES_MAX, StoreError};
 
 use super::Storage;
-use super::handle::{Used, expect, shown};
+use super::handle::{StoreHandle, expect, shown};
 use crate::conformance::Rule;
 
 type StoreRule = Rule<Storage>;
@@ -165,7 +165,7 @@ pub(super) const NO_REVISION_TWICE: StoreRule = Rule {
         let mut revisions: Vec<u64> = Vec::new();
         for round in 0..4 {
             // Opened again each time: what was removed is remembered in the storage.
-            let store = Used::of(open());
+            let store = StoreHandle::of(open());
             let mut revision = 0;
             for _ in 0..=(round % 3) {
                 revision = store.save("key", revision, b"state")?;
@@ -192,12 +192,12 @@ pub(super) const REOPENED: StoreRule = Rule {
     says: "what was saved and removed is so for a handle that is opened when all others are gone",
     check: |storage| {
         let open = (storage.fresh)();
-        let store = Used::of(open());
+        let store = StoreHandle::of(open());
         let (first, gone) = (store.save("key", 0, b"first")?, store.save("gone", 0, b"gone")?);
         let second = store.save("key", first, b"second")?;
         store.remove("gone", gone)?;
         drop(store);
-        let store = Used::of(open());
+        let store = StoreHandle::of(open());
         store.has("key", Some((second, b"second")), "opened again")?;
         store.has("gone", None, "opened again after its removal")?;
         let keys = store.keys("")?;
@@ -205,7 +205,7 @@ pub(super) const REOPENED: StoreRule = Rule {
         store.is_conflict("a save", store.store.save("key", first, b"lost"), ("key", first, second))?;
         let third = store.save("key", second, b"third")?;
         drop(store);
-        Used::of(open()).has("key", Some((third, b"third")), "opened a third time")
+        StoreHandle::of(open()).has("key", Some((third, b"third")), "opened a third time")
     },
 };
 
@@ -214,7 +214,7 @@ pub(super) const HANDLES_AGREE: StoreRule = Rule {
     says: "what one handle has saved or removed is so for the others at once",
     check: |storage| {
         let open = (storage.fresh)();
-        let (one, two) = (Used::of(open()), Used::of(open()));
+        let (one, two) = (StoreHandle::of(open()), StoreHandle::of(open()));
         two.has("key", None, "in the second handle")?;
         let first = one.save("key", 0, b"first")?;
         two.has("key", Some((first, b"first")), "in the second handle")?;

@@ -5,8 +5,8 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use super::bytes::{read_exact, write_all};
-use super::subject::{Subject, ensure, said};
-use super::{Outcome, PATIENCE, SHORT};
+use super::subject::{Subject, describe, ensure};
+use super::{Outcome, SHORT_WAIT, WAIT_MAX};
 
 pub(super) fn free_ports(subject: &Subject) -> Outcome {
     let (one, first) = subject.listen()?;
@@ -15,8 +15,8 @@ pub(super) fn free_ports(subject: &Subject) -> Outcome {
         ensure(address.port() != 0, || format!("it listens at {address}, which nobody can call"))?;
     }
     ensure(first != second, || format!("two listen at {first}"))?;
-    for (mut door, address) in [(one, first), (other, second)] {
-        let (calls, called) = subject.meet(&mut door, address)?;
+    for (mut listener, address) in [(one, first), (other, second)] {
+        let (calls, called) = subject.meet(&mut listener, address)?;
         write_all(&*calls, &[7])?;
         read_exact(&*called, &mut [0])?;
     }
@@ -33,45 +33,45 @@ pub(super) fn in_use(subject: &Subject) -> Outcome {
 }
 
 pub(super) fn given_back(subject: &Subject) -> Outcome {
-    let (door, address) = subject.listen()?;
-    drop(door);
+    let (listener, address) = subject.listen()?;
+    drop(listener);
     let there = Subject { address: address.to_string(), ..subject.clone() };
     let (mut again, _) = there.listen().map_err(|error| format!("where somebody has listened: {error}"))?;
     subject.meet(&mut again, address).map(drop)
 }
 
 pub(super) fn nobody(subject: &Subject) -> Outcome {
-    let (door, address) = subject.listen()?;
-    drop(door);
+    let (listener, address) = subject.listen()?;
+    drop(listener);
     let begun = Instant::now();
-    let connected = subject.transport().connect(address, SHORT);
+    let connected = subject.transport().connect(address, SHORT_WAIT);
     ensure(connected.is_err(), || format!("nobody listens at {address}, and a call comes through"))?;
     let time = begun.elapsed();
-    ensure(time < PATIENCE, || format!("a call with a limit of {SHORT:?} took {time:?}"))
+    ensure(time < WAIT_MAX, || format!("a call with a limit of {SHORT_WAIT:?} took {time:?}"))
 }
 
 pub(super) fn no_caller(subject: &Subject) -> Outcome {
-    let (door, address) = subject.listen()?;
+    let (listener, address) = subject.listen()?;
     let (tell, told) = mpsc::channel();
     // Left behind where it waits for ever.
-    std::thread::spawn(move || drop(tell.send((door.listener.accept().err().map(|error| error.kind()), door))));
-    let (error, mut door) =
-        told.recv_timeout(PATIENCE).map_err(|_| format!("`accept` waits for a caller, for {PATIENCE:?} so far"))?;
+    std::thread::spawn(move || drop(tell.send((listener.listener.accept().err().map(|error| error.kind()), listener))));
+    let (error, mut listener) =
+        told.recv_timeout(WAIT_MAX).map_err(|_| format!("`accept` waits for a caller, for {WAIT_MAX:?} so far"))?;
     ensure(error == Some(ErrorKind::WouldBlock), || {
         format!("hearing a caller where there is none gives {error:?}, and not WouldBlock")
     })?;
-    subject.meet(&mut door, address).map(drop)
+    subject.meet(&mut listener, address).map(drop)
 }
 
 pub(super) fn caller(subject: &Subject) -> Outcome {
-    let (mut door, address) = subject.listen()?;
+    let (mut listener, address) = subject.listen()?;
     for _ in 0..10 {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| subject.call(address));
-            door.wait()?;
-            let _heard = said("hearing a caller", door.listener.accept())?;
+            listener.wait()?;
+            let _heard = describe("hearing a caller", listener.listener.accept())?;
             calls.join().map_err(|_| "`connect` panics")??;
-            match door.listener.accept() {
+            match listener.listener.accept() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
                 Err(error) => Err(format!("hearing a second caller where there was one: {error} ({:?})", error.kind())),
                 Ok(_) => Err("one has called, and two are heard".to_owned()),

@@ -5,7 +5,7 @@ use std::net::Shutdown;
 
 use playhouse::transport::Wire;
 
-use super::subject::{Subject, ensure, said};
+use super::subject::{Subject, describe, ensure};
 use super::{Outcome, STREAM_BYTES};
 
 /// What is at `place` of a stream that is named so.
@@ -38,7 +38,7 @@ pub(super) fn write_stream(wire: &dyn Wire, stream: u64, length: usize) -> Outco
             slices.push(IoSlice::new(slice));
             left = rest;
         }
-        let count = said("writing", wire.write(&slices))?;
+        let count = describe("writing", wire.write(&slices))?;
         ensure((1..=total).contains(&count), || format!("of {total} bytes it has written {count}"))?;
         place += count;
     }
@@ -52,7 +52,7 @@ pub(super) fn read_stream(wire: &dyn Wire, stream: u64, length: usize) -> Outcom
     let mut room = vec![0; 1 << 17];
     while place < length {
         let size = sizes.next().unwrap_or(1).min(length - place);
-        let count = said("reading", wire.read(&mut room[..size]))?;
+        let count = describe("reading", wire.read(&mut room[..size]))?;
         ensure(count > 0, || format!("it ends after {place} of {length} bytes"))?;
         check_bytes(stream, place, &room[..count])?;
         place += count;
@@ -69,7 +69,7 @@ pub(super) fn check_bytes(stream: u64, place: usize, came: &[u8]) -> Outcome {
 
 pub(super) fn write_all(wire: &dyn Wire, mut bytes: &[u8]) -> Outcome {
     while !bytes.is_empty() {
-        match said("writing", wire.write(&[IoSlice::new(bytes)]))? {
+        match describe("writing", wire.write(&[IoSlice::new(bytes)]))? {
             0 => return Err("it writes nothing".to_owned()),
             count => bytes = &bytes[count..],
         }
@@ -79,7 +79,7 @@ pub(super) fn write_all(wire: &dyn Wire, mut bytes: &[u8]) -> Outcome {
 
 pub(super) fn read_exact(wire: &dyn Wire, mut room: &mut [u8]) -> Outcome {
     while !room.is_empty() {
-        match said("reading", wire.read(room))? {
+        match describe("reading", wire.read(room))? {
             0 => return Err("it ends".to_owned()),
             count => room = &mut room[count..],
         }
@@ -111,10 +111,10 @@ pub(super) fn bytes(subject: &Subject) -> Outcome {
 }
 
 pub(super) fn apart(subject: &Subject) -> Outcome {
-    let (mut door, address) = subject.listen()?;
+    let (mut listener, address) = subject.listen()?;
     let mut pairs = Vec::new();
     for _ in 0..16 {
-        pairs.push(subject.meet(&mut door, address)?);
+        pairs.push(subject.meet(&mut listener, address)?);
     }
     let mut names = Vec::new();
     for (name, (calls, _)) in pairs.iter().enumerate() {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use playhouse::transport::Wire;
 
 use super::bytes::{read_stream, write_stream};
-use super::subject::{Subject, ensure, said};
+use super::subject::{Subject, describe, ensure};
 use super::waiting::within;
-use super::{LIMIT, Outcome, SHORT};
+use super::{Outcome, RULE_TIME_MAX, SHORT_WAIT};
 
 fn read_end(wire: &dyn Wire) -> Outcome {
-    match said("reading what comes last", wire.read(&mut [0]))? {
+    match describe("reading what comes last", wire.read(&mut [0]))? {
         0 => Ok(()),
         _ => Err("more is read than was written".to_owned()),
     }
@@ -24,7 +24,7 @@ pub(super) fn half(subject: &Subject) -> Outcome {
             std::mem::swap(&mut one, &mut other);
         }
         write_stream(&*one, 3, 10_000)?;
-        said("ending writing", one.shutdown(Shutdown::Write))?;
+        describe("ending writing", one.shutdown(Shutdown::Write))?;
         read_stream(&*other, 3, 10_000)?;
         read_end(&*other)?;
         write_stream(&*other, 4, 10_000).map_err(|error| format!("after the other end has ended writing: {error}"))?;
@@ -47,13 +47,13 @@ pub(super) fn rest(subject: &Subject) -> Outcome {
 pub(super) fn woken(subject: &Subject) -> Outcome {
     let (one, _other) = subject.pair()?;
     let one: Arc<dyn Wire> = Arc::from(one);
-    said("setting a limit", one.set_limit(LIMIT))?;
+    describe("setting a limit", one.set_limit(RULE_TIME_MAX))?;
     let shuts = Arc::clone(&one);
     let shut = std::thread::spawn(move || {
-        std::thread::sleep(SHORT);
+        std::thread::sleep(SHORT_WAIT);
         shuts.shutdown(Shutdown::Both)
     });
     let read = within("a read on what was shut down", &one, |wire| wire.read(&mut [0]))?;
-    said("shutting down", shut.join().map_err(|_| "`shutdown` panics")?)?;
+    describe("shutting down", shut.join().map_err(|_| "`shutdown` panics")?)?;
     ensure(!matches!(read, Ok(1..)), || "nothing was written, and something is read".to_owned())
 }

@@ -31,11 +31,11 @@ use self::waiting::{limits, would_block};
 use super::{Report, Rule};
 
 /// A rule that is not decided after so long is broken.
-const LIMIT: Duration = Duration::from_secs(60);
+const RULE_TIME_MAX: Duration = Duration::from_secs(60);
 /// So long is waited where the wait is to end.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 /// So long is waited where nothing is to come.
-const SHORT: Duration = Duration::from_millis(50);
+const SHORT_WAIT: Duration = Duration::from_millis(50);
 /// More than a wire holds that nobody reads from.
 const WIRE_BYTES_MAX: usize = 1 << 30;
 /// What is sent in each direction.
@@ -82,5 +82,5 @@ pub const RULES: [Rule<Subject>; 20] = [
 /// is broken.
 pub fn check<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Report {
     let subject = Subject::new(address, make);
-    Report::of("transport", &RULES, subject, LIMIT)
+    Report::of("transport", &RULES, subject, RULE_TIME_MAX)
 }

@@ -9,7 +9,7 @@ use mio::Interest;
 use playhouse::transport::{Listener, Transport, Wire};
 
 use super::watch::Watch;
-use super::{Outcome, PATIENCE};
+use super::{Outcome, WAIT_MAX};
 
 /// Two ends.
 type Pair = (Box<dyn Wire>, Box<dyn Wire>);
@@ -36,48 +36,48 @@ impl Subject {
         (self.make)()
     }
 
-    pub(super) fn listen(&self) -> Result<(Door, SocketAddr), String> {
+    pub(super) fn listen(&self) -> Result<(WatchedListener, SocketAddr), String> {
         let address: SocketAddr =
             self.address.parse().map_err(|error| format!("{:?} is no address: {error}", self.address))?;
-        let mut listener = said("listening", self.transport().listen(address))?;
-        let address = said("the listener's address", listener.address())?;
+        let mut listener = describe("listening", self.transport().listen(address))?;
+        let address = describe("the listener's address", listener.address())?;
         let watch = Watch::new(Interest::READABLE, |registration| listener.register(registration))?;
-        Ok((Door { listener, watch }, address))
+        Ok((WatchedListener { listener, watch }, address))
     }
 
     pub(super) fn call(&self, address: SocketAddr) -> Result<Box<dyn Wire>, String> {
-        patient(said("calling", self.transport().connect(address, PATIENCE))?)
+        with_time_limit(describe("calling", self.transport().connect(address, WAIT_MAX))?)
     }
 
     /// Calls who listens there, who hears it meanwhile: both ends.
-    pub(super) fn meet(&self, door: &mut Door, address: SocketAddr) -> Result<Pair, String> {
+    pub(super) fn meet(&self, listener: &mut WatchedListener, address: SocketAddr) -> Result<Pair, String> {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| self.call(address));
-            let called = door.hear().and_then(patient);
+            let called = listener.accept().and_then(with_time_limit);
             Ok((calls.join().map_err(|_| "`connect` panics")??, called?))
         })
     }
 
     /// Both ends of a connection: who called, and who was called.
     pub(super) fn pair(&self) -> Result<Pair, String> {
-        let (mut door, address) = self.listen()?;
-        self.meet(&mut door, address)
+        let (mut listener, address) = self.listen()?;
+        self.meet(&mut listener, address)
     }
 }
 
 /// A listener, and what tells of callers.
-pub(super) struct Door {
+pub(super) struct WatchedListener {
     pub(super) listener: Box<dyn Listener>,
     pub(super) watch: Watch,
 }
 
-impl Door {
+impl WatchedListener {
     /// Waits for the next caller, as theaters do.
-    pub(super) fn hear(&mut self) -> Result<Box<dyn Wire>, String> {
+    pub(super) fn accept(&mut self) -> Result<Box<dyn Wire>, String> {
         loop {
             match self.listener.accept() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
-                heard => return said("hearing a caller", heard),
+                heard => return describe("hearing a caller", heard),
             }
         }
     }
@@ -87,12 +87,12 @@ impl Door {
     }
 }
 
-pub(super) fn patient(wire: Box<dyn Wire>) -> Result<Box<dyn Wire>, String> {
-    said("setting a limit", wire.set_limit(PATIENCE))?;
+pub(super) fn with_time_limit(wire: Box<dyn Wire>) -> Result<Box<dyn Wire>, String> {
+    describe("setting a limit", wire.set_limit(WAIT_MAX))?;
     Ok(wire)
 }
 
-pub(super) fn said<T>(what: &str, result: std::io::Result<T>) -> Result<T, String> {
+pub(super) fn describe<T>(what: &str, result: std::io::Result<T>) -> Result<T, String> {
     result.map_err(|error| format!("{what}: {error} ({:?})", error.kind()))
 }
 

@@ -7,8 +7,8 @@ use std::time::Instant;
 use playhouse::transport::Wire;
 
 use super::bytes::{read_exact, write_all};
-use super::subject::{Subject, ensure, said};
-use super::{Outcome, PATIENCE, SHORT, WIRE_BYTES_MAX};
+use super::subject::{Subject, describe, ensure};
+use super::{Outcome, SHORT_WAIT, WAIT_MAX, WIRE_BYTES_MAX};
 
 /// Writes what is always the same until there is no room. How much that was.
 pub(super) fn fill(wire: &dyn Wire) -> Result<usize, String> {
@@ -39,19 +39,19 @@ pub(super) fn within<R: Send + 'static>(
     let acts = Arc::clone(wire);
     // Left behind where it waits for ever.
     std::thread::spawn(move || drop(tell.send(act(&*acts))));
-    told.recv_timeout(PATIENCE).map_err(|_| format!("{what} has not returned after {PATIENCE:?}"))
+    told.recv_timeout(WAIT_MAX).map_err(|_| format!("{what} has not returned after {WAIT_MAX:?}"))
 }
 
 pub(super) fn read_up(wire: &dyn Wire, length: usize) -> Outcome {
-    said("setting it to block", wire.set_nonblocking(false))?;
-    said("setting a limit", wire.set_limit(PATIENCE))?;
+    describe("setting it to block", wire.set_nonblocking(false))?;
+    describe("setting a limit", wire.set_limit(WAIT_MAX))?;
     read_exact(wire, &mut vec![0; length])
 }
 
 pub(super) fn limits(subject: &Subject) -> Outcome {
     let (one, other) = subject.pair()?;
     let one: Arc<dyn Wire> = Arc::from(one);
-    said("setting a limit", one.set_limit(SHORT))?;
+    describe("setting a limit", one.set_limit(SHORT_WAIT))?;
     // More than once: who does not wait may have been kept waiting by others.
     for _ in 0..5 {
         let begun = Instant::now();
@@ -61,7 +61,9 @@ pub(super) fn limits(subject: &Subject) -> Outcome {
             Ok(count) => return Err(format!("nothing was written, and {count} bytes are read")),
         }
         let time = begun.elapsed();
-        ensure(time >= SHORT / 2, || format!("a read with a limit of {SHORT:?} has waited for {time:?} only"))?;
+        ensure(time >= SHORT_WAIT / 2, || {
+            format!("a read with a limit of {SHORT_WAIT:?} has waited for {time:?} only")
+        })?;
     }
     let written = within("a write with a limit of 50 ms", &one, fill)??;
     read_up(&*other, written)?;
@@ -71,7 +73,7 @@ pub(super) fn limits(subject: &Subject) -> Outcome {
 
 pub(super) fn would_block(subject: &Subject) -> Outcome {
     let (one, other) = subject.pair()?;
-    said("setting it not to block", one.set_nonblocking(true))?;
+    describe("setting it not to block", one.set_nonblocking(true))?;
     match one.read(&mut [0]) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {}
         result => return Err(format!("reading where nothing has come gives {result:?}, and not WouldBlock")),

@@ -6,8 +6,8 @@ use std::time::Instant;
 use mio::{Events, Interest, Poll, Token};
 use playhouse::transport::{Registration, Wire};
 
-use super::subject::{ensure, said};
-use super::{Outcome, PATIENCE};
+use super::subject::{describe, ensure};
+use super::{Outcome, WAIT_MAX};
 
 /// Waits for what is told, which is told once.
 pub(super) struct Watch {
@@ -17,7 +17,7 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn on(wire: &dyn Wire) -> Result<Watch, String> {
-        said("setting it not to block", wire.set_nonblocking(true))?;
+        describe("setting it not to block", wire.set_nonblocking(true))?;
         Watch::new(Interest::READABLE | Interest::WRITABLE, |registration| wire.register(registration))
     }
 
@@ -25,19 +25,19 @@ impl Watch {
         interest: Interest,
         register: impl FnOnce(Registration<'_>) -> std::io::Result<()>,
     ) -> Result<Watch, String> {
-        let poll = said("polling", Poll::new())?;
-        said("registering", register(Registration::new(poll.registry(), Token(0), interest)))?;
+        let poll = describe("polling", Poll::new())?;
+        describe("registering", register(Registration::new(poll.registry(), Token(0), interest)))?;
         Ok(Watch { poll, events: Events::with_capacity(8) })
     }
 
     pub(super) fn until(&mut self, what: &str, mut told: impl FnMut(&mio::event::Event) -> bool) -> Outcome {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_MAX;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             ensure(!left.is_zero(), || format!("it is not told {what}"))?;
             match self.poll.poll(&mut self.events, Some(left)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                result => said("polling", result)?,
+                result => describe("polling", result)?,
             }
             if self.events.iter().any(&mut told) {
                 return Ok(());

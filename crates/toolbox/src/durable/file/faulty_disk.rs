@@ -12,22 +12,22 @@ use crate::panics::lock;
 
 /// A disk that keeps no more than was synced, when the power fails.
 #[derive(Clone, Default)]
-pub(super) struct Platter(pub(super) Arc<Mutex<Surface>>);
+pub(super) struct FaultyDisk(pub(super) Arc<Mutex<DiskState>>);
 
 #[derive(Default)]
-pub(super) struct Surface {
-    files: Vec<Content>,
+pub(super) struct DiskState {
+    files: Vec<FileContent>,
     pub(super) names: BTreeMap<String, usize>,
     synced_names: BTreeMap<String, usize>,
     /// What was done to the names since.
     unsynced: Vec<Change>,
     /// So many steps go well.
     pub(super) left: usize,
-    pub(super) fails: Fails,
+    pub(super) fails: Failures,
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
-pub(super) enum Fails {
+pub(super) enum Failures {
     #[default]
     Never,
     /// One step.
@@ -37,7 +37,7 @@ pub(super) enum Fails {
 }
 
 #[derive(Clone, Default)]
-struct Content {
+struct FileContent {
     bytes: Vec<u8>,
     synced: Vec<u8>,
 }
@@ -62,54 +62,59 @@ fn apply(names: &mut BTreeMap<String, usize>, change: &Change) {
     }
 }
 
-impl Surface {
+impl DiskState {
     fn change(&mut self, change: Change) {
         apply(&mut self.names, &change);
         self.unsynced.push(change);
     }
 }
 
-impl Platter {
+impl FaultyDisk {
     /// From here on, `left` steps go well.
-    pub(super) fn fails(&self, fails: Fails, left: usize) {
-        let mut surface = lock(&self.0);
-        (surface.fails, surface.left) = (fails, left);
+    pub(super) fn fails(&self, fails: Failures, left: usize) {
+        let mut state = lock(&self.0);
+        (state.fails, state.left) = (fails, left);
     }
 
-    pub(super) fn step(&self) -> io::Result<std::sync::MutexGuard<'_, Surface>> {
-        let mut surface = lock(&self.0);
-        match (surface.fails, surface.left) {
-            (Fails::Never, _) => {}
+    pub(super) fn step(&self) -> io::Result<std::sync::MutexGuard<'_, DiskState>> {
+        let mut state = lock(&self.0);
+        match (state.fails, state.left) {
+            (Failures::Never, _) => {}
             (fails, 0) => {
-                if fails == Fails::Once {
-                    surface.fails = Fails::Never;
+                if fails == Failures::Once {
+                    state.fails = Failures::Never;
                 }
                 return Err(io::Error::other("the disk is gone"));
             }
-            _ => surface.left -= 1,
+            _ => state.left -= 1,
         }
-        Ok(surface)
+        Ok(state)
     }
 
     /// What is found after the power has failed: of what was not synced, anything may have come to the disk, or a part of it.
-    pub(super) fn after_power_cut(&self, choices: &mut Choices) -> Platter {
-        let surface = lock(&self.0);
-        let mut names = surface.synced_names.clone();
-        for change in &surface.unsynced {
+    pub(super) fn after_power_cut(&self, choices: &mut Choices) -> FaultyDisk {
+        let state = lock(&self.0);
+        let mut names = state.synced_names.clone();
+        for change in &state.unsynced {
             if choices.one_in(2) {
                 apply(&mut names, change);
             }
         }
-        let files = surface.files.iter().map(|content| {
+        let files = state.files.iter().map(|content| {
             let mut bytes = if choices.one_in(2) { content.bytes.clone() } else { content.synced.clone() };
             if content.bytes != content.synced && choices.one_in(2) {
                 let cut = choices.below(bytes.len() + 1);
                 if choices.one_in(2) { bytes.truncate(cut) } else { bytes[cut..].fill(0) }
             }
-            Content { synced: bytes.clone(), bytes }
+            FileContent { synced: bytes.clone(), bytes }
         });
         let files = files.collect();
-        Platter(Arc::new(Mutex::new(Surface { files, synced_names: names.clone(), names, ..Surface::default() })))
+        FaultyDisk(Arc::new(Mutex::new(DiskState {
+            files,
+            synced_names: names.clone(),
+            names,
+            ..DiskState::default()
+        })))
     }
 }
 
@@ -117,23 +122,23 @@ fn name(file: &Path) -> String {
     file.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-impl Disk for Platter {
+impl Disk for FaultyDisk {
     type Written = usize;
 
     fn read(&self, file: &Path) -> io::Result<Option<Vec<u8>>> {
-        let surface = self.step()?;
-        Ok(surface.names.get(&name(file)).map(|file| surface.files[*file].bytes.clone()))
+        let state = self.step()?;
+        Ok(state.names.get(&name(file)).map(|file| state.files[*file].bytes.clone()))
     }
 
     fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<usize> {
         let created = {
-            let mut surface = self.step()?;
-            match surface.names.get(&name(file)) {
+            let mut state = self.step()?;
+            match state.names.get(&name(file)) {
                 Some(there) => *there,
                 None => {
-                    surface.files.push(Content::default());
-                    let created = surface.files.len() - 1;
-                    surface.change(Change::Link(name(file), created));
+                    state.files.push(FileContent::default());
+                    let created = state.files.len() - 1;
+                    state.change(Change::Link(name(file), created));
                     created
                 }
             }
@@ -144,31 +149,31 @@ impl Disk for Platter {
     }
 
     fn sync(&self, written: usize) -> io::Result<()> {
-        let mut surface = self.step()?;
-        let content = &mut surface.files[written];
+        let mut state = self.step()?;
+        let content = &mut state.files[written];
         content.synced = content.bytes.clone();
         Ok(())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let mut surface = self.step()?;
-        let file = surface.names[&name(from)];
-        surface.change(Change::Rename(name(from), name(to), file));
+        let mut state = self.step()?;
+        let file = state.names[&name(from)];
+        state.change(Change::Rename(name(from), name(to), file));
         Ok(())
     }
 
     fn remove(&self, file: &Path) -> io::Result<()> {
-        let mut surface = self.step()?;
-        if surface.names.contains_key(&name(file)) {
-            surface.change(Change::Unlink(name(file)));
+        let mut state = self.step()?;
+        if state.names.contains_key(&name(file)) {
+            state.change(Change::Unlink(name(file)));
         }
         Ok(())
     }
 
     fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        let mut surface = self.step()?;
-        surface.synced_names = surface.names.clone();
-        surface.unsynced.clear();
+        let mut state = self.step()?;
+        state.synced_names = state.names.clone();
+        state.unsynced.clear();
         Ok(())
     }
 

@@ -18,12 +18,12 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use siphasher::sip::SipHasher24;
 
 use self::disk::{Native, at, create_folder};
-use self::shard_dir::{Drawer, failed};
+use self::shard_dir::{ShardDir, failed};
 use super::store::{Saved, Store, StoreError, check_key, check_state};
 use crate::panics::lock;
 
 /// So many states may be saved at one time. A folder keeps the number that it was made with.
-const DRAWERS: u64 = 16;
+const SHARDS: u64 = 16;
 
 /// A store in a folder, with a file for each state. Clones are handles to the same one.
 ///
@@ -36,49 +36,49 @@ const DRAWERS: u64 = 16;
 /// others in it, among which the keys are spread by their hash: states in different ones are saved at one time.
 #[derive(Clone)]
 pub struct FileStore {
-    parts: Arc<Parts>,
+    state: Arc<StoreState>,
 }
 
-struct Parts {
+struct StoreState {
     folder: PathBuf,
-    shelves: Vec<Shelf>,
+    shards: Vec<Shard>,
 }
 
-struct Shelf {
-    drawer: Drawer<Native>,
+struct Shard {
+    dir: ShardDir<Native>,
     /// Who saves or removes has both: the lock of the file is for all of this process that use this one.
-    turn: Mutex<File>,
+    file: Mutex<File>,
 }
 
-/// Has the turn, until it is dropped.
-struct Turn<'a>(MutexGuard<'a, File>);
+/// Has the lock, until it is dropped.
+struct ShardLock<'a>(MutexGuard<'a, File>);
 
-impl Drop for Turn<'_> {
+impl Drop for ShardLock<'_> {
     fn drop(&mut self) {
         // What was locked can be unlocked.
         let _ = self.0.unlock();
     }
 }
 
-impl Shelf {
-    fn open(folder: PathBuf) -> io::Result<Shelf> {
+impl Shard {
+    fn open(folder: PathBuf) -> io::Result<Shard> {
         create_folder(&folder)?;
         let path = folder.join("lock");
-        let turn = File::options().create(true).truncate(false).write(true).open(&path).map_err(at(&path))?;
-        let shelf = Shelf { drawer: Drawer { disk: Native, folder }, turn: Mutex::new(turn) };
-        let turn = shelf.turn()?;
-        shelf.drawer.tidy()?;
-        drop(turn);
-        Ok(shelf)
+        let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at(&path))?;
+        let shard = Shard { dir: ShardDir { disk: Native, folder }, file: Mutex::new(lock) };
+        let lock = shard.lock()?;
+        shard.dir.tidy()?;
+        drop(lock);
+        Ok(shard)
     }
 
-    fn turn(&self) -> io::Result<Turn<'_>> {
-        let turn = lock(&self.turn);
+    fn lock(&self) -> io::Result<ShardLock<'_>> {
+        let lock = lock(&self.file);
         loop {
-            match turn.lock() {
-                Ok(()) => return Ok(Turn(turn)),
+            match lock.lock() {
+                Ok(()) => return Ok(ShardLock(lock)),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(at(&self.drawer.folder.join("lock"))(error)),
+                Err(error) => return Err(at(&self.dir.folder.join("lock"))(error)),
             }
         }
     }
@@ -91,47 +91,47 @@ impl FileStore {
     /// It cannot be made, written to or locked: says which path.
     pub fn open(folder: impl AsRef<Path>) -> io::Result<FileStore> {
         let folder = folder.as_ref().to_owned();
-        let shelves = (0..DRAWERS).map(|number| Shelf::open(folder.join(format!("{number:x}"))));
-        let shelves = shelves.collect::<io::Result<_>>()?;
-        Ok(FileStore { parts: Arc::new(Parts { folder, shelves }) })
+        let shards = (0..SHARDS).map(|number| Shard::open(folder.join(format!("{number:x}"))));
+        let shards = shards.collect::<io::Result<_>>()?;
+        Ok(FileStore { state: Arc::new(StoreState { folder, shards }) })
     }
 
-    fn shelf(&self, key: &str) -> &Shelf {
+    fn shard(&self, key: &str) -> &Shard {
         let mut hasher = SipHasher24::new();
         hasher.write(key.as_bytes());
-        &self.parts.shelves[(hasher.finish() % DRAWERS) as usize]
+        &self.state.shards[(hasher.finish() % SHARDS) as usize]
     }
 }
 
 impl fmt::Debug for FileStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FileStore({:?})", self.parts.folder)
+        write!(f, "FileStore({:?})", self.state.folder)
     }
 }
 
 impl Store for FileStore {
     fn load(&self, key: &str) -> Result<Option<Saved>, StoreError> {
         check_key(key)?;
-        self.shelf(key).drawer.load(key)
+        self.shard(key).dir.load(key)
     }
 
     fn save(&self, key: &str, expected: u64, bytes: &[u8]) -> Result<u64, StoreError> {
         check_key(key)?;
         check_state(key, bytes)?;
-        let shelf = self.shelf(key);
-        let _turn = shelf.turn().map_err(failed(key))?;
-        shelf.drawer.save(key, expected, bytes)
+        let shard = self.shard(key);
+        let _lock = shard.lock().map_err(failed(key))?;
+        shard.dir.save(key, expected, bytes)
     }
 
     fn remove(&self, key: &str, expected: u64) -> Result<(), StoreError> {
         check_key(key)?;
-        let shelf = self.shelf(key);
-        let _turn = shelf.turn().map_err(failed(key))?;
-        shelf.drawer.remove(key, expected)
+        let shard = self.shard(key);
+        let _lock = shard.lock().map_err(failed(key))?;
+        shard.dir.remove(key, expected)
     }
 
     fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        let keys = self.parts.shelves.iter().map(|shelf| shelf.drawer.keys(prefix).map_err(failed(prefix)));
+        let keys = self.state.shards.iter().map(|shard| shard.dir.keys(prefix).map_err(failed(prefix)));
         let mut keys = keys.collect::<Result<Vec<_>, _>>()?.concat();
         keys.sort_unstable();
         Ok(keys)

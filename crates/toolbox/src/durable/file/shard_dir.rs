@@ -16,7 +16,7 @@ use super::record;
 use crate::durable::store::{Saved, StoreError, check_revision};
 
 #[derive(Debug)]
-pub(super) struct Drawer<D> {
+pub(super) struct ShardDir<D> {
     pub(super) disk: D,
     pub(super) folder: PathBuf,
 }
@@ -24,7 +24,7 @@ pub(super) struct Drawer<D> {
 /// What the mark is called where the key of a state is.
 const MARK: &str = "";
 
-impl<D: Disk> Drawer<D> {
+impl<D: Disk> ShardDir<D> {
     /// Removes what somebody was about to write when it ended.
     pub(super) fn tidy(&self) -> io::Result<()> {
         self.disk.remove(&self.folder.join("new"))
