@@ -288,7 +288,7 @@ struct Watching(Sender<&'static str>);
 #[actor]
 impl Watching {
     #[terminated]
-    fn lost(&mut self, ctx: &mut Context<Self>, down: playhouse::Terminated) {
+    fn lost(&mut self, ctx: &mut Context<Self>, down: playhouse::Down) {
         assert_eq!(down.reason, StopReason::Stopped);
         let _ = self.0.send("terminated");
         ctx.stop();

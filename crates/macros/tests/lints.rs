@@ -78,7 +78,7 @@ impl Counter {
     }
 
     #[terminated]
-    fn lost(&mut self, down: Terminated) {
+    fn lost(&mut self, down: Down) {
         self.names.push(down.who.to_string());
     }
 }

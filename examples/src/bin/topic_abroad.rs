@@ -36,7 +36,7 @@ impl Handler<Degrees> for Reader {
 fn main() -> playhouse::Result<()> {
     let north = Theater::builder().listen("127.0.0.1:0").start()?;
     let weather = Topic::<Degrees>::new(north.system());
-    north.publish("weather", weather.desk())?;
+    north.publish("weather", weather.endpoint())?;
 
     let south = Theater::builder().start()?;
     let name = format!("playhouse://{}/weather", north.address().expect("it listens"));
