@@ -29,7 +29,7 @@ mod goodbye;
 mod groups;
 mod inspector;
 mod links;
-mod moves;
+mod migrations;
 mod names;
 mod recalls;
 mod supervision;

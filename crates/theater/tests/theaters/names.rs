@@ -266,7 +266,7 @@ fn a_handler_asks_a_name_server_without_holding_its_worker() {
         type Reply = Result<u64, NameError>;
     }
     struct Look;
-    impl Message for ActivityCounter {
+    impl Message for Look {
         type Reply = ();
     }
     struct Looked;
@@ -280,8 +280,8 @@ fn a_handler_asks_a_name_server_without_holding_its_worker() {
             found.ask(Add(1)).await.map_err(NameError::NoAnswer)
         }
     }
-    impl Handler<ActivityCounter> for User {
-        fn handle(&mut self, _: ActivityCounter, ctx: &mut Context<Self>) {
+    impl Handler<Look> for User {
+        fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
             ctx.ask(self.0, GetName::any("it")).then(|this, found, ctx| {
                 let found = found.unwrap().unwrap().downcast::<Counter>().unwrap();
                 ctx.ask(found, Add(1)).then(|this: &mut User, sum, _| this.1 = Some(sum.map_err(NameError::NoAnswer)));
@@ -300,6 +300,6 @@ fn a_handler_asks_a_name_server_without_holding_its_worker() {
     assert_eq!(actor.ask(Use("it")).wait().unwrap(), Err(unknown));
     owner.ask(PutName::new("it", owners.system().spawn(Counter { n: 1 }))).wait().unwrap().unwrap();
     assert_eq!(actor.ask(Use("it")).wait().unwrap(), Ok(2));
-    actor.tell(ActivityCounter);
+    actor.tell(Look);
     eventually(|| actor.ask(Looked).wait().unwrap().map(|sum| assert_eq!(sum, Ok(3))));
 }
