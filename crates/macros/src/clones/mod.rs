@@ -3,8 +3,6 @@
 //! What is used when is [read](reading) in the text; what is a reference, and what has been cloned, the compiler knows, and decides in
 //! `playhouse::clones`: see there.
 
-#[cfg(test)]
-mod programs;
 mod reading;
 
 use proc_macro2::{Ident, Span, TokenStream};
