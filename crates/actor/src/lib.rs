@@ -3,6 +3,7 @@
 //! Programs use `playhouse`, which re-exports all of this with its macros. There is no unsafe code here: what needs it
 //! is in `playhouse-executor`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod actor;

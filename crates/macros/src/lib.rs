@@ -12,7 +12,7 @@
 //! | `options` | the arguments of `#[actor(..)]` and `#[message(..)]` |
 //! | `params` | parameters of methods; which of them is the context |
 //! | `reentrant` | methods that return the future of the answer |
-//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[departing]`, `#[arrived]`, `#[stayed]` |
+//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]`, `#[migration_failed]` |
 //! | `emit` | the code that is written for a message method |
 //! | `message` | `#[derive(Message)]` |
 //! | `remote` | what goes over the wire: names, forms, and the entries of the binary's list |

@@ -78,7 +78,7 @@ impl Counter {
     }
 
     #[terminated]
-    fn lost(&mut self, down: Down) {
+    fn lost(&mut self, terminated: Terminated) {
         self.names.push(down.who.to_string());
     }
 }

@@ -107,6 +107,8 @@
 //! None is on by default: a program whose actors are all in one process is smaller, and built sooner. `#[actor(remote)]` and
 //! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(all(feature = "theaters", not(any(unix, windows))))]
 compile_error!(
     "the feature `theaters` of Playhouse needs a Unix system (Linux, macOS, a BSD) or Windows: its links wait for sockets as those have \
@@ -116,6 +118,7 @@ compile_error!(
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(all(feature = "theaters", any(unix, windows)))]
+#[cfg_attr(docsrs, doc(cfg(feature = "theaters")))]
 pub use playhouse_theater::{
     ActorStats, COOKIE_FILE, Cookie, CountNames, EvacuationReport, Find, FindError, GetName, INSPECTOR, Inspect,
     Inspector, LinkState, LinkStats, MessageStats, Migration, NameAsk, NameError, NameServer, NameServerClient,

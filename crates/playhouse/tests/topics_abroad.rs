@@ -371,7 +371,7 @@ fn a_slow_theater_slows_who_publishes_in_a_third_one() {
 }
 
 /// Has an actor of `theater` watch `who`; how it ended is logged.
-fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Down> {
+fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     let mourner = theater.system().spawn(support::Mourner(log.clone()));
     mourner.tell(support::Mourn(who));

@@ -4,6 +4,7 @@
 //! link keeps, without any input or output), `link` (sending and receiving), `naming` (actors of other theaters), `proxy` (the ways of their mail), `migration`,
 //! `diagnostics`, `sim` (theaters on one thread, for tests).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod diagnostics;

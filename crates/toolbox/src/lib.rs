@@ -5,6 +5,7 @@
 //! its user's messages, and is asked and slowed down as if its user had sent to the actor behind it. An actor in the
 //! background keeps the table true.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod asks;

@@ -304,7 +304,7 @@ impl<A: Actor> Context<A> {
     ///
     /// With it go all actors of its [group](crate::Group) that live here, once they are all between two messages.
     ///
-    /// There, [`arrived`](Actor::arrived) is called. Where it cannot be taken there, [`stayed`](Actor::stayed) is called
+    /// There, [`migrated`](Actor::migrated) is called. Where it cannot be taken there, [`migration_failed`](Actor::migration_failed) is called
     /// here, and it goes on as if nothing had been. Where it is in that theater already, and where the request is forgotten, neither is called.
     pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
     where

@@ -56,7 +56,7 @@ pub trait Actor: Sized + Send + 'static {
     fn receive_timeout(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor is about to be taken to another theater: called between two messages, before its state is written and offered to the other theater. Where
-    /// that does not take it, [`stayed`](Actor::stayed) is called afterwards. See [`Mobile`](crate::Mobile).
+    /// that does not take it, [`migration_failed`](Actor::migration_failed) is called afterwards. See [`Mobile`](crate::Mobile).
     fn migrating(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor has come from another theater: called before anything else there, instead of `started`.

@@ -61,7 +61,7 @@ impl SpawnOptions {
     }
 
     /// What to call it in reports: it is shown as `Account "alice"` where its reference is printed, in
-    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Down`](crate::Down) and [`SpawnError`]. Names need not be unique.
+    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Terminated`](crate::Terminated) and [`SpawnError`]. Names need not be unique.
     ///
     /// Reports know the names of living actors only. A [`DeadLetter`](crate::DeadLetter) tells the type of its actor,
     /// which is gone, and not its name.

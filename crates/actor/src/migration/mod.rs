@@ -51,7 +51,7 @@ use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///
 /// What is tied to one theater (a file, a socket) is no part of its wire form (`#[serde(skip)]`); it is let go in
-/// [`migrating`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
+/// [`migrating`](Actor::migrating) and made anew in [`migrated`](Actor::migrated).
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` does not move between theaters",
     label = "`{Self}` is not mobile",
@@ -76,7 +76,7 @@ pub enum MigrateError {
     /// it may live in the other theater.
     Unreachable(String),
     /// The other theater was lost before it had said that the actor has begun there. The actor goes on where it was and is told
-    /// ([`stayed`](Actor::stayed)), or it had left already and is lost with that theater.
+    /// ([`migration_failed`](Actor::migration_failed)), or it had left already and is lost with that theater.
     TheaterLost,
     /// Actors of its type are not mobile: see [`Mobile`].
     Immobile,
@@ -91,7 +91,7 @@ pub enum MigrateError {
     },
     /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
     NoGroup,
-    /// It crashed in its hook [`migrating`](crate::Actor::departing). It has ended by that, unless its supervisor has it go on.
+    /// It crashed in its hook [`migrating`](crate::Actor::migrating). It has ended by that, unless its supervisor has it go on.
     Crashed,
 }
 

@@ -124,7 +124,7 @@ impl SupervisionPolicy {
     /// What is done when a child crashed with an `E`, by [`Context::fail`] or [`std::panic::panic_any`]. The first rule
     /// that fits is taken.
     ///
-    /// Of a child in another theater only the text of its error comes: use [`Supervise::when`] there. But
+    /// Of a child in another theater only the text of its error comes: use [`SupervisionPolicy::when`] there. But
     /// [`TheaterLost`] is found by its type.
     pub fn on<E: Error + 'static>(mut self, directive: Directive) -> Self {
         let fits = |crash: &Crash| match crash {
@@ -406,12 +406,12 @@ impl<A: Actor> ChildSpec<A> {
     /// here, as by `spawn_at` ([`placement`](Self::placement) says nothing of it).
     ///
     /// When it crashes there, it is held with its mailbox until the verdict comes; a restart takes a new state there. Its
-    /// supervisor learns the text of the panic or the error, and not the error itself: see [`Supervise::when`].
+    /// supervisor learns the text of the panic or the error, and not the error itself: see [`SupervisionPolicy::when`].
     ///
     /// When its theater is lost, that is a crash with a [`TheaterLost`], one for all children there. The restart calls the
     /// theater's address again; if a theater answers, they are started there anew. They are *other actors* then: references
     /// to the former ones are good no more, and [`FindChild`] tells the new ones. If none answers, that is another crash: so
-    /// with a [backoff](Supervise::backoff) it is tried again and again, and without one the supervisor soon gives up.
+    /// with a [backoff](SupervisionPolicy::backoff) it is tried again and again, and without one the supervisor soon gives up.
     /// The other way round, a child whose supervisor has ended or is lost is stopped.
     pub fn at<H: Host + Clone>(mut self, theater: &H) -> Self
     where

@@ -73,7 +73,7 @@ pub trait Host: Send + Sync + 'static {
 pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
 
 /// The crash of a supervised child whose theater is lost, or cannot be reached again: for
-/// [`Supervise::on`](crate::Supervise::on).
+/// [`SupervisionPolicy::on`](crate::SupervisionPolicy::on).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TheaterLost {
     /// Why it cannot be reached, where that was tried.

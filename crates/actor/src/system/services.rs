@@ -61,7 +61,7 @@ impl System {
     /// Keeps `service` for all actors of this system, which find it by its type: a pool of connections or of threads, a client, a configuration.
     /// Returns the one of the same type that was there before.
     ///
-    /// An actor that has come from another theater finds the service of the theater that it is in now ([`arrived`](crate::Actor::arrived)). For services
+    /// An actor that has come from another theater finds the service of the theater that it is in now ([`migrated`](crate::Actor::migrated)). For services
     /// that are to be there before actors arrive, see [`SystemBuilder::on_start`](crate::SystemBuilder::on_start).
     ///
     /// The services are dropped at the end of the shutdown, after all actors. A system that was shut down takes none: the service is dropped at once.

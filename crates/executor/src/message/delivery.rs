@@ -57,7 +57,7 @@ impl SystemCore {
         self.arrived_for(shared, inbox, worker, WokenBy::Sender);
     }
 
-    /// Does the same as [`arrived`](SystemCore::arrived), and a sleeping worker is woken by `by`.
+    /// Does the same as [`migrated`](SystemCore::arrived), and a sleeping worker is woken by `by`.
     pub(crate) fn arrived_for(
         &self,
         shared: &WorkerShared,

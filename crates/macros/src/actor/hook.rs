@@ -1,4 +1,4 @@
-//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[departing]`, `#[arrived]` and `#[stayed]`: methods that `Actor`'s methods forward to.
+//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]` and `#[migration_failed]`: methods that `Actor`'s methods forward to.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -21,11 +21,11 @@ pub(crate) enum HookKind {
     /// When it has handled nothing for a while.
     ReceiveTimeout,
     /// Before it is taken to another theater.
-    Departing,
+    Migrating,
     /// When it has come from one.
-    Arrived,
+    Migrated,
     /// When it was to be taken to one, and was not.
-    Stayed,
+    MigrationFailed,
 }
 
 impl HookKind {
@@ -36,9 +36,9 @@ impl HookKind {
             "stopped" => Some(Self::Stopped),
             "terminated" => Some(Self::Terminated),
             "receive_timeout" => Some(Self::ReceiveTimeout),
-            "departing" => Some(Self::Departing),
-            "arrived" => Some(Self::Arrived),
-            "stayed" => Some(Self::Stayed),
+            "migrating" => Some(Self::Migrating),
+            "migrated" => Some(Self::Migrated),
+            "migration_failed" => Some(Self::MigrationFailed),
             _ => None,
         }
     }
@@ -60,29 +60,29 @@ impl HookKind {
             Self::Stopped => "stopped",
             Self::Terminated => "terminated",
             Self::ReceiveTimeout => "receive_timeout",
-            Self::Departing => "departing",
-            Self::Arrived => "arrived",
-            Self::Stayed => "stayed",
+            Self::Migrating => "migrating",
+            Self::Migrated => "migrated",
+            Self::MigrationFailed => "migration_failed",
         }
     }
 
     /// What it is told besides its context: the name, the type, and what is said where it is missing.
     fn argument(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
-            Self::Terminated => Some(("down", "Down", "a `#[terminated]` method is told who ended, and why")),
-            Self::Stayed => Some(("why", "MigrateError", "a `#[stayed]` method is told why the actor stays")),
-            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Departing | Self::Arrived => None,
+            Self::Terminated => Some(("terminated", "Terminated", "a `#[terminated]` method is told who ended, and why")),
+            Self::MigrationFailed => Some(("why", "MigrateError", "a `#[migration_failed]` method is told why the actor stays")),
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => None,
         }
     }
 
     /// The signature that a user should write.
     fn form(self) -> &'static str {
         match self {
-            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Departing | Self::Arrived => {
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => {
                 "(&mut self, ctx: &mut Context<Self>)"
             }
-            Self::Stayed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
-            Self::Terminated => "(&mut self, down: Down, ctx: &mut Context<Self>)",
+            Self::MigrationFailed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
+            Self::Terminated => "(&mut self, terminated: Terminated, ctx: &mut Context<Self>)",
         }
     }
 }
@@ -181,7 +181,7 @@ impl Hook {
         let of_actor = Ident::new(self.kind.name(), span);
         let has_context = self.params.iter().any(|param| matches!(param, Param::Context));
         let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, span);
-        let (argument, ty, _) = self.kind.argument().unwrap_or(("told", "Down", ""));
+        let (argument, ty, _) = self.kind.argument().unwrap_or(("told", "Terminated", ""));
         let (argument, ty) = (Ident::new(argument, span), Ident::new(ty, span));
         let argument_param = self.kind.argument().map(|_| quote_spanned!(span=> #argument: ::playhouse::#ty,));
         let passed = self.params.iter().map(|param| match param {

@@ -4,8 +4,6 @@
 //! `playhouse::clones`: see there.
 
 mod marks;
-#[cfg(test)]
-mod programs;
 mod reading;
 
 use proc_macro2::{Span, TokenStream};

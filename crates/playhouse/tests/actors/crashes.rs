@@ -22,7 +22,7 @@ enum At {
     Nowhere,
     Start,
     Idle,
-    Down,
+    Terminated,
 }
 
 /// Crashes where it is told to.
@@ -36,7 +36,7 @@ impl Fragile {
         if self.0 == At::Idle {
             ctx.set_receive_timeout(Duration::from_millis(1));
         }
-        if self.0 == At::Down {
+        if self.0 == At::Terminated {
             let other = ctx.spawn(Fragile(At::Nowhere));
             ctx.watch(other);
             other.stop();

@@ -1,6 +1,6 @@
 //! Theaters that send their mobile actors elsewhere by themselves.
 //!
-//! One actor for each [`Balance`] that is on looks around now and then, and moves some actors. It knows what it can see from
+//! One actor for each [`Rebalance`] that is on looks around now and then, and moves some actors. It knows what it can see from
 //! here: how busy this theater is and the others say they are, whom the workers of this one run (samples), and how many
 //! messages came to whom from which theater. What it does not know makes it careful rather than exact:
 //!
@@ -30,7 +30,7 @@ use crate::link::Link;
 use crate::node::core::TheaterCore;
 use crate::node::theater::Theater;
 
-/// How a theater is to send its mobile actors elsewhere by itself: see [`Theater::balance`].
+/// How a theater is to send its mobile actors elsewhere by itself: see [`Theater::rebalance`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Rebalance {
@@ -98,7 +98,7 @@ impl Rebalance {
     }
 }
 
-/// A [`Balance`] that is on, until this is dropped.
+/// A [`Rebalance`] that is on, until this is dropped.
 #[must_use = "the balance is off again when this is dropped"]
 pub struct RebalanceGuard(ActorRef<Rebalancer>);
 

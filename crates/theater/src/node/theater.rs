@@ -96,7 +96,7 @@ impl fmt::Debug for Peer {
     }
 }
 
-/// For supervised children: see [`Supervised::at`](playhouse_actor::Supervised::at).
+/// For supervised children: see [`ChildSpec::at`](playhouse_actor::ChildSpec::at).
 impl Host for Peer {
     fn start(
         &self,
@@ -292,7 +292,7 @@ impl Theater {
     /// on here.
     ///
     /// # Errors
-    /// When awaited: why they stay, which each of them is told as well ([`stayed`](playhouse_actor::Actor::stayed)). Where that is for
+    /// When awaited: why they stay, which each of them is told as well ([`migration_failed`](playhouse_actor::Actor::migration_failed)). Where that is for
     /// one of them, [`MigrateError::Member`] says which.
     ///
     /// # Cancel safety
@@ -320,7 +320,7 @@ impl Theater {
     /// of a [group](Group) go together, and where some of the group have gone before.
     /// One that a theater does not take is offered to the others, too.
     /// From now on, this theater lets no actor in that another one sends: such an actor stays where it is, and is told so. Those that were let in
-    /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`stayed`](Evacuation::stayed).
+    /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`migration_failed`](Evacuation::stayed).
     ///
     /// Blocks until none is left that could be taken away, and the other theaters send to them where they are, and have the answers that come over
     /// this one (both for at most 10 seconds): after that, this one may end. It waits for as long as handlers of these actors do not rest.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
-use playhouse_actor::{ActorId, Context, Down, StopReason};
+use playhouse_actor::{ActorId, Context, Terminated, StopReason};
 
 use super::Outcome;
 use crate::member_watcher::{MemberWatcher, Membership};
@@ -36,7 +36,7 @@ pub(super) struct DrainedActors {
 }
 
 impl Membership for DrainedActors {
-    fn ended(&mut self, down: &Down, _: &mut Context<MemberWatcher<Self>>) {
+    fn ended(&mut self, down: &Terminated, _: &mut Context<MemberWatcher<Self>>) {
         for (_, number) in self.drained.iter().filter(|(who, _)| *who == down.who) {
             let outcome = match &down.reason {
                 StopReason::Panicked(_) | StopReason::Failed(_) | StopReason::TheaterLost => {

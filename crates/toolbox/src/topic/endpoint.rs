@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 
 use playhouse_actor::wire::{Remote, WireForm};
-use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message, StopReason};
+use playhouse_actor::{Actor, ActorRef, Context, Terminated, Handler, Message, StopReason};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ macro_rules! remote_topic {
         $crate::remote_topic!(@ $message, ::core::any::type_name::<$message>());
     };
     ($message:ty = $name:literal) => {
-        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.Desk<", $name, ">"));
+        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.TopicEndpoint<", $name, ">"));
     };
     (@ $message:ty, $name:expr) => {
         impl $crate::topic::RemoteTopic for $message {
@@ -77,7 +77,7 @@ impl<M: Message> Actor for TopicEndpoint<M> {
     }
 
     /// A home that stops has us drained, behind what it has sent; the news of its end may be here before that.
-    fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
+    fn terminated(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
         if !matches!(down.reason, StopReason::Stopped | StopReason::NotAlive) {
             ctx.this().drain();
         }

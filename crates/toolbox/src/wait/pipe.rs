@@ -30,7 +30,7 @@ pub(crate) fn pipe<A: Actor, F>(
     });
 }
 
-/// The same, but only `settle` is called where the actor was restarted, or has been away, meanwhile: see [`Context::life`].
+/// The same, but only `settle` is called where the actor was restarted, or has been away, meanwhile: see [`Context::incarnation`].
 pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
     ctx: &mut Context<A>,
     future: F,
@@ -39,9 +39,9 @@ pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let life = ctx.life();
+    let life = ctx.incarnation();
     await_in_child(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
-        _ if ctx.life() != life => {}
+        _ if ctx.incarnation() != life => {}
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
     });
