@@ -79,7 +79,7 @@ impl Counter {
 
     #[terminated]
     fn lost(&mut self, terminated: Terminated) {
-        self.names.push(down.who.to_string());
+        self.names.push(terminated.who.to_string());
     }
 }
 

@@ -146,7 +146,7 @@ fn watched<A: Actor>(system: &System, who: ActorRef<A>) -> Log<playhouse::Termin
 }
 
 fn reasons(log: &Log<playhouse::Terminated>) -> Vec<StopReason> {
-    log.lock().iter().map(|down| down.reason.clone()).collect()
+    log.lock().iter().map(|terminated| terminated.reason.clone()).collect()
 }
 
 fn as_told(how: How) -> StopReason {

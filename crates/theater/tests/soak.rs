@@ -89,10 +89,10 @@ impl Message for Count {
 }
 
 impl Actor for Watcher {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
         self.ended += 1;
-        if down.reason != StopReason::Stopped {
-            self.wrong.push(format!("{:?}", down.reason));
+        if terminated.reason != StopReason::Stopped {
+            self.wrong.push(format!("{:?}", terminated.reason));
         }
     }
 }

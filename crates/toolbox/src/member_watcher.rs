@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Context, Terminated, Handler, Message};
+use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, Terminated};
 
 /// What a keeper does for its table.
 pub(crate) trait Membership: Send + 'static {
     /// An actor that the table has watched has ended.
-    fn ended(&mut self, down: &Terminated, ctx: &mut Context<MemberWatcher<Self>>)
+    fn ended(&mut self, terminated: &Terminated, ctx: &mut Context<MemberWatcher<Self>>)
     where
         Self: Sized;
 
@@ -24,7 +24,7 @@ pub(crate) struct MemberWatcher<T>(pub(crate) T);
 
 impl<T: Membership> Actor for MemberWatcher<T> {
     fn terminated(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
-        self.0.ended(&down, ctx);
+        self.0.ended(&terminated, ctx);
     }
 }
 

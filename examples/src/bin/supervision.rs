@@ -69,8 +69,8 @@ impl Watchman {
     }
 
     #[terminated]
-    fn tell_the_news(&mut self, down: Terminated) {
-        let _nobody_listens = self.news.send(down.reason);
+    fn tell_the_news(&mut self, terminated: Terminated) {
+        let _nobody_listens = self.news.send(terminated.reason);
     }
 }
 

@@ -154,8 +154,8 @@ impl<A: Actor> Context<A> {
     fn watcher(&self, moves_along: bool) -> (Watcher, Notify) {
         struct ByDown<const MOVES_ALONG: bool>;
         impl<A: Actor, const MOVES_ALONG: bool> Sends<ActorState<A>, Terminated> for ByDown<MOVES_ALONG> {
-            fn send(to: Address<ActorState<A>>, down: Terminated) {
-                to.send(TerminatedMail::<MOVES_ALONG>(down));
+            fn send(to: Address<ActorState<A>>, terminated: Terminated) {
+                to.send(TerminatedMail::<MOVES_ALONG>(terminated));
             }
         }
         let notify: Port<Terminated> = if moves_along {

@@ -716,7 +716,7 @@ pub struct ShutdownReport {
     pub stats: Stats,
 }
 
-/// Shown in one line, and in one more for each entry of `deferred`: `shut down in 1.2 ms: 3 actors stopped, 1 message undelivered`.
+/// Shown in one line, and in one more for each entry of `deferred`: `shut terminated in 1.2 ms: 3 actors stopped, 1 message undelivered`.
 impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

@@ -116,7 +116,7 @@ fn keys_change_what_is_shown() {
     find(&screen, &["(does not listen)", "linked", "1m 1s"]);
     press(&mut view, &[KeyCode::Down]);
     find(&screen_of(&view, 80, 24), &["\u{25b6} 127.0.0.1:4712"]);
-    press(&mut view, &[KeyCode::Terminated, KeyCode::BackTab, KeyCode::Char('?')]);
+    press(&mut view, &[KeyCode::Down, KeyCode::BackTab, KeyCode::Char('?')]);
     find(&screen_of(&view, 80, 24), &["Left, Right", "sort"]);
     assert_eq!(press(&mut view, &[KeyCode::Esc]), Reaction::Stay);
     assert!(!screen_of(&view, 80, 24).iter().any(|line| line.contains("Left, Right")));

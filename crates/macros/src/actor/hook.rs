@@ -69,8 +69,12 @@ impl HookKind {
     /// What it is told besides its context: the name, the type, and what is said where it is missing.
     fn argument(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
-            Self::Terminated => Some(("terminated", "Terminated", "a `#[terminated]` method is told who ended, and why")),
-            Self::MigrationFailed => Some(("why", "MigrateError", "a `#[migration_failed]` method is told why the actor stays")),
+            Self::Terminated => {
+                Some(("terminated", "Terminated", "a `#[terminated]` method is told who ended, and why"))
+            }
+            Self::MigrationFailed => {
+                Some(("why", "MigrateError", "a `#[migration_failed]` method is told why the actor stays"))
+            }
             Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => None,
         }
     }

@@ -59,8 +59,8 @@ mod with_the_prelude_only {
             self.helper = None;
         }
         #[terminated]
-        fn helper_ended(&mut self, down: Terminated) {
-            self.downs.push(down);
+        fn helper_ended(&mut self, terminated: Terminated) {
+            self.downs.push(terminated);
         }
     }
 

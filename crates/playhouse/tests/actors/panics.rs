@@ -121,7 +121,7 @@ fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Terminated> {
 }
 
 fn reasons(log: &Log<Terminated>) -> Vec<StopReason> {
-    log.take().into_iter().map(|down| down.reason).collect()
+    log.take().into_iter().map(|terminated| terminated.reason).collect()
 }
 
 #[test]

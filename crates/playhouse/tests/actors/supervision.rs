@@ -420,7 +420,7 @@ fn a_child_that_is_stopped_while_it_waits_for_its_restart_is_not_asked_to_tidy_u
             end(system.clone(), worker);
             assert!(worker.is_stopped());
             assert!(!log.take().contains(&"a stopped".to_owned()), "`stopped` was run on a state that had crashed");
-            let reasons: Vec<_> = downs.take().into_iter().map(|down| down.reason).collect();
+            let reasons: Vec<_> = downs.take().into_iter().map(|terminated| terminated.reason).collect();
             assert!(matches!(reasons[..], [StopReason::Stopped] | [] | [StopReason::Shutdown]), "{reasons:?}");
         }
     }

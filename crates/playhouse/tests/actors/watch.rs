@@ -50,8 +50,8 @@ fn each_way_to_end_has_its_reason() {
             }
             end(puppet);
             system.run_until_idle();
-            let down = Terminated { who: puppet.id(), name: None, reason: reason.clone() };
-            assert_eq!(log.take(), [down.clone(), down], "seed {seed}");
+            let terminated = Terminated { who: puppet.id(), name: None, reason: reason.clone() };
+            assert_eq!(log.take(), [terminated.clone(), terminated], "seed {seed}");
         }
     }
 }
@@ -84,7 +84,7 @@ fn an_actor_of_a_system_that_was_shut_down_is_not_alive() {
         there.shutdown().unwrap();
         mourner.tell(Mourn(gone));
         here.run_until_idle();
-        let reasons: Vec<_> = log.take().into_iter().map(|down| (down.who, down.reason)).collect();
+        let reasons: Vec<_> = log.take().into_iter().map(|terminated| (terminated.who, terminated.reason)).collect();
         assert_eq!(reasons, [(lived.id(), StopReason::Shutdown), (gone.id(), StopReason::NotAlive)]);
         here.shutdown().unwrap();
     });
@@ -197,7 +197,7 @@ fn every_one_of_many_watched_actors_is_reported_once() {
             }));
         }
         system.run_until_idle();
-        let mut who: Vec<_> = log.take().into_iter().map(|down| down.who).collect();
+        let mut who: Vec<_> = log.take().into_iter().map(|terminated| terminated.who).collect();
         who.sort_unstable();
         let mut expected: Vec<_> = puppets.iter().map(|puppet| puppet.id()).collect();
         expected.sort_unstable();

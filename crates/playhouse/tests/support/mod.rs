@@ -232,8 +232,8 @@ impl Turnstile {
 pub struct Mourner(pub Log<Terminated>);
 
 impl Actor for Mourner {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        self.0.push(down);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.0.push(terminated);
     }
 }
 

@@ -188,8 +188,8 @@ impl Actor for Watch {
         ctx.watch(self.0);
     }
 
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        let _ = self.1.send(down.reason);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.1.send(terminated.reason);
     }
 }
 
@@ -383,8 +383,8 @@ impl Actor for Glance {
         ctx.unwatch(self.0);
     }
 
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        let _ = self.1.send(down.reason);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.1.send(terminated.reason);
     }
 }
 

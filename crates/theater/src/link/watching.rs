@@ -44,9 +44,9 @@ remote!(mobile Rover: Hop, Where);
 /// Looks at rovers, and tells of their ends.
 struct Looker(usize, mpsc::Sender<(usize, ActorId)>);
 impl Actor for Looker {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        assert_eq!(down.reason, StopReason::Stopped);
-        self.1.send((self.0, down.who)).unwrap();
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        assert_eq!(terminated.reason, StopReason::Stopped);
+        self.1.send((self.0, terminated.who)).unwrap();
     }
 }
 

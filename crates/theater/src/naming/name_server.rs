@@ -185,8 +185,8 @@ fn check(name: &str) -> Result<(), NameError> {
 }
 
 impl Actor for NameServer {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        self.free(down.who);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.free(terminated.who);
     }
 }
 

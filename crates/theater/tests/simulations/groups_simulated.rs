@@ -139,8 +139,8 @@ impl Actor for Writer {
         }
     }
 
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        self.lost.push(down.who);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.lost.push(terminated.who);
     }
 }
 

@@ -201,9 +201,9 @@ impl Actor for Writer {
         }
     }
 
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        let who = self.ledgers.iter().position(|ledger| ledger.id() == down.who);
-        self.lost.push((who.expect("it is watched") as u32, down.reason));
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let who = self.ledgers.iter().position(|ledger| ledger.id() == terminated.who);
+        self.lost.push((who.expect("it is watched") as u32, terminated.reason));
     }
 }
 
@@ -475,11 +475,15 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
 
         let survivors: Vec<usize> = (0..3).filter(|at| *at != killed).collect();
         for at in &survivors {
-            let (asked, answered, failed, down) = play.writers[*at].ask(Report).wait().unwrap();
+            let (asked, answered, failed, terminated) = play.writers[*at].ask(Report).wait().unwrap();
             assert_eq!(asked, answered + failed.len() as u64, "a question is open");
             for ledger in alive.iter().chain(&dead) {
-                let told = down.iter().filter(|(who, _)| who == ledger).count();
-                assert_eq!(told, usize::from(dead.contains(ledger)), "of ledger {ledger} in theater {at}: {down:?}");
+                let told = terminated.iter().filter(|(who, _)| who == ledger).count();
+                assert_eq!(
+                    told,
+                    usize::from(dead.contains(ledger)),
+                    "of ledger {ledger} in theater {at}: {terminated:?}"
+                );
             }
         }
         for (at, theater) in survivors.iter().map(|at| (*at, &play.theaters[*at])) {
@@ -639,7 +643,8 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
         let net = Simulation::new(seed);
         let theaters: Vec<Theater> = (0..3).map(|_| start(&net, "127.0.0.1:0")).collect();
         let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
-        let policy = if seed.is_multiple_of(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
+        let policy =
+            if seed.is_multiple_of(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
         let policy = policy.max_restarts(usize::MAX, Duration::from_secs(1));
         let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
         let made = Arc::new(Mutex::new([0; CHILDREN as usize]));
@@ -650,7 +655,13 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
                     let mut made = made.lock().unwrap();
                     let incarnation = &mut made[id as usize];
                     *incarnation += 1;
-                    Roamer { id, incarnation: *incarnation, tour: tour.clone(), seed: seed ^ u64::from(id) << 32 ^ *incarnation, steps: 0 }
+                    Roamer {
+                        id,
+                        incarnation: *incarnation,
+                        tour: tour.clone(),
+                        seed: seed ^ u64::from(id) << 32 ^ *incarnation,
+                        steps: 0,
+                    }
                 });
                 supervisor.ask(child).wait().unwrap().unwrap()
             })
@@ -673,7 +684,10 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
             let child = child.unwrap_or_else(|| panic!("child {id} is no more"));
             // A new state may have been made that was lost on its way, with a theater.
             let incarnation = child.ask(WhichLife).wait();
-            assert!(incarnation.as_ref().is_ok_and(|incarnation| *incarnation <= made[id as usize]), "child {id}: {incarnation:?} of {made:?}");
+            assert!(
+                incarnation.as_ref().is_ok_and(|incarnation| *incarnation <= made[id as usize]),
+                "child {id}: {incarnation:?} of {made:?}"
+            );
             restarts += made[id as usize] - 1;
             if killed.is_none() {
                 assert_eq!(child, first, "child {id}");

@@ -19,10 +19,10 @@ mod spoiled;
 #[allow(dead_code, reason = "other tests use all of it")]
 mod support;
 
+mod acceptor;
 mod advertised;
 mod calls;
 mod cycles;
-mod acceptor;
 mod faults;
 mod forwards;
 mod goodbye;

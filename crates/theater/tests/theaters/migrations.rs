@@ -266,8 +266,8 @@ impl Actor for Watch {
         ctx.watch(self.0);
     }
 
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        let _ = self.1.send(down.reason);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.1.send(terminated.reason);
     }
 }
 
@@ -339,10 +339,10 @@ struct Told;
 remote_message!(Told -> Vec<(ActorRef<Ledger>, String)>);
 
 impl Actor for Sentry {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        let known = self.0.iter().position(|(who, reason)| who.id() == down.who && reason.is_empty());
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let known = self.0.iter().position(|(who, reason)| who.id() == terminated.who && reason.is_empty());
         let at = known.expect("it is told once of those that it watches, by the references that it has");
-        self.0[at].1 = down.reason.to_string();
+        self.0[at].1 = terminated.reason.to_string();
     }
 }
 impl Handler<Guard> for Sentry {

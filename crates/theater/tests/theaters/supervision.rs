@@ -60,8 +60,8 @@ impl<A: Actor> Message for Look<A> {
     type Reply = ();
 }
 impl Actor for Watcher {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        let _ = self.0.send((down.who, down.reason));
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.0.send((terminated.who, terminated.reason));
     }
 }
 impl<A: Actor> Handler<Look<A>> for Watcher {
@@ -189,7 +189,9 @@ fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() 
 #[test]
 fn children_here_and_elsewhere_are_restarted_together() {
     let (here, _there, peer) = two();
-    for (policy, lives) in [(SupervisionPolicy::one_for_all(), [2, 2, 2]), (SupervisionPolicy::rest_for_one(), [1, 2, 2])] {
+    for (policy, lives) in
+        [(SupervisionPolicy::one_for_all(), [2, 2, 2]), (SupervisionPolicy::rest_for_one(), [1, 2, 2])]
+    {
         let supervisor = supervisor(&here, policy);
         let children = [
             start(supervisor, counter("here")),
@@ -482,7 +484,8 @@ fn reports_and_verdicts_cross_broken_connections() {
         let (here, there) = (theater(), theater());
         let between = Between::new(there.address().unwrap(), seed, Fault::Cut(1..3_000));
         let peer = here.connect(between.address()).unwrap();
-        let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(usize::MAX, Duration::from_secs(60)));
+        let supervisor =
+            supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(usize::MAX, Duration::from_secs(60)));
         let child = start(supervisor, counter("child").at(&peer));
         for incarnation in 1..300 {
             child.tell(panic("on purpose"));

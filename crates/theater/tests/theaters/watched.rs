@@ -113,8 +113,8 @@ impl Actor for Eye {
         ctx.watch(self.of);
     }
 
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        self.told.send((self.at, down)).unwrap();
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.told.send((self.at, terminated)).unwrap();
     }
 }
 
@@ -164,8 +164,12 @@ impl Scene {
     /// All who watch it are told this, and nobody twice.
     fn ends(self, how: How) {
         for _ in &self.eyes {
-            let (at, down) = self.told.recv_timeout(LIMIT).unwrap();
-            assert_eq!((down.name.as_deref(), &down.reason), (Some("mortal"), &how.reason()), "in {at}: {down:?}");
+            let (at, terminated) = self.told.recv_timeout(LIMIT).unwrap();
+            assert_eq!(
+                (terminated.name.as_deref(), &terminated.reason),
+                (Some("mortal"), &how.reason()),
+                "in {at}: {terminated:?}"
+            );
         }
         self.eyes.iter().for_each(|eye| eye.stop());
         let told = self.told.recv_timeout(LIMIT);

@@ -74,8 +74,8 @@ impl Receptionist {
 
 impl Actor for Receptionist {
     fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
-        for at in self.entries_of.remove(&down.who).unwrap_or_default() {
-            if self.entries.get_mut(&at).is_some_and(|entry| entry.forget(down.who)) {
+        for at in self.entries_of.remove(&terminated.who).unwrap_or_default() {
+            if self.entries.get_mut(&at).is_some_and(|entry| entry.forget(terminated.who)) {
                 self.entries.remove(&at);
             }
         }

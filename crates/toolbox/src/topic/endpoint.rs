@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 
 use playhouse_actor::wire::{Remote, WireForm};
-use playhouse_actor::{Actor, ActorRef, Context, Terminated, Handler, Message, StopReason};
+use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, StopReason, Terminated};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ impl<M: Message> Actor for TopicEndpoint<M> {
 
     /// A home that stops has us drained, behind what it has sent; the news of its end may be here before that.
     fn terminated(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
-        if !matches!(down.reason, StopReason::Stopped | StopReason::NotAlive) {
+        if !matches!(terminated.reason, StopReason::Stopped | StopReason::NotAlive) {
             ctx.this().drain();
         }
     }

@@ -82,7 +82,7 @@ impl Traveller {
     #[migrated]
     fn comes(&mut self, from: String) {}
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {}
+    fn migrating(&mut self, ctx: &mut Context<Self>) {}
 }
 
 fn main() {}

@@ -126,9 +126,9 @@ fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     assert!(stub.address().is_stale());
     watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
     net.run_for(TICK);
-    let down = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
+    let terminated = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
     let said = watching.says();
-    assert!(said.iter().any(|(head, _)| *head == down), "{said:?}");
+    assert!(said.iter().any(|(head, _)| *head == terminated), "{said:?}");
 }
 
 #[test]
@@ -409,8 +409,8 @@ fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_t
 /// Looks at one guest, and tells of its end.
 struct Looker(ActorRef<Guest>, mpsc::Sender<StopReason>);
 impl Actor for Looker {
-    fn terminated(&mut self, down: Terminated, _: &mut Context<Self>) {
-        self.1.send(down.reason).unwrap();
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.1.send(terminated.reason).unwrap();
     }
 }
 

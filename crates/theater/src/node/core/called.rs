@@ -65,7 +65,7 @@ impl TheaterCore {
                 Answer::Another => return refused("it has another link by now".to_owned()),
                 Answer::Known => return (Reply::Hello(hello_of_link()), None),
                 Answer::GoOn => {
-                    known.down = None;
+                    known.terminated = None;
                     let received = link.prepare(connection);
                     let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
                     let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
@@ -73,7 +73,7 @@ impl TheaterCore {
                     return (Reply::Hello(hello), Some((link, connection, has_received)));
                 }
                 Answer::Adopt => {
-                    known.down = None;
+                    known.terminated = None;
                     link.prepare(connection);
                     return (Reply::Hello(hello_of_link()), Some((link, connection, 0)));
                 }

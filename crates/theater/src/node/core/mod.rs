@@ -199,7 +199,7 @@ struct KnownTheater {
     /// The digest of the certificate that the other end has shown: the same one on each connection.
     certificate: Option<Word32>,
     /// For how long there has been no connection, as far as was looked.
-    down: Option<Duration>,
+    terminated: Option<Duration>,
     /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
     stuck: Duration,
 }
@@ -402,7 +402,7 @@ impl TheaterCore {
             calls: Calling::new(called.is_some(), hello.link),
             called_at: called,
             certificate,
-            down: None,
+            terminated: None,
             stuck: Duration::ZERO,
         };
         links.by_incarnation.insert(hello.incarnation, known);
@@ -661,7 +661,7 @@ impl TheaterCore {
             known.calls.hears(outcome);
             if outcome == Outcome::GoesOn {
                 // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
-                known.down = None;
+                known.terminated = None;
             }
         }
     }
@@ -709,7 +709,7 @@ impl TheaterCore {
         for known in links.by_incarnation.values_mut().filter(|known| !known.link.is_left()) {
             let link = &known.link;
             if let Some(connection) = link.connection() {
-                known.down = None;
+                known.terminated = None;
                 known.calls.connects();
                 if link.silent.add(passed) > silent_max || deaf {
                     link.disconnect(&connection);
@@ -726,13 +726,13 @@ impl TheaterCore {
                 link.flush(true);
                 continue;
             }
-            let down = known.down.map_or(Duration::ZERO, |down| down + passed);
-            known.down = Some(down);
-            if down > self.settings.lost_after {
+            let terminated = known.terminated.map_or(Duration::ZERO, |terminated| terminated + passed);
+            known.terminated = Some(terminated);
+            if terminated > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| !deaf) {
                 let (sight, is_lower) = (known.sight(), self.incarnation < known.link.incarnation);
-                if let Some(due) = known.calls.due(sight, leaving, down > UNHEARD_MAX, is_lower) {
+                if let Some(due) = known.calls.due(sight, leaving, terminated > UNHEARD_MAX, is_lower) {
                     again.push((Arc::clone(&known.link), address, due));
                 }
             }
