@@ -8,12 +8,12 @@ use clones::expand;
 
 #[path = "../src/clones/mod.rs"]
 mod clones;
+#[allow(dead_code, reason = "the other macros report more kinds of errors")]
 #[path = "../src/syntax/errors.rs"]
 mod error_list;
 
 /// The module of the macros that the files of `clones` name.
 mod syntax {
-    #[allow(unused_imports, dead_code, reason = "the other macros report more kinds of errors")]
     pub(crate) use super::error_list as errors;
 }
 
