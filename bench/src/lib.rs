@@ -28,40 +28,26 @@
 // The parts that it leaves out use some of the others.
 #![cfg_attr(not(feature = "whole"), allow(dead_code))]
 
-pub mod alone;
-pub mod bootstrap;
 #[cfg(feature = "whole")]
 pub mod chatapp;
-pub mod fit;
-pub mod latency;
+pub mod harness;
 #[cfg(feature = "whole")]
 pub mod load;
-pub mod machine;
-pub mod memory;
-pub mod outcome;
-#[cfg(feature = "remote")]
-pub mod partner;
-#[cfg(feature = "whole")]
-pub mod peer;
+pub mod peers;
 pub mod registry;
 pub mod report;
-pub mod runner;
 #[cfg(feature = "whole")]
 pub mod scaling;
-pub mod steps;
-pub mod sweep;
-pub mod topology;
-pub mod worker_sweep;
 
-mod limit;
-mod process;
+mod baselines;
+mod plans;
 #[cfg(feature = "whole")]
 mod savina;
 mod workloads;
 
-pub use outcome::{Failure, Outcome, Size};
-pub use registry::Benchmark;
-pub use steps::Steps;
+pub use harness::benchmark::Benchmark;
+pub use harness::outcome::{Failure, Outcome, Size};
+pub use harness::steps::Steps;
 
 /// Of Playhouse.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

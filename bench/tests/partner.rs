@@ -2,14 +2,15 @@
 
 use std::process::Command;
 
-use playhouse_bench::{Size, Steps, partner, registry};
+use playhouse_bench::harness::remote_peer;
+use playhouse_bench::{Size, Steps, registry};
 
 /// It hears what it is told, and says that it listens where it cannot be called.
 const SCRIPT: &str = "read line; echo with-$0-workers 127.0.0.1:9; cat > /dev/null";
 
 #[test]
 fn it_has_as_many_workers_as_the_first_one() {
-    partner::set_program(|workers| {
+    remote_peer::set_program(|workers| {
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT]).arg(workers.to_string());
         command

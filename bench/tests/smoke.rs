@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse_bench::outcome::check;
-use playhouse_bench::peer::check_installed;
-use playhouse_bench::registry::{self, Benchmark, Limit};
+use playhouse_bench::harness::benchmark::{Benchmark, Limit};
+use playhouse_bench::harness::outcome::check;
+use playhouse_bench::harness::runner::{Options, answer_parent, measure, measure_limit, measure_workload};
+use playhouse_bench::peers::peer::check_installed;
+use playhouse_bench::registry;
 use playhouse_bench::report::Table;
-use playhouse_bench::runner::{Options, answer_parent, measure, measure_limit, measure_workload};
 use playhouse_bench::{Failure, Outcome, Size, Steps};
 
 const SMOKE: Options =
@@ -49,7 +50,7 @@ fn every_benchmark_runs_and_reports() {
             let right = value.is_number() || value.is_null() && MAYBE.contains(&key);
             assert!(if text { value.is_string() } else { right }, "{key}: {value}");
         }
-        assert!(Table::of([benchmark]).row(report).starts_with(benchmark.name));
+        assert!(Table::of([benchmark.name]).row(report).starts_with(benchmark.name));
     }
 }
 
@@ -97,7 +98,7 @@ fn every_benchmark_that_can_runs_with_one_worker() {
 fn a_child_answers_or_fails() {
     use std::process::Command;
 
-    use playhouse_bench::runner::measure_in_child;
+    use playhouse_bench::harness::runner::measure_in_child;
 
     let echo = |answer: &str| {
         let mut command = Command::new("echo");

@@ -3,17 +3,19 @@
 use std::process::Command;
 
 use playhouse_bench::Failure;
-use playhouse_bench::fit::fits;
-use playhouse_bench::registry::{self, Benchmark, COUNT_LIMIT_NS, Limit};
+use playhouse_bench::harness::benchmark::{Benchmark, Limit};
+use playhouse_bench::harness::runner::{Measured, Options, measure_in_child, measure_limit};
+use playhouse_bench::registry;
+use playhouse_bench::report::COUNT_LIMIT_NS;
+use playhouse_bench::report::fit::fits;
 use playhouse_bench::report::{Report, Table, figure, statistics};
-use playhouse_bench::runner::{Measured, Options, measure_in_child, measure_limit};
 
 use super::{Args, Progress};
 use crate::output::print;
 
 /// Measures each benchmark in a child process of its own and prints it as soon as it is known; adds to what failed.
 pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failures: &mut Vec<String>) -> Vec<Measured> {
-    let table = Table::of(benchmarks.iter().copied());
+    let table = Table::of(benchmarks.iter().map(|benchmark| benchmark.name));
     if !args.json {
         print(&table.head());
     }

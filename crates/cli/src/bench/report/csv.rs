@@ -1,11 +1,11 @@
 //! The figures of a report, a line for each run, as comma-separated values.
 
-use playhouse_bench::latency::PER_MILLE;
-use playhouse_bench::peer::{OURS, Row};
-use playhouse_bench::runner::{Measured, Options};
+use playhouse_bench::harness::runner::{Measured, Options};
+use playhouse_bench::harness::worker_sweep::WorkerSweep;
+use playhouse_bench::peers::peer::{OURS, Row};
+use playhouse_bench::report::latency::PER_MILLE;
 use playhouse_bench::scaling::activity::Activity;
 use playhouse_bench::scaling::measured;
-use playhouse_bench::worker_sweep::WorkerSweep;
 
 /// Of benchmarks beside their floors.
 pub fn runs(measured: &[Measured], options: &Options) -> String {

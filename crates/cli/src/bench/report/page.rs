@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use playhouse_bench::bootstrap::{Estimate, RESAMPLES, RUNS_MIN, most_sure};
-use playhouse_bench::peer::Row;
+use playhouse_bench::harness::runner::Measured;
+use playhouse_bench::peers::peer::Row;
 use playhouse_bench::registry;
+use playhouse_bench::report::bootstrap::{Estimate, RESAMPLES, RUNS_MIN, most_sure};
 use playhouse_bench::report::figure;
-use playhouse_bench::runner::Measured;
 use playhouse_bench::scaling::measured::unrest;
 
 use super::origin;

@@ -1,9 +1,9 @@
 //! The plots of a report.
 
-use playhouse_bench::bootstrap::Estimate;
-use playhouse_bench::latency::Cdf;
-use playhouse_bench::peer::{OURS, Row};
-use playhouse_bench::runner::{Measured, Run};
+use playhouse_bench::harness::runner::{Measured, Run};
+use playhouse_bench::peers::peer::{OURS, Row};
+use playhouse_bench::report::bootstrap::Estimate;
+use playhouse_bench::report::latency::Cdf;
 
 use super::plot::cdf::{self, plain};
 use super::plot::dots::{self, About, Line};
