@@ -184,7 +184,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::harness::benchmark::Limit;
+    use crate::harness::benchmark::Baseline;
 
     #[test]
     fn names_are_unique_and_found() {
@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(names.len(), all().len());
         for benchmark in all() {
             assert_eq!(find(benchmark.name).unwrap().name, benchmark.name);
-            if let Some(Limit::Benchmark(other)) = benchmark.limit {
+            if let Some(Baseline::Benchmark(other)) = benchmark.baseline {
                 assert!(find(other.name).is_ok() && other.name != benchmark.name, "{}", benchmark.name);
             }
         }

@@ -1,4 +1,4 @@
-//! Floors of the workloads that create actors: fjcreate, skynet, fib, creation, send-dynamic.
+//! Baselines of the workloads that create actors: fjcreate, skynet, fib, creation, send-dynamic.
 //!
 //! Every actor's state is an allocation of its own; messages find it through a table of numbers.
 
@@ -10,7 +10,7 @@ use crate::plans::{creation, fib, fjcreate, send, skynet};
 /// The actor number of the one that is no cell: the master, or whoever asked.
 const MASTER: u32 = u32::MAX;
 
-/// The floor of `fjcreate`: all actors alive before the first is told to work.
+/// The baseline of `fjcreate`: all actors alive before the first is told to work.
 pub(crate) fn fjcreate(plan: &fjcreate::Plan) -> Result<Outcome, Failure> {
     struct Child {
         master: u32,
@@ -73,7 +73,7 @@ pub(crate) fn fjcreate(plan: &fjcreate::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.actors, elapsed))
 }
 
-/// The floor of `skynet`.
+/// The baseline of `skynet`.
 pub(crate) fn skynet(plan: &skynet::Plan) -> Result<Outcome, Failure> {
     struct Node {
         parent: u32,
@@ -134,7 +134,7 @@ pub(crate) fn skynet(plan: &skynet::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.actors(), elapsed))
 }
 
-/// The floor of `fib`.
+/// The baseline of `fib`.
 pub(crate) fn fib(plan: &fib::Plan) -> Result<Outcome, Failure> {
     struct Fib {
         parent: u32,
@@ -191,7 +191,7 @@ pub(crate) fn fib(plan: &fib::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.actors(), elapsed))
 }
 
-/// The floor of `creation`.
+/// The baseline of `creation`.
 pub(crate) fn creation(plan: &creation::Plan) -> Result<Outcome, Failure> {
     struct State {
         children: Cells<u64>,
@@ -226,7 +226,7 @@ pub(crate) fn creation(plan: &creation::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.actors, elapsed))
 }
 
-/// The floor of `send-dynamic`.
+/// The baseline of `send-dynamic`.
 pub(crate) fn send_dynamic(plan: &send::Plan) -> Result<Outcome, Failure> {
     struct Runner {
         number: u64,

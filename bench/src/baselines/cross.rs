@@ -1,4 +1,4 @@
-//! Floors of the workloads in which every message crosses from one worker to another: two pinned threads.
+//! Baselines of the workloads in which every message crosses from one worker to another: two pinned threads.
 //!
 //! Messages are handed over in batches, through a ring of slots that each hold one batch: a cache line goes to and fro per
 //! batch, not per message. A ping-pong has nothing to batch: there each thread watches one word of the other.
@@ -115,13 +115,13 @@ fn two_threads<A: Send, B: Send>(
     thread::scope(|scope| {
         let first = scope.spawn(|| (timed(0), first(), Instant::now()));
         let second = scope.spawn(|| (timed(1), second(), Instant::now()));
-        let (started, a, a_ended) = first.join().expect("the first thread of a floor panicked");
-        let (_, b, b_ended) = second.join().expect("the second thread of a floor panicked");
+        let (started, a, a_ended) = first.join().expect("the first thread of a baseline panicked");
+        let (_, b, b_ended) = second.join().expect("the second thread of a baseline panicked");
         (a_ended.max(b_ended) - started, a, b)
     })
 }
 
-/// The floor of `count-cross`.
+/// The baseline of `count-cross`.
 pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
     fn increment(count: &mut u64, _: u32, by: u64) {
         *count += by;
@@ -155,7 +155,7 @@ pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.increments, elapsed))
 }
 
-/// The floor of `pingpong-cross`: two threads that each watch one word.
+/// The baseline of `pingpong-cross`: two threads that each watch one word.
 pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     let (ping, pong) = (Padded(AtomicU64::new(0)), Padded(AtomicU64::new(0)));
     // The words carry nothing but themselves: Relaxed would do. Acquire and Release are what a message would need, and
@@ -180,7 +180,7 @@ pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.round_trips, elapsed))
 }
 
-/// The floor of `pingpong-grouped`: all balls fly between two threads, in a few batches, so that both have work.
+/// The baseline of `pingpong-grouped`: all balls fly between two threads, in a few batches, so that both have work.
 pub(crate) fn pairs(plan: &pairs::Plan) -> Result<Outcome, Failure> {
     /// One thread: one player of every pair, and the balls that leave it.
     struct Side {

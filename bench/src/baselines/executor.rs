@@ -1,4 +1,4 @@
-//! The floor of executor, and of the balance workloads made from it.
+//! The baseline of executor, and of the balance workloads made from it.
 
 use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
@@ -37,7 +37,7 @@ fn token(flat: &mut Flat<State>, me: u32, _: u64) {
     flat.state.done += u64::from(done);
 }
 
-/// The floor of `executor` and of the balance workloads, on one thread.
+/// The baseline of `executor` and of the balance workloads, on one thread.
 pub(crate) fn executor(plan: &Plan) -> Result<Outcome, Failure> {
     let group = Plan::GROUP as u32;
     let member = |number: u32| Member {

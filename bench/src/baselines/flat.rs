@@ -1,4 +1,4 @@
-//! The engine under the single-threaded floors: two flat buffers of envelopes and one indirect call per message.
+//! The engine under the single-threaded baselines: two flat buffers of envelopes and one indirect call per message.
 //!
 //! This is what a message costs when everything an actor runtime adds is left out: no mailbox, no scheduling, no
 //! liveness check, no second thread. Messages are written to one buffer while the other is being run; then the two
@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// A handler of the floor: it gets the engine (state and outgoing buffer), the number of the receiving actor and the
+/// A handler of the baseline: it gets the engine (state and outgoing buffer), the number of the receiving actor and the
 /// message's payload.
 pub(crate) type Handler<S> = fn(&mut Flat<S>, to: u32, payload: u64);
 
@@ -26,7 +26,7 @@ impl<S> Clone for Envelope<S> {
 
 impl<S> Copy for Envelope<S> {}
 
-/// The state of all actors of one floor, and the two buffers of its messages.
+/// The state of all actors of one baseline, and the two buffers of its messages.
 pub(crate) struct Flat<S> {
     /// The actors.
     pub(crate) state: S,

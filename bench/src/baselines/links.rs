@@ -1,4 +1,4 @@
-//! Floors of the remote workloads: two processes with one connection, and frames as large as Playhouse's.
+//! Baselines of the remote workloads: two processes with one connection, and frames as large as Playhouse's.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -17,7 +17,7 @@ fn failure(error: std::io::Error) -> Failure {
     Failure::new(format!("the plain connection broke: {error}"))
 }
 
-/// The floor of `rpingpong`: each side reads one frame and writes one.
+/// The baseline of `rpingpong`: each side reads one frame and writes one.
 pub(crate) fn pingpong(size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
     let partner = Partner::start(1)?;
@@ -33,7 +33,7 @@ pub(crate) fn pingpong(size: Size) -> Result<Outcome, Failure> {
     Ok(Outcome::new(2 * plan.round_trips, start.elapsed()))
 }
 
-/// The floor of `rthroughput`: the same bytes, the same window.
+/// The baseline of `rthroughput`: the same bytes, the same window.
 pub(crate) fn throughput(size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
     let partner = Partner::start(1)?;
@@ -69,7 +69,7 @@ pub(crate) fn throughput(size: Size) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.messages, start.elapsed()))
 }
 
-/// The floor of `migrate-1mib`: as many bytes, and one back.
+/// The baseline of `migrate-1mib`: as many bytes, and one back.
 pub(crate) fn large(migrations: u64, bytes: usize) -> Result<Outcome, Failure> {
     let partner = Partner::start(1)?;
     let mut stream = TcpStream::connect(partner.socket).map_err(failure)?;

@@ -1,4 +1,4 @@
-//! The floor of matrix: the rows computed one after the other.
+//! The baseline of matrix: the rows computed one after the other.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::harness::outcome::{Failure, Outcome};
 use crate::plans::matrix::{Plan, check_product};
 
-/// The floor of `matrix`, on one thread.
+/// The baseline of `matrix`, on one thread.
 pub(crate) fn matrix(plan: &Plan) -> Result<Outcome, Failure> {
     let (x, y) = plan.factors();
     let started = Instant::now();

@@ -1,11 +1,11 @@
-//! Floors of the workloads in which everyone talks to everyone: chameneos and big.
+//! Baselines of the workloads in which everyone talks to everyone: chameneos and big.
 
 use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
 use crate::plans::big::{self, Dice};
 use crate::plans::chameneos::{self, Colour};
 
-/// The floor of `chameneos`.
+/// The baseline of `chameneos`.
 pub(crate) fn chameneos(plan: &chameneos::Plan) -> Result<Outcome, Failure> {
     struct Creature {
         colour: Colour,
@@ -63,7 +63,7 @@ pub(crate) fn chameneos(plan: &chameneos::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.meetings, elapsed))
 }
 
-/// The floor of `big`, on one thread.
+/// The baseline of `big`, on one thread.
 pub(crate) fn big(plan: &big::Plan) -> Result<Outcome, Failure> {
     struct Member {
         dice: Dice,

@@ -1,10 +1,10 @@
-//! Floors of the workloads with few actors and many messages: count, pingpong, send-static, repeat.
+//! Baselines of the workloads with few actors and many messages: count, pingpong, send-static, repeat.
 
 use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
 use crate::plans::{count, pingpong, repeat, send};
 
-/// The floor of `count`, in the same slices.
+/// The baseline of `count`, in the same slices.
 pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
     struct State {
         left: u64,
@@ -43,7 +43,7 @@ pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.increments, elapsed))
 }
 
-/// The floor of `pingpong`.
+/// The baseline of `pingpong`.
 pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     struct State {
         left: u64,
@@ -68,7 +68,7 @@ pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(2 * plan.round_trips, elapsed))
 }
 
-/// The floor of `send-static`.
+/// The baseline of `send-static`.
 pub(crate) fn send_static(plan: &send::Plan) -> Result<Outcome, Failure> {
     struct State {
         left: u64,
@@ -89,7 +89,7 @@ pub(crate) fn send_static(plan: &send::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.sends, elapsed))
 }
 
-/// The floor of `repeat`, in the same slices.
+/// The baseline of `repeat`, in the same slices.
 pub(crate) fn repeat(plan: &repeat::Plan) -> Result<Outcome, Failure> {
     struct State {
         /// How many requests each server has had.

@@ -1,4 +1,4 @@
-//! Floors of the workloads in which tokens go round: rings, and pairs as rings of two.
+//! Baselines of the workloads in which tokens go round: rings, and pairs as rings of two.
 
 use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
@@ -36,7 +36,7 @@ fn build(rings: u32, members: u32) -> Flat<State> {
     Flat::new(State { members: (0..rings * members).map(member).collect(), positions_sum: 0 })
 }
 
-/// The floor of `threadring`, `ringmulti` and `nfold-ring`, on one thread.
+/// The baseline of `threadring`, `ringmulti` and `nfold-ring`, on one thread.
 pub(crate) fn rings(plan: &rings::Plan) -> Result<Outcome, Failure> {
     let mut flat = build(plan.rings, plan.members);
     let elapsed = flat.time(|flat| {
@@ -51,7 +51,7 @@ pub(crate) fn rings(plan: &rings::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.hops_total(), elapsed))
 }
 
-/// The floor of `pingpong-bulk`, on one thread.
+/// The baseline of `pingpong-bulk`, on one thread.
 pub(crate) fn pairs(plan: &pairs::Plan) -> Result<Outcome, Failure> {
     let mut flat = build(plan.pairs, 2);
     let elapsed = flat.time(|flat| {

@@ -6,7 +6,7 @@ use super::outcome::{Failure, Outcome, Size};
 use super::steps::Steps;
 use crate::report::{Report, Spread, Target, rounded};
 
-/// One benchmark: what it is, how to run it on Playhouse, how to run its floor, and what it should reach.
+/// One benchmark: what it is, how to run it on Playhouse, how to run its baseline, and what it should reach.
 #[derive(Clone, Copy)]
 pub struct Benchmark {
     /// The name used on the command line and in reports; unique.
@@ -26,7 +26,7 @@ pub struct Benchmark {
     /// Runs the workload once on a freshly started system. Only Savina's programs work with each message.
     pub workload: fn(&System, Size, Steps) -> Result<Outcome, Failure>,
     /// What it is measured against, in turns, if there is something.
-    pub limit: Option<Limit>,
+    pub baseline: Option<Baseline>,
     /// What it should reach, if that is settled.
     pub target: Option<Target>,
 }
@@ -37,7 +37,7 @@ impl Benchmark {
         &self,
         outcome: &Outcome,
         workload_ns: Spread,
-        limit_ns: Option<f64>,
+        baseline_ns: Option<f64>,
         peak_rss_mb: Option<f64>,
         shape: (usize, usize),
     ) -> Report {
@@ -48,8 +48,8 @@ impl Benchmark {
             ns_per_op: rounded(workload_ns.median),
             min: rounded(workload_ns.min),
             max: rounded(workload_ns.max),
-            limit_ns_per_op: limit_ns.map(rounded),
-            ratio: limit_ns.map(|limit_ns| rounded(workload_ns.median / limit_ns)),
+            baseline_ns_per_op: baseline_ns.map(rounded),
+            ratio: baseline_ns.map(|baseline_ns| rounded(workload_ns.median / baseline_ns)),
             peak_rss_mb: peak_rss_mb.map(rounded),
             workers: shape.0,
             stages: shape.1,
@@ -88,8 +88,8 @@ impl Family {
 
 /// What a workload is measured against.
 #[derive(Clone, Copy)]
-pub enum Limit {
-    /// Its floor: the same written by hand, without actors. Runs it once.
+pub enum Baseline {
+    /// Its baseline: the same written by hand, without actors. Runs it once.
     Hand(fn(Size) -> Result<Outcome, Failure>),
     /// Another benchmark: the same with actors that can do less, where what is asked is what the rest costs.
     Benchmark(&'static Benchmark),
@@ -112,7 +112,7 @@ pub(crate) mod tests {
             workers_min: 1,
             family: Family::Local,
             workload: |_, _, _| Ok(Outcome::new(1, Duration::ZERO)),
-            limit: None,
+            baseline: None,
             target: None,
         }
     }

@@ -1,4 +1,4 @@
-//! The other process of a remote benchmark: a theater, and beside it a plain socket for the floors.
+//! The other process of a remote benchmark: a theater, and beside it a plain socket for the baselines.
 //!
 //! Tests, which have no program to start twice, get both in their own process.
 

@@ -1,11 +1,11 @@
-//! The one runner: takes turns between a workload and its floor, and takes medians.
+//! The one runner: takes turns between a workload and its baseline, and takes medians.
 
 use std::process::{Command, Stdio};
 
 use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::benchmark::{Benchmark, Family, Limit};
+use super::benchmark::{Baseline, Benchmark, Family};
 use super::memory;
 use super::outcome::{Failure, Outcome, Size};
 use super::steps::Steps;
@@ -19,12 +19,12 @@ pub struct Options {
     pub workers: usize,
     /// Stages per worker; the runtime's default without.
     pub stages_per_worker: Option<usize>,
-    /// How often the workload and its floor run; at least once.
+    /// How often the workload and its baseline run; at least once.
     pub runs: usize,
     /// How much they do.
     pub size: Size,
     /// What the actors of Savina's programs do with each message besides, but for those that only deal or count. With
-    /// it, floors are left out: they do not work.
+    /// it, baselines are left out: they do not work.
     pub work: Steps,
 }
 
@@ -48,23 +48,24 @@ pub struct Measured {
     pub statistics: Vec<(String, String)>,
 }
 
-/// One run of a workload, and the run of its floor that came after it.
+/// One run of a workload, and the run of its baseline that came after it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Nanoseconds per operation of the workload.
     pub ns_per_op: f64,
-    /// Those of the floor, if there is one.
-    pub limit_ns_per_op: Option<f64>,
-    /// Peak memory in MiB. What earlier runs, and those of the floor, have left behind counts here.
+    /// Those of the baseline, if there is one.
+    #[serde(rename = "limit_ns_per_op")]
+    pub baseline_ns_per_op: Option<f64>,
+    /// Peak memory in MiB. What earlier runs, and those of the baseline, have left behind counts here.
     pub peak_rss_mb: Option<f64>,
     /// How long those who asked on the side waited, if anybody did.
     pub cdf: Option<Cdf>,
 }
 
-/// Measures `benchmark` in this process: workload and floor in turns, `options.runs` times each.
+/// Measures `benchmark` in this process: workload and baseline in turns, `options.runs` times each.
 ///
 /// The peak memory is that of the process in the first run of the workload, before its system is ended (peers are looked at when
-/// they have answered) and before anything of the floor has run; it is the benchmark's own only if nothing else runs in the
+/// they have answered) and before anything of the baseline has run; it is the benchmark's own only if nothing else runs in the
 /// process, or has left memory behind (see [`measure_in_child`]).
 ///
 /// # Errors
@@ -79,15 +80,15 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
         let (ns_per_op, cdf, peak_rss_mb) = (played.outcome.ns_per_op(), played.outcome.cdf, played.peak_rss_mb);
         last = Some(played);
         memory::give_back();
-        runs.push(Run { ns_per_op, limit_ns_per_op: run_limit(benchmark, options)?, peak_rss_mb, cdf });
+        runs.push(Run { ns_per_op, baseline_ns_per_op: run_baseline(benchmark, options)?, peak_rss_mb, cdf });
     }
     let Some(Played { outcome, statistics, workers, stages, .. }) = last else {
         return Err(Failure::new("no run was asked for"));
     };
     let workload_ns: Vec<_> = runs.iter().map(|run| run.ns_per_op).collect();
-    let limit_ns: Vec<_> = runs.iter().filter_map(|run| run.limit_ns_per_op).collect();
+    let baseline_ns: Vec<_> = runs.iter().filter_map(|run| run.baseline_ns_per_op).collect();
     let (spread, peak_rss_mb) = (Spread::of(&workload_ns), runs.first().and_then(|run| run.peak_rss_mb));
-    let report = benchmark.report(&outcome, spread, median(&limit_ns), peak_rss_mb, (workers, stages));
+    let report = benchmark.report(&outcome, spread, median(&baseline_ns), peak_rss_mb, (workers, stages));
     Ok(Measured { report, runs, statistics })
 }
 
@@ -101,15 +102,15 @@ pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64,
     Ok(play(benchmark, options)?.outcome.ns_per_op())
 }
 
-/// The median of `options.runs` runs of the floor alone, in nanoseconds per operation; `None` if there is no floor.
+/// The median of `options.runs` runs of the baseline alone, in nanoseconds per operation; `None` if there is no baseline.
 ///
 /// # Errors
 ///
 /// If its result is wrong.
-pub fn measure_limit(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
+pub fn measure_baseline(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
     let mut runs = Vec::new();
     for _ in 0..options.runs.max(1) {
-        runs.extend(run_limit(benchmark, options)?);
+        runs.extend(run_baseline(benchmark, options)?);
     }
     Ok(median(&runs))
 }
@@ -225,14 +226,14 @@ pub fn check_work(benchmark: &Benchmark, options: &Options) -> Result<(), Failur
     Err(Failure::new(format!("`{}` has no work per message; those of `savina` do", benchmark.name)))
 }
 
-/// One run of the floor, in nanoseconds per operation, if there is a floor.
-fn run_limit(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
-    let limit = benchmark.limit.filter(|_| options.work == Steps::NONE);
-    let ns_per_op = limit.map(|limit| match limit {
-        Limit::Hand(limit) => limit(options.size).map(|outcome| outcome.ns_per_op()),
-        Limit::Benchmark(other) => measure_workload(other, options),
+/// One run of the baseline, in nanoseconds per operation, if there is a baseline.
+fn run_baseline(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
+    let baseline = benchmark.baseline.filter(|_| options.work == Steps::NONE);
+    let ns_per_op = baseline.map(|baseline| match baseline {
+        Baseline::Hand(run) => run(options.size).map(|outcome| outcome.ns_per_op()),
+        Baseline::Benchmark(other) => measure_workload(other, options),
     });
-    ns_per_op.transpose().map_err(|failure| Failure::new(format!("in the floor: {failure}")))
+    ns_per_op.transpose().map_err(|failure| Failure::new(format!("in the baseline: {failure}")))
 }
 
 /// The median of some runs; none of none.

@@ -22,10 +22,11 @@ pub struct Report {
     pub min: f64,
     /// The slowest run, in nanoseconds per operation.
     pub max: f64,
-    /// Nanoseconds per operation of the floor, or of what else it is measured against: the median of its runs, between
+    /// Nanoseconds per operation of the baseline, or of what else it is measured against: the median of its runs, between
     /// those of the workload; `null` without one.
-    pub limit_ns_per_op: Option<f64>,
-    /// `ns_per_op` over `limit_ns_per_op`.
+    #[serde(rename = "limit_ns_per_op")]
+    pub baseline_ns_per_op: Option<f64>,
+    /// `ns_per_op` over that of the baseline.
     pub ratio: Option<f64>,
     /// Peak memory in MiB; `null` where the operating system does not say.
     pub peak_rss_mb: Option<f64>,
@@ -69,7 +70,7 @@ impl Report {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn report(ns_per_op: f64, limit: Option<f64>) -> Report {
+    pub(crate) fn report(ns_per_op: f64, baseline: Option<f64>) -> Report {
         Report {
             bench: "count".to_owned(),
             op: "message".to_owned(),
@@ -77,8 +78,8 @@ pub(crate) mod tests {
             ns_per_op,
             min: ns_per_op,
             max: ns_per_op,
-            limit_ns_per_op: limit,
-            ratio: limit.map(|limit| ns_per_op / limit),
+            baseline_ns_per_op: baseline,
+            ratio: baseline.map(|baseline| ns_per_op / baseline),
             peak_rss_mb: None,
             workers: 2,
             stages: 8,

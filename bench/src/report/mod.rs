@@ -12,7 +12,7 @@ mod target;
 pub use figures::Report;
 pub use spread::Spread;
 pub use table::{Table, figure, statistics};
-pub use target::{COUNT_LIMIT_NS, Target};
+pub use target::{COUNT_BASELINE_NS, Target};
 
 pub(crate) use spread::rounded;
 #[cfg(feature = "whole")]

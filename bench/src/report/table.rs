@@ -16,7 +16,7 @@ impl Table {
 
     /// The two lines at the head.
     pub fn head(&self) -> String {
-        let first = ["ns/op", "ns/op", "ns/op", "million", "limit", "", "peak", "target", "target"];
+        let first = ["ns/op", "ns/op", "ns/op", "million", "baseline", "", "peak", "target", "target"];
         let second = ["median", "min", "max", "ops/s", "ns/op", "ratio", "MiB", "ratio", "ns/op"];
         format!("{}\n{}", self.line("", first, ""), self.line("benchmark", second, "reached"))
     }
@@ -29,7 +29,7 @@ impl Table {
             figure(report.min),
             figure(report.max),
             figure(1_000.0 / report.ns_per_op),
-            or_dash(report.limit_ns_per_op),
+            or_dash(report.baseline_ns_per_op),
             or_dash(report.ratio),
             report.peak_rss_mb.map_or_else(|| "–".to_owned(), |mb| format!("{mb:.0}")),
             or_dash(report.target.and_then(|target| target.ratio)),
@@ -45,7 +45,7 @@ impl Table {
     }
 
     fn line(&self, name: &str, cells: [&str; 9], reached: &str) -> String {
-        const WIDTHS: [usize; 9] = [7, 7, 7, 7, 6, 5, 4, 6, 6];
+        const WIDTHS: [usize; 9] = [7, 7, 7, 7, 8, 5, 4, 6, 6];
         let cells: String = WIDTHS.iter().zip(cells).map(|(width, cell)| format!(" {cell:>width$}")).collect();
         format!("{name:<width$}{cells}  {reached}", width = self.name_width).trim_end().to_owned()
     }

@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Report;
 
-/// What the floor of `count` takes per message on the machine that the targets in nanoseconds are for.
-pub const COUNT_LIMIT_NS: f64 = 4.7;
+/// What the baseline of `count` takes per message on the machine that the targets in nanoseconds are for.
+pub const COUNT_BASELINE_NS: f64 = 4.7;
 
 /// What a benchmark should reach on two workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
-    /// The largest ratio to the floor measured in the same run.
+    /// The largest ratio to the baseline measured in the same run.
     pub ratio: Option<f64>,
-    /// The most nanoseconds per operation; in the registry on a machine where the floor of `count` takes
-    /// [`COUNT_LIMIT_NS`].
+    /// The most nanoseconds per operation; in the registry on a machine where the baseline of `count` takes
+    /// [`COUNT_BASELINE_NS`].
     pub ns_per_op: Option<f64>,
-    /// Whether the time is that of a machine where the floor of `count` takes [`COUNT_LIMIT_NS`]; if not, of any.
+    /// Whether the time is that of a machine where the baseline of `count` takes [`COUNT_BASELINE_NS`]; if not, of any.
     pub scales: bool,
 }
 
 impl Target {
-    /// A bound on the ratio to the floor and one on the time.
+    /// A bound on the ratio to the baseline and one on the time.
     pub(crate) const fn new(ratio: f64, ns_per_op: f64) -> Option<Self> {
         Some(Self { ratio: Some(ratio), ns_per_op: Some(ns_per_op), scales: true })
     }
@@ -63,8 +63,8 @@ mod tests {
     use super::super::figures::tests::report;
     use super::*;
 
-    fn reached(target: Target, scale: f64, ns_per_op: f64, limit: Option<f64>) -> String {
-        let mut report = report(ns_per_op, limit);
+    fn reached(target: Target, scale: f64, ns_per_op: f64, baseline: Option<f64>) -> String {
+        let mut report = report(ns_per_op, baseline);
         report.judge(Some(target), scale);
         report.reached.unwrap()
     }

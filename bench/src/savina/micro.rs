@@ -4,7 +4,7 @@ use playhouse::prelude::*;
 
 use super::program;
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 use crate::plans;
@@ -12,7 +12,7 @@ use crate::workloads::messaging::{big, chameneos, count, pingpong, rings};
 use crate::workloads::spawn::{fib, fjcreate};
 
 pub(crate) const PINGPONG: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| baselines::messages::pingpong(&round_trips(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::pingpong(&round_trips(size, Steps::NONE)))),
     ..program(
         "savina-pingpong",
         "message",
@@ -29,7 +29,7 @@ fn round_trips(size: Size, work: Steps) -> plans::pingpong::Plan {
 }
 
 pub(crate) const THREADRING: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| baselines::rings::rings(&ring(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::rings::rings(&ring(size, Steps::NONE)))),
     ..program(
         "savina-threadring",
         "hop",
@@ -43,7 +43,7 @@ fn ring(size: Size, work: Steps) -> plans::rings::Plan {
 }
 
 pub(crate) const COUNT: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| baselines::messages::count(&increments(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::count(&increments(size, Steps::NONE)))),
     ..program(
         "savina-count",
         "message",
@@ -60,7 +60,7 @@ fn increments(size: Size, work: Steps) -> plans::count::Plan {
 }
 
 pub(crate) const FJCREATE: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| baselines::creation::fjcreate(&actors(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::creation::fjcreate(&actors(size, Steps::NONE)))),
     ..program(
         "savina-fjcreate",
         "actor",
@@ -74,7 +74,7 @@ fn actors(size: Size, work: Steps) -> plans::fjcreate::Plan {
 }
 
 pub(crate) const CHAMENEOS: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| baselines::meetings::chameneos(&meetings(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::meetings::chameneos(&meetings(size, Steps::NONE)))),
     ..program(
         "savina-chameneos",
         "meeting",

@@ -62,7 +62,7 @@ const fn program(
         workers_min: 1,
         family: Family::Savina,
         workload,
-        limit: None,
+        baseline: None,
         target: None,
     }
 }

@@ -5,7 +5,7 @@
 //! a ring, telling them of each other) is not timed, unless creating actors is what it measures.
 //!
 //! Every file holds the [`Benchmark`](crate::Benchmark) entries of its workloads and, in `Plan`, how much they do at each
-//! [`Size`](crate::Size); the floor of the same workload takes the same plan.
+//! [`Size`](crate::Size); the baseline of the same workload takes the same plan.
 
 pub(crate) mod messaging;
 #[cfg(feature = "whole")]

@@ -1,6 +1,6 @@
 //! Tasks of tokio that ask an actor, as those of a web server do.
 //!
-//! The floor is the same written with tokio's channels: a task that owns the state and takes requests from a channel, each with a channel for
+//! The baseline is the same written with tokio's channels: a task that owns the state and takes requests from a channel, each with a channel for
 //! its answer.
 
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use playhouse::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::report::Target;
 
@@ -22,7 +22,7 @@ pub(crate) const ASKS_FROM_TOKIO: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, &Plan::many(size)),
-    limit: Some(Limit::Hand(|size| by_hand(&Plan::many(size)))),
+    baseline: Some(Baseline::Hand(|size| by_hand(&Plan::many(size)))),
     target: Target::any_machine(None, 200.0),
 };
 
@@ -30,7 +30,7 @@ pub(crate) const ASKS_FROM_TOKIO_1: Benchmark = Benchmark {
     name: "asks-from-tokio-1",
     summary: "one task of tokio asks an actor, 100,000 times, one ask after the other; workers run by who asks",
     workload: |system, size, _| run(system, &Plan::one(size)),
-    limit: Some(Limit::Hand(|size| by_hand(&Plan::one(size)))),
+    baseline: Some(Baseline::Hand(|size| by_hand(&Plan::one(size)))),
     target: Target::any_machine(None, 3_000.0),
     ..ASKS_FROM_TOKIO
 };

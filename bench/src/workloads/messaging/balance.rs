@@ -7,7 +7,7 @@ use playhouse::prelude::*;
 
 use super::executor::run;
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::outcome::{Failure, Outcome, Size};
 use crate::harness::placement::stage_of;
 use crate::plans::executor::Plan;
@@ -21,7 +21,7 @@ pub(crate) const BALANCE_ONE_LONGEST: Benchmark = Benchmark {
     workers_min: 2,
     family: Family::Local,
     workload: |system, size, _| one(system, size),
-    limit: Some(Limit::Hand(|size| baselines::executor::executor(&plan(size, 1)))),
+    baseline: Some(Baseline::Hand(|size| baselines::executor::executor(&plan(size, 1)))),
     target: None,
 };
 

@@ -5,7 +5,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::placement::{placed, stage_of};
@@ -25,7 +25,7 @@ pub(crate) const COUNT: Benchmark = Benchmark {
         let group = Placement::Group(Group::new(system));
         run(system, size, Plan::of(size), group, group)
     },
-    limit: Some(Limit::Hand(|size| baselines::messages::count(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::count(&Plan::of(size)))),
     target: Target::new(2.0, 9.0),
 };
 
@@ -38,7 +38,7 @@ pub(crate) const COUNT_CROSS: Benchmark = Benchmark {
     workers_min: 2,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::of(size), stage_of(system, 0, 0), stage_of(system, 1, 0)),
-    limit: Some(Limit::Hand(|size| baselines::cross::count(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::cross::count(&Plan::of(size)))),
     target: Target::new(2.5, 12.0),
 };
 

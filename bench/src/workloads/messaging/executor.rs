@@ -8,7 +8,7 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::placement::placed;
@@ -24,7 +24,7 @@ pub(crate) const EXECUTOR: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::of(size), |_| Placement::Group(Group::new(system))),
-    limit: Some(Limit::Hand(|size| baselines::executor::executor(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::executor::executor(&Plan::of(size)))),
     target: Target::new(0.8, 6.0),
 };
 

@@ -21,7 +21,7 @@ pub(crate) const FLOOD: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size),
-    limit: None,
+    baseline: None,
     target: None,
 };
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size};
 use crate::plans::matrix::{Matrix, Plan, check_product};
@@ -19,7 +19,7 @@ pub(crate) const MATRIX: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size),
-    limit: Some(Limit::Hand(|size| baselines::matrix::matrix(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::matrix::matrix(&Plan::of(size)))),
     target: None,
 };
 

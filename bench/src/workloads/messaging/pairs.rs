@@ -6,7 +6,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::placement::{placed, stage_of};
@@ -26,7 +26,7 @@ pub(crate) const PINGPONG_GROUPED: Benchmark = Benchmark {
             stage_of(system, pair + player, pair / system.workers())
         })
     },
-    limit: Some(Limit::Hand(|size| baselines::cross::pairs(&Plan::grouped(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::cross::pairs(&Plan::grouped(size)))),
     target: None,
 };
 
@@ -44,7 +44,7 @@ pub(crate) const PINGPONG_BULK: Benchmark = Benchmark {
             stage_of(system, (dice & 0xFFFF) as usize, (dice >> 16) as usize)
         })
     },
-    limit: Some(Limit::Hand(|size| baselines::rings::pairs(&Plan::bulk(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::rings::pairs(&Plan::bulk(size)))),
     target: None,
 };
 

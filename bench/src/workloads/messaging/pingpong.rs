@@ -6,7 +6,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::placement::{placed, stage_of};
@@ -26,7 +26,7 @@ pub(crate) const PINGPONG: Benchmark = Benchmark {
         let group = Placement::Group(Group::new(system));
         run(system, size, Plan::of(size), group, group, 2)
     },
-    limit: Some(Limit::Hand(|size| baselines::messages::pingpong(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::pingpong(&Plan::of(size)))),
     target: Target::new(4.0, 12.0),
 };
 
@@ -39,7 +39,7 @@ pub(crate) const PINGPONG_CROSS: Benchmark = Benchmark {
     workers_min: 2,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::cross(size), stage_of(system, 0, 0), stage_of(system, 1, 0), 1),
-    limit: Some(Limit::Hand(|size| baselines::cross::pingpong(&Plan::cross(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::cross::pingpong(&Plan::cross(size)))),
     target: Target::new(2.0, 700.0),
 };
 
@@ -52,7 +52,7 @@ pub(crate) const PINGPONG_AUTO: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::of(size), Placement::Spread, Placement::Spread, 2),
-    limit: Some(Limit::Hand(|size| baselines::messages::pingpong(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::pingpong(&Plan::of(size)))),
     target: Target::new(4.0, 12.0),
 };
 

@@ -3,7 +3,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::plans::repeat::Plan;
@@ -18,7 +18,7 @@ pub(crate) const REPEAT: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size),
-    limit: Some(Limit::Hand(|size| baselines::messages::repeat(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::repeat(&Plan::of(size)))),
     target: Target::new(2.5, 15.0),
 };
 

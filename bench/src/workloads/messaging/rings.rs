@@ -7,7 +7,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::placement::{placed, stage_of};
@@ -24,7 +24,7 @@ pub(crate) const THREADRING: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::one(size), |_| Placement::Group(Group::new(system))),
-    limit: Some(Limit::Hand(|size| baselines::rings::rings(&Plan::one(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::rings::rings(&Plan::one(size)))),
     target: Target::new(4.5, 12.0),
 };
 
@@ -45,7 +45,7 @@ pub(crate) const RINGMULTI: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::many(size), |_| Placement::Group(Group::new(system))),
-    limit: Some(Limit::Hand(|size| baselines::rings::rings(&Plan::many(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::rings::rings(&Plan::many(size)))),
     target: Target::new(3.5, 7.0),
 };
 
@@ -66,7 +66,7 @@ pub(crate) const NFOLD_RING: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::nfold(size), |ring| stage_of(system, ring, 0)),
-    limit: Some(Limit::Hand(|size| baselines::rings::rings(&Plan::nfold(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::rings::rings(&Plan::nfold(size)))),
     target: None,
 };
 

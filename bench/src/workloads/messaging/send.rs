@@ -3,7 +3,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::plans::send::Plan;
@@ -17,7 +17,7 @@ pub(crate) const SEND_STATIC: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run_static(system, size),
-    limit: Some(Limit::Hand(|size| baselines::messages::send_static(&Plan::of_static(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::send_static(&Plan::of_static(size)))),
     target: None,
 };
 
@@ -30,7 +30,7 @@ pub(crate) const SEND_DYNAMIC: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run_dynamic(system, size),
-    limit: Some(Limit::Hand(|size| baselines::creation::send_dynamic(&Plan::of_dynamic(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::creation::send_dynamic(&Plan::of_dynamic(size)))),
     target: None,
 };
 

@@ -27,7 +27,7 @@ pub(crate) const WEB: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size),
-    limit: None,
+    baseline: None,
     target: None,
 };
 

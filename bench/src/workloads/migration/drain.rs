@@ -21,7 +21,7 @@ pub(crate) const DRAIN: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Remote,
     workload: |system, size, _| run(system, size),
-    limit: None,
+    baseline: None,
     target: Target::any_machine(None, 20_000.0),
 };
 

@@ -3,33 +3,33 @@
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
-use crate::harness::benchmark::{Benchmark, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark};
 use crate::harness::outcome::Failure;
 use crate::report::Target;
 use crate::workloads::remote::theater_rings::{Arrived, Judge, RRINGS_1, RRINGS_32, RRINGS_320, Ring, actors, run};
 
 pub(crate) const RRINGS_MOBILE_1: Benchmark = Benchmark {
     name: "rrings-mobile-1",
-    summary: "rrings-1 with actors that could move, and do not; limit: rrings-1",
+    summary: "rrings-1 with actors that could move, and do not; baseline: rrings-1",
     workload: |system, size, _| run(system, size, 1, mobile::build),
-    limit: Some(Limit::Benchmark(&RRINGS_1)),
+    baseline: Some(Baseline::Benchmark(&RRINGS_1)),
     target: Target::ratio(1.03),
     ..RRINGS_1
 };
 
 pub(crate) const RRINGS_MOBILE_32: Benchmark = Benchmark {
     name: "rrings-mobile-32",
-    summary: "rrings-32 with actors that could move, and do not; limit: rrings-32",
+    summary: "rrings-32 with actors that could move, and do not; baseline: rrings-32",
     workload: |system, size, _| run(system, size, 32, mobile::build),
-    limit: Some(Limit::Benchmark(&RRINGS_32)),
+    baseline: Some(Baseline::Benchmark(&RRINGS_32)),
     ..RRINGS_MOBILE_1
 };
 
 pub(crate) const RRINGS_MOBILE_320: Benchmark = Benchmark {
     name: "rrings-mobile-320",
-    summary: "rrings-320 with actors that could move, and do not; limit: rrings-320",
+    summary: "rrings-320 with actors that could move, and do not; baseline: rrings-320",
     workload: |system, size, _| run(system, size, 320, mobile::build),
-    limit: Some(Limit::Benchmark(&RRINGS_320)),
+    baseline: Some(Baseline::Benchmark(&RRINGS_320)),
     ..RRINGS_MOBILE_1
 };
 

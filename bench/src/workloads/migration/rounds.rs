@@ -8,7 +8,7 @@ use playhouse::serde::de::{SeqAccess, Visitor};
 use playhouse::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::remote_peer::{Partner, theater};
@@ -23,7 +23,7 @@ pub(crate) const MIGRATION_RINGS_1: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Remote,
     workload: |system, size, _| run(system, &Plan::rings(size, 1)),
-    limit: None,
+    baseline: None,
     target: Target::any_machine(None, 50_000.0),
 };
 
@@ -48,7 +48,7 @@ pub(crate) const MIGRATE_1MIB: Benchmark = Benchmark {
     source: "the suite's own",
     summary: "an actor with 1 MiB of state goes to and fro between two processes, 200 migrations",
     workload: |system, size, _| run(system, &Plan::large(size)),
-    limit: Some(Limit::Hand(|size| {
+    baseline: Some(Baseline::Hand(|size| {
         let plan = Plan::large(size);
         baselines::links::large(plan.migrations, plan.bytes)
     })),

@@ -4,7 +4,7 @@
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::placement::placed;
@@ -18,18 +18,18 @@ pub(crate) const THREADRING_REMOTE: Benchmark = Benchmark {
     name: "threadring-remote",
     op: "hop",
     source: "SALSA Lite, ThreadRing (salsa-lite-migration §4.2)",
-    summary: "threadring with actors that other theaters could send to; limit: threadring",
+    summary: "threadring with actors that other theaters could send to; baseline: threadring",
     stealing: None,
     workers_min: 1,
     family: Family::Remote,
     workload: |system, size, _| remote::ring(system, size),
-    limit: Some(Limit::Benchmark(&THREADRING)),
+    baseline: Some(Baseline::Benchmark(&THREADRING)),
     target: Target::ratio(1.01),
 };
 
 pub(crate) const THREADRING_MOBILE: Benchmark = Benchmark {
     name: "threadring-mobile",
-    summary: "threadring with actors that could move to other theaters; limit: threadring",
+    summary: "threadring with actors that could move to other theaters; baseline: threadring",
     workload: |system, size, _| mobile::ring(system, size),
     target: Target::ratio(1.03),
     ..THREADRING_REMOTE
@@ -39,16 +39,16 @@ pub(crate) const CREATION_REMOTE: Benchmark = Benchmark {
     name: "creation-remote",
     op: "actor",
     source: "SALSA Lite, creation (salsa-lite-migration §4.3)",
-    summary: "creation with actors that other theaters could send to; limit: creation",
+    summary: "creation with actors that other theaters could send to; baseline: creation",
     workload: |system, size, _| remote::create(system, size),
-    limit: Some(Limit::Benchmark(&CREATION)),
+    baseline: Some(Baseline::Benchmark(&CREATION)),
     target: Target::ratio(1.1),
     ..THREADRING_REMOTE
 };
 
 pub(crate) const CREATION_MOBILE: Benchmark = Benchmark {
     name: "creation-mobile",
-    summary: "creation with actors that could move to other theaters; limit: creation",
+    summary: "creation with actors that could move to other theaters; baseline: creation",
     workload: |system, size, _| mobile::create(system, size),
     target: Target::ratio(2.0),
     ..CREATION_REMOTE

@@ -4,7 +4,7 @@ use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::remote_peer::Partner;
@@ -20,7 +20,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Remote,
     workload: |system, size, _| pingpong(&Partner::start(system.workers())?, system, size),
-    limit: Some(Limit::Hand(baselines::links::pingpong)),
+    baseline: Some(Baseline::Hand(baselines::links::pingpong)),
     target: Target::any_machine(Some(1.3), 14_300.0),
 };
 
@@ -28,7 +28,7 @@ pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
     name: "rthroughput",
     summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
     workload: |system, size, _| throughput(&Partner::start(system.workers())?, system, size),
-    limit: Some(Limit::Hand(baselines::links::throughput)),
+    baseline: Some(Baseline::Hand(baselines::links::throughput)),
     target: Target::any_machine(Some(10.0), 150.0),
     ..RPINGPONG
 };
@@ -37,7 +37,7 @@ pub(crate) const RPINGPONG_TLS: Benchmark = Benchmark {
     name: "rpingpong-tls",
     summary: "rpingpong over an encrypted link",
     workload: |system, size, _| pingpong(&Partner::encrypted(system.workers())?, system, size),
-    limit: Some(Limit::Benchmark(&RPINGPONG)),
+    baseline: Some(Baseline::Benchmark(&RPINGPONG)),
     target: Target::ratio(1.3),
     ..RPINGPONG
 };
@@ -46,7 +46,7 @@ pub(crate) const RTHROUGHPUT_TLS: Benchmark = Benchmark {
     name: "rthroughput-tls",
     summary: "rthroughput over an encrypted link",
     workload: |system, size, _| throughput(&Partner::encrypted(system.workers())?, system, size),
-    limit: Some(Limit::Benchmark(&RTHROUGHPUT)),
+    baseline: Some(Baseline::Benchmark(&RTHROUGHPUT)),
     target: Target::ratio(1.5),
     ..RPINGPONG
 };
@@ -56,7 +56,7 @@ pub(crate) const RCREATE: Benchmark = Benchmark {
     op: "actor",
     summary: "5,000 actors are started in another process, and each says so",
     workload: |system, size, _| create_by(system, size, u64::MAX),
-    limit: None,
+    baseline: None,
     target: Target::any_machine(None, 1_000.0),
     ..RPINGPONG
 };

@@ -21,7 +21,7 @@ pub(crate) const RRINGS_1: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Remote,
     workload: |system, size, _| run(system, size, 1, remote::build),
-    limit: None,
+    baseline: None,
     target: Target::any_machine(None, 13_000.0),
 };
 

@@ -3,7 +3,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
 use crate::harness::steps::Steps;
@@ -19,7 +19,7 @@ pub(crate) const FIB: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::of(size)),
-    limit: Some(Limit::Hand(|size| baselines::creation::fib(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::creation::fib(&Plan::of(size)))),
     target: Target::ns(100.0),
 };
 

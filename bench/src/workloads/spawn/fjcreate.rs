@@ -4,7 +4,7 @@
 use playhouse::prelude::*;
 
 use crate::baselines;
-use crate::harness::benchmark::{Benchmark, Family, Limit};
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::memory;
 use crate::harness::outcome::{Failure, Outcome, Size, check};
@@ -21,7 +21,7 @@ pub(crate) const FJCREATE: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size, Plan::of(size), 1),
-    limit: Some(Limit::Hand(|size| baselines::creation::fjcreate(&Plan::of(size)))),
+    baseline: Some(Baseline::Hand(|size| baselines::creation::fjcreate(&Plan::of(size)))),
     target: Target::new(1.3, 100.0),
 };
 
@@ -31,7 +31,7 @@ pub(crate) const WAVES: Benchmark = Benchmark {
     source: "the suite's own",
     summary: "fjcreate 10 times in one system (paper: 100 times); memory must not grow after the second",
     workload: |system, size, _| run(system, size, Plan::of(size), size.pick(10, 10, 100)),
-    limit: None,
+    baseline: None,
     target: None,
     ..FJCREATE
 };

@@ -16,7 +16,7 @@ pub(crate) const IDLE: Benchmark = Benchmark {
     workers_min: 1,
     family: Family::Local,
     workload: |system, size, _| run(system, size),
-    limit: None,
+    baseline: None,
     target: None,
 };
 

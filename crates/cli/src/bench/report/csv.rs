@@ -14,7 +14,7 @@ pub fn runs(measured: &[Measured], options: &Options) -> String {
         let (size, workers, stages) = (options.size.name(), report.workers, report.stages);
         let before = format!("{},{},{size},{OURS},{workers},{stages}", report.bench, report.op);
         runs.iter().zip(1..).map(move |(run, number)| {
-            let (limit, peak) = (or_nothing(run.limit_ns_per_op), or_nothing(run.peak_rss_mb));
+            let (limit, peak) = (or_nothing(run.baseline_ns_per_op), or_nothing(run.peak_rss_mb));
             format!("{before},{number},{},{:.3},{limit},{peak}", report.ops, run.ns_per_op)
         })
     });

@@ -138,7 +138,7 @@ fn beside_floors(measured: &[Measured]) -> String {
             report.op.clone(),
             plain_figure(report.ns_per_op),
             interval(Estimate::of(&ours), plain_figure),
-            or_dash(report.limit_ns_per_op, plain_figure),
+            or_dash(report.baseline_ns_per_op, plain_figure),
             interval(Estimate::of(&floor), plain_figure),
             or_dash(ratio, |ratio| figure(ratio.median)),
             interval(ratio, figure),
