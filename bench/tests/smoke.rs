@@ -35,11 +35,7 @@ fn every_benchmark_runs_and_reports() {
         let report = &measured.report;
         assert_eq!(report.bench, benchmark.name);
         assert!(report.ops > 0 && report.ns_per_op > 0.0, "{report:?}");
-        assert_eq!(
-            report.baseline_ns_per_op.is_some_and(|ns| ns > 0.0),
-            benchmark.baseline.is_some(),
-            "{report:?}"
-        );
+        assert_eq!(report.baseline_ns_per_op.is_some_and(|ns| ns > 0.0), benchmark.baseline.is_some(), "{report:?}");
         assert_eq!(report.ratio.is_some(), benchmark.baseline.is_some(), "{report:?}");
         assert!(report.min <= report.ns_per_op && report.ns_per_op <= report.max, "{report:?}");
         assert_eq!((report.workers, report.stages), (2, 8), "{report:?}");

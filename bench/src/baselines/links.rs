@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Instant;
 
 use crate::harness::outcome::{Failure, Outcome, Size};
-use crate::harness::remote_peer::{ECHO, PING_BYTES, Partner, STREAM};
+use crate::harness::remote_peer::{ECHO, PING_BYTES, RemotePeer, STREAM};
 use crate::plans::links::Plan;
 
 /// A message of `rthroughput`.
@@ -20,8 +20,8 @@ fn failure(error: std::io::Error) -> Failure {
 /// The baseline of `rpingpong`: each side reads one frame and writes one.
 pub(crate) fn pingpong(size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let partner = Partner::start(1)?;
-    let mut stream = TcpStream::connect(partner.socket).map_err(failure)?;
+    let remote_peer = RemotePeer::start(1)?;
+    let mut stream = TcpStream::connect(remote_peer.socket).map_err(failure)?;
     stream.set_nodelay(true).map_err(failure)?;
     stream.write_all(&[ECHO]).map_err(failure)?;
     let mut frame = [7; PING_BYTES];
@@ -36,8 +36,8 @@ pub(crate) fn pingpong(size: Size) -> Result<Outcome, Failure> {
 /// The baseline of `rthroughput`: the same bytes, the same window.
 pub(crate) fn throughput(size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let partner = Partner::start(1)?;
-    let mut stream = TcpStream::connect(partner.socket).map_err(failure)?;
+    let remote_peer = RemotePeer::start(1)?;
+    let mut stream = TcpStream::connect(remote_peer.socket).map_err(failure)?;
     stream.set_nodelay(true).map_err(failure)?;
     stream.write_all(&[STREAM]).map_err(failure)?;
     stream.write_all(&(plan.acknowledged * ITEM_BYTES).to_le_bytes()).map_err(failure)?;
@@ -71,8 +71,8 @@ pub(crate) fn throughput(size: Size) -> Result<Outcome, Failure> {
 
 /// The baseline of `migrate-1mib`: as many bytes, and one back.
 pub(crate) fn large(migrations: u64, bytes: usize) -> Result<Outcome, Failure> {
-    let partner = Partner::start(1)?;
-    let mut stream = TcpStream::connect(partner.socket).map_err(failure)?;
+    let remote_peer = RemotePeer::start(1)?;
+    let mut stream = TcpStream::connect(remote_peer.socket).map_err(failure)?;
     stream.set_nodelay(true).map_err(failure)?;
     stream.write_all(&[STREAM]).map_err(failure)?;
     stream.write_all(&(bytes as u64).to_le_bytes()).map_err(failure)?;

@@ -84,7 +84,7 @@ struct Hosting {
 }
 
 fn failure(error: impl std::fmt::Display) -> Failure {
-    Failure::new(format!("the partner of a remote benchmark: {error}"))
+    Failure::new(format!("the remote peer of a benchmark: {error}"))
 }
 
 impl Hosting {
@@ -155,7 +155,7 @@ fn serve(mut stream: TcpStream) -> std::io::Result<()> {
 }
 
 /// The other process, as seen from this one. It ends when this is dropped.
-pub(crate) struct Partner {
+pub(crate) struct RemotePeer {
     theater: String,
     pub(crate) socket: SocketAddr,
     certificates: Option<Certificates>,
@@ -164,21 +164,21 @@ pub(crate) struct Partner {
     here: Option<Hosting>,
 }
 
-impl Partner {
-    pub(crate) fn start(workers: usize) -> Result<Partner, Failure> {
-        Partner::start_as(workers, None)
+impl RemotePeer {
+    pub(crate) fn start(workers: usize) -> Result<RemotePeer, Failure> {
+        RemotePeer::start_as(workers, None)
     }
 
     /// One whose links are encrypted.
-    pub(crate) fn encrypted(workers: usize) -> Result<Partner, Failure> {
-        Partner::start_as(workers, Some(Certificates::new().map_err(failure)?))
+    pub(crate) fn encrypted(workers: usize) -> Result<RemotePeer, Failure> {
+        RemotePeer::start_as(workers, Some(Certificates::new().map_err(failure)?))
     }
 
-    fn start_as(workers: usize, certificates: Option<Certificates>) -> Result<Partner, Failure> {
+    fn start_as(workers: usize, certificates: Option<Certificates>) -> Result<RemotePeer, Failure> {
         let Some(program) = PROGRAM.get() else {
             let here = Hosting::start(workers, certificates.as_ref())?;
             let theater = here.theater_address().to_string();
-            return Ok(Partner { theater, socket: here.socket, certificates, child: None, here: Some(here) });
+            return Ok(RemotePeer { theater, socket: here.socket, certificates, child: None, here: Some(here) });
         };
         let mut command = program(workers);
         let started = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -193,23 +193,23 @@ impl Partner {
         let (theater, socket) =
             line.trim().split_once(' ').ok_or_else(|| failure("it does not say where it listens"))?;
         let socket = socket.parse().map_err(failure)?;
-        Ok(Partner { theater: theater.to_owned(), socket, certificates, child: Some((leader, input)), here: None })
+        Ok(RemotePeer { theater: theater.to_owned(), socket, certificates, child: Some((leader, input)), here: None })
     }
 
-    /// A theater here, and the partner's.
+    /// A theater here, and the remote_peer's.
     pub(crate) fn meet(&self, workers: usize) -> Result<(Theater, Peer), Failure> {
         let here = theater_of(System::builder().workers(workers), self.certificates.as_ref())?;
         let peer = self.join(&here)?;
         Ok((here, peer))
     }
 
-    /// The partner's theater, as `here` knows it.
+    /// The remote_peer's theater, as `here` knows it.
     pub(crate) fn join(&self, here: &Theater) -> Result<Peer, Failure> {
         here.connect(&self.theater).map_err(failure)
     }
 }
 
-impl Drop for Partner {
+impl Drop for RemotePeer {
     fn drop(&mut self) {
         if let Some((leader, input)) = &mut self.child {
             drop(input.take());

@@ -8,7 +8,7 @@ use playhouse::serde::{Deserialize, Serialize};
 use crate::harness::benchmark::Benchmark;
 use crate::harness::finish::finish;
 use crate::harness::outcome::{Failure, Outcome, Size, check};
-use crate::harness::remote_peer::Partner;
+use crate::harness::remote_peer::RemotePeer;
 use crate::plans::links::Plan;
 use crate::workloads::remote::links::{Created, Master, RCREATE, StayedBehind, end};
 
@@ -77,9 +77,9 @@ impl Port {
 
 fn create_and_migrate(system: &System, size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let partner = Partner::start(system.workers())?;
-    let (here, peer) = partner.meet(system.workers())?;
-    let to = peer.address().ok_or_else(|| Failure::new("the partner has no address"))?;
+    let remote_peer = RemotePeer::start(system.workers())?;
+    let (here, peer) = remote_peer.meet(system.workers())?;
+    let to = peer.address().ok_or_else(|| Failure::new("the remote peer has no address"))?;
     let (finish, finished) = finish(size);
     let master = here.system().spawn(Master::of(plan.actors, finish));
     let port = here.system().spawn(Port { master, to, last: None });

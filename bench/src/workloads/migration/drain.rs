@@ -9,7 +9,7 @@ use playhouse::serde::{Deserialize, Serialize};
 use crate::harness::benchmark::{Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
-use crate::harness::remote_peer::Partner;
+use crate::harness::remote_peer::RemotePeer;
 use crate::report::Target;
 
 pub(crate) const DRAIN: Benchmark = Benchmark {
@@ -88,8 +88,8 @@ impl Census {
 
 fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let partner = Partner::start(system.workers())?;
-    let (here, peer) = partner.meet(system.workers())?;
+    let remote_peer = RemotePeer::start(system.workers())?;
+    let (here, peer) = remote_peer.meet(system.workers())?;
     let tenants: Vec<_> = (0..plan.actors).map(|number| here.system().spawn(Tenant { number, moves: 0 })).collect();
     here.system().run_until_idle();
 

@@ -11,7 +11,7 @@ use crate::baselines;
 use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
-use crate::harness::remote_peer::{Partner, theater};
+use crate::harness::remote_peer::{RemotePeer, theater};
 use crate::report::Target;
 
 pub(crate) const MIGRATION_RINGS_1: Benchmark = Benchmark {
@@ -196,13 +196,13 @@ impl Judge {
 
 fn run(system: &System, plan: &Plan) -> Result<Outcome, Failure> {
     let failed = |error: &dyn fmt::Display| Failure::new(error.to_string());
-    let partners: Vec<Partner> =
-        (1..plan.processes).map(|_| Partner::start(system.workers())).collect::<Result<_, Failure>>()?;
+    let remote_peers: Vec<RemotePeer> =
+        (1..plan.processes).map(|_| RemotePeer::start(system.workers())).collect::<Result<_, Failure>>()?;
     let here = theater(system.workers())?;
     let mut theaters = Vec::from_iter(here.address());
     let mut peers = Vec::new();
-    for partner in &partners {
-        let peer = partner.join(&here)?;
+    for remote_peer in &remote_peers {
+        let peer = remote_peer.join(&here)?;
         theaters.extend(peer.address());
         peers.push(peer);
     }

@@ -7,7 +7,7 @@ use crate::baselines;
 use crate::harness::benchmark::{Baseline, Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
-use crate::harness::remote_peer::Partner;
+use crate::harness::remote_peer::RemotePeer;
 use crate::plans::links::Plan;
 use crate::report::Target;
 
@@ -19,7 +19,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
     stealing: None,
     workers_min: 1,
     family: Family::Remote,
-    workload: |system, size, _| pingpong(&Partner::start(system.workers())?, system, size),
+    workload: |system, size, _| pingpong(&RemotePeer::start(system.workers())?, system, size),
     baseline: Some(Baseline::Hand(baselines::links::pingpong)),
     target: Target::any_machine(Some(1.3), 14_300.0),
 };
@@ -27,7 +27,7 @@ pub(crate) const RPINGPONG: Benchmark = Benchmark {
 pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
     name: "rthroughput",
     summary: "an actor sends 2,000,000 numbers to one in another process, at most 10,000 at one time, acknowledged by 1,000",
-    workload: |system, size, _| throughput(&Partner::start(system.workers())?, system, size),
+    workload: |system, size, _| throughput(&RemotePeer::start(system.workers())?, system, size),
     baseline: Some(Baseline::Hand(baselines::links::throughput)),
     target: Target::any_machine(Some(10.0), 150.0),
     ..RPINGPONG
@@ -36,7 +36,7 @@ pub(crate) const RTHROUGHPUT: Benchmark = Benchmark {
 pub(crate) const RPINGPONG_TLS: Benchmark = Benchmark {
     name: "rpingpong-tls",
     summary: "rpingpong over an encrypted link",
-    workload: |system, size, _| pingpong(&Partner::encrypted(system.workers())?, system, size),
+    workload: |system, size, _| pingpong(&RemotePeer::encrypted(system.workers())?, system, size),
     baseline: Some(Baseline::Benchmark(&RPINGPONG)),
     target: Target::ratio(1.3),
     ..RPINGPONG
@@ -45,7 +45,7 @@ pub(crate) const RPINGPONG_TLS: Benchmark = Benchmark {
 pub(crate) const RTHROUGHPUT_TLS: Benchmark = Benchmark {
     name: "rthroughput-tls",
     summary: "rthroughput over an encrypted link",
-    workload: |system, size, _| throughput(&Partner::encrypted(system.workers())?, system, size),
+    workload: |system, size, _| throughput(&RemotePeer::encrypted(system.workers())?, system, size),
     baseline: Some(Baseline::Benchmark(&RTHROUGHPUT)),
     target: Target::ratio(1.5),
     ..RPINGPONG
@@ -79,8 +79,8 @@ struct Pinger {
 #[actor(remote = "playhouse_bench::workloads::remote::Pinger")]
 impl Pinger {
     #[message(local)]
-    fn serve(&mut self, partner: ActorRef<Ponger>, ctx: &mut Context<Self>) {
-        partner.tell(Ping(self.left, ctx.this()));
+    fn serve(&mut self, ponger: ActorRef<Ponger>, ctx: &mut Context<Self>) {
+        ponger.tell(Ping(self.left, ctx.this()));
     }
 
     #[message(remote = "playhouse_bench::workloads::remote::Pong")]
@@ -114,9 +114,9 @@ impl Ponger {
     }
 }
 
-fn pingpong(partner: &Partner, system: &System, size: Size) -> Result<Outcome, Failure> {
+fn pingpong(remote_peer: &RemotePeer, system: &System, size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let (here, peer) = partner.meet(system.workers())?;
+    let (here, peer) = remote_peer.meet(system.workers())?;
     let (finish, finished) = finish(size);
     let ponger = here.spawn_at(&peer, &Ponger { seen: 0 }).map_err(|error| Failure::new(error.to_string()))?;
     ponger.ask(PingsSeen).wait().map_err(|error| Failure::new(error.to_string()))?;
@@ -196,10 +196,10 @@ impl Sink {
     }
 }
 
-fn throughput(partner: &Partner, system: &System, size: Size) -> Result<Outcome, Failure> {
+fn throughput(remote_peer: &RemotePeer, system: &System, size: Size) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
     let (messages, expected) = (plan.messages, plan.messages * (plan.messages + 1) / 2);
-    let (here, peer) = partner.meet(system.workers())?;
+    let (here, peer) = remote_peer.meet(system.workers())?;
     let (finish, finished) = finish(size);
     let sink = Sink { sum: 0, count: 0, acknowledge: plan.acknowledged, to: None };
     let to = here.spawn_at(&peer, &sink).map_err(|error| Failure::new(error.to_string()))?;
@@ -299,8 +299,8 @@ impl Maker {
 /// All at once, or one by one.
 fn create_by(system: &System, size: Size, at_one_time: u64) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
-    let partner = Partner::start(system.workers())?;
-    let (here, peer) = partner.meet(system.workers())?;
+    let remote_peer = RemotePeer::start(system.workers())?;
+    let (here, peer) = remote_peer.meet(system.workers())?;
     let (finish, finished) = finish(size);
     let master = here.system().spawn(Master::of(plan.actors, finish));
     let made = Vec::with_capacity(plan.actors as usize);

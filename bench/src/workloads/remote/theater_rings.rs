@@ -6,7 +6,7 @@ use playhouse::serde::{Deserialize, Serialize};
 use crate::harness::benchmark::{Benchmark, Family};
 use crate::harness::finish::{Finish, finish};
 use crate::harness::outcome::{Failure, Outcome, Size, check};
-use crate::harness::remote_peer::Partner;
+use crate::harness::remote_peer::RemotePeer;
 use crate::report::Target;
 
 /// Processes, this one among them: members of a ring.
@@ -174,12 +174,12 @@ pub(crate) type Build = fn(&Theater, &[Peer], ActorRef<Judge>) -> Result<Ring, F
 pub(crate) fn run(system: &System, size: Size, rings: u64, build: Build) -> Result<Outcome, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
     let (rings, rounds) = (size.pick(rings.min(4), rings, rings), size.pick(20, 1_000, 1_000));
-    let partners: Vec<Partner> =
-        (1..PROCESSES).map(|_| Partner::start(system.workers())).collect::<Result<_, Failure>>()?;
+    let remote_peers: Vec<RemotePeer> =
+        (1..PROCESSES).map(|_| RemotePeer::start(system.workers())).collect::<Result<_, Failure>>()?;
     let here = crate::harness::remote_peer::theater(system.workers())?;
     let mut peers = Vec::new();
-    for partner in &partners {
-        peers.push(partner.join(&here)?);
+    for remote_peer in &remote_peers {
+        peers.push(remote_peer.join(&here)?);
     }
     let (finish, finished) = finish(size);
     let judge = here.system().spawn(Judge { expected: rings, finish });

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 fn program() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_playhouse-alone-remote"))
+    Command::new(env!("CARGO_BIN_EXE_playhouse-self-peer-remote"))
 }
 
 #[test]
