@@ -92,7 +92,6 @@ mod guide;
 mod messages;
 mod odds;
 mod payload;
-pub(crate) mod random;
 mod reader;
 mod report;
 mod run;
@@ -120,4 +119,5 @@ pub use scenario::{
 pub use spread::{Census, Spread, Watch};
 pub use table::{plural, thousands};
 pub use tour::Order;
+#[cfg(feature = "whole")]
 pub(crate) use work::Work;
