@@ -5,6 +5,7 @@
 use std::fmt;
 
 use crate::latency::duration;
+#[cfg(feature = "benchmarks")]
 use crate::report::Report;
 
 /// A line through the times of `family-N`, over N.
@@ -69,6 +70,7 @@ impl fmt::Display for Fit {
 }
 
 /// The lines through those of these reports that are families of three or more, in the order in which they begin.
+#[cfg(feature = "benchmarks")]
 pub fn fits(reports: &[Report]) -> Vec<Fit> {
     let mut families: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     for report in reports {
@@ -84,7 +86,7 @@ pub fn fits(reports: &[Report]) -> Vec<Fit> {
     families.iter().filter_map(|(family, points)| Fit::of(family, points)).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "benchmarks"))]
 mod tests {
     use std::time::Duration;
 

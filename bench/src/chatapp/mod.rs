@@ -120,4 +120,5 @@ pub use scenario::{
 pub use spread::{Census, Spread, Watch};
 pub use table::{plural, thousands};
 pub use tour::Order;
+#[cfg(feature = "whole")]
 pub(crate) use work::Work;
