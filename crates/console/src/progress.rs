@@ -111,7 +111,7 @@ impl StatusLine {
 
     /// Shows as many of the parts as fit into the width of the terminal, the first ones.
     pub fn show(&self, parts: &[String]) {
-        self.bar.set_message(fit(parts, width().saturating_sub(self.bar_width)));
+        self.bar.set_message(fit(parts, " | ", width().saturating_sub(self.bar_width)));
         self.bar.tick();
     }
 
@@ -141,11 +141,11 @@ fn width() -> usize {
 
 /// Joins the parts as far as they fit into `width` columns. The first part is cut where it alone is too wide.
 #[must_use]
-pub fn fit(parts: &[String], width: usize) -> String {
+pub fn fit(parts: &[String], separator: &str, width: usize) -> String {
     let mut line = String::new();
     for part in parts {
-        let separator = if line.is_empty() { "" } else { " | " };
-        let columns = line.chars().count() + separator.len() + part.chars().count();
+        let separator = if line.is_empty() { "" } else { separator };
+        let columns = line.chars().count() + separator.chars().count() + part.chars().count();
         if columns > width {
             if line.is_empty() {
                 line = part.chars().take(width.saturating_sub(1)).chain(['\u{2026}']).take(width).collect();
@@ -223,13 +223,13 @@ mod tests {
     #[test]
     fn a_status_fits_the_width_by_leaving_out_its_last_parts() {
         let parts = ["turn 12/600", "draining 127.0.0.1:4711", "1,234 messages"].map(str::to_owned);
-        assert_eq!(fit(&parts, 200), "turn 12/600 | draining 127.0.0.1:4711 | 1,234 messages");
-        assert_eq!(fit(&parts, 54), "turn 12/600 | draining 127.0.0.1:4711 | 1,234 messages");
-        assert_eq!(fit(&parts, 53), "turn 12/600 | draining 127.0.0.1:4711");
-        assert_eq!(fit(&parts, 30), "turn 12/600");
-        assert_eq!(fit(&parts, 6), "turn \u{2026}");
+        assert_eq!(fit(&parts, " | ", 200), "turn 12/600 | draining 127.0.0.1:4711 | 1,234 messages");
+        assert_eq!(fit(&parts, " | ", 54), "turn 12/600 | draining 127.0.0.1:4711 | 1,234 messages");
+        assert_eq!(fit(&parts, " | ", 53), "turn 12/600 | draining 127.0.0.1:4711");
+        assert_eq!(fit(&parts, " | ", 30), "turn 12/600");
+        assert_eq!(fit(&parts, " | ", 6), "turn \u{2026}");
         for width in 0..60 {
-            assert!(fit(&parts, width).chars().count() <= width, "{width}");
+            assert!(fit(&parts, " | ", width).chars().count() <= width, "{width}");
         }
     }
 }
