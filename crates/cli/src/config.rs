@@ -173,7 +173,11 @@ fn options(command: &Command) -> impl Iterator<Item = &Arg> {
 }
 
 fn variable(option: &Arg) -> Option<String> {
-    let is_setting = !option.is_hide_set() && !matches!(option.get_action(), ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version);
+    let is_setting = !option.is_hide_set()
+        && !matches!(
+            option.get_action(),
+            ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+        );
     let name = option.get_long().filter(|_| is_setting)?;
     Some(format!("PLAYHOUSE_{}", name.replace('-', "_").to_uppercase()))
 }
@@ -187,7 +191,8 @@ pub fn documented(command: &Command) -> Command {
     fn document(command: Command) -> Command {
         let options = |option: Arg| match variable(&option) {
             Some(variable) => {
-                let help = |help: Option<&clap::builder::StyledStr>| help.map(|help| format!("{help} [env: {variable}]"));
+                let help =
+                    |help: Option<&clap::builder::StyledStr>| help.map(|help| format!("{help} [env: {variable}]"));
                 let (short, long) = (help(option.get_help()), help(option.get_long_help()));
                 let option = if let Some(short) = short { option.help(short) } else { option };
                 if let Some(long) = long { option.long_help(long) } else { option }

@@ -52,9 +52,10 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 fn to_json<R>(program: &Program, replay: &Replay<R>) -> Value {
-    let deliveries = replay.deliveries().iter().map(|sent| {
-        json!({ "from": sent.from, "to": sent.to, "message": sent.message, "wrong": sent.wrong })
-    });
+    let deliveries = replay
+        .deliveries()
+        .iter()
+        .map(|sent| json!({ "from": sent.from, "to": sent.to, "message": sent.message, "wrong": sent.wrong }));
     json!({
         "program": program.name,
         "about": program.about,

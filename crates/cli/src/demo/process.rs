@@ -65,14 +65,17 @@ impl Process {
     /// Moves the theater's actors to `others`. Returns how many moved, and how many stayed.
     pub fn evacuate(&mut self, others: &[SocketAddr]) -> Result<(u64, u64), Failure> {
         let answer = self.request("evacuate", others)?;
-        let counts = answer.split_once(' ').and_then(|(moved, stayed)| Some((moved.parse().ok()?, stayed.parse().ok()?)));
+        let counts =
+            answer.split_once(' ').and_then(|(moved, stayed)| Some((moved.parse().ok()?, stayed.parse().ok()?)));
         counts.ok_or_else(|| self.failure(&format!("it answers {answer:?} instead of the numbers of actors")))
     }
 
     /// Ends the theater and its process. Returns the number of dead letters.
     pub fn end(mut self) -> Result<u64, Failure> {
         let answer = self.request("end", &[])?;
-        answer.parse().map_err(|_| self.failure(&format!("it answers {answer:?} instead of the number of dead letters")))
+        answer
+            .parse()
+            .map_err(|_| self.failure(&format!("it answers {answer:?} instead of the number of dead letters")))
     }
 
     /// Returns whether the process has ended.
