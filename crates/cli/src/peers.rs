@@ -79,7 +79,8 @@ impl Peers {
             let known = self.known.entry(address).or_default();
             let joined = peers.len().saturating_sub(known.len());
             if joined > 0 {
-                let states = peers.into_iter().map(|peer| Known { is_reachable: peer.state().link == LinkState::Linked, peer });
+                let states =
+                    peers.into_iter().map(|peer| Known { is_reachable: peer.state().link == LinkState::Linked, peer });
                 *known = states.collect();
                 changes.extend((0..joined).map(|_| (address, Change::Joined)));
             }
@@ -115,7 +116,9 @@ mod tests {
         let mut peers = Peers::default();
         assert!(peers.changes(&here).is_empty());
         here.connect(listens.address().unwrap()).unwrap();
-        assert!(matches!(&*next(&mut peers, &here), [(Some(address), Change::Joined)] if Some(*address) == listens.address()));
+        assert!(
+            matches!(&*next(&mut peers, &here), [(Some(address), Change::Joined)] if Some(*address) == listens.address())
+        );
         silent.connect(here.address().unwrap()).unwrap();
         assert!(matches!(&*next(&mut peers, &here), [(None, Change::Joined)]));
         listens.shutdown().unwrap();

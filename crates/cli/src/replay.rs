@@ -51,10 +51,11 @@ pub fn run(args: &Args) -> ExitCode {
     if replay.failure().is_some() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
 
-fn to_json<R>(program: &Program, replay: &Replay<R>) -> Value {
-    let deliveries = replay.deliveries().iter().map(|sent| {
-        json!({ "from": sent.from, "to": sent.to, "message": sent.message, "wrong": sent.wrong })
-    });
+fn to_json<R>(program: Program, replay: &Replay<R>) -> Value {
+    let deliveries = replay
+        .deliveries()
+        .iter()
+        .map(|sent| json!({ "from": sent.from, "to": sent.to, "message": sent.message, "wrong": sent.wrong }));
     json!({
         "program": program.name,
         "about": program.about,

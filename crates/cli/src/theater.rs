@@ -87,7 +87,8 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let closes = Arc::new(AtomicBool::new(false));
     for (number, address) in args.join.iter().enumerate() {
-        let (theater, address, closes, events) = (theater.clone(), address.clone(), Arc::clone(&closes), events.clone());
+        let (theater, address, closes, events) =
+            (theater.clone(), address.clone(), Arc::clone(&closes), events.clone());
         let tell = move |event| drop(events.send(Event::Joins(number, event)));
         std::thread::spawn(move || keep_joined(&theater, &address, &closes, &tell));
     }

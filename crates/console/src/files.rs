@@ -55,11 +55,15 @@ fn regular(path: &Path) -> Result<Option<fs::Permissions>, String> {
     match fs::symlink_metadata(path) {
         Ok(old) if old.is_file() => Ok(Some(old.permissions())),
         Ok(old) if old.is_symlink() => match fs::read_link(path) {
-            Ok(target) => Err(format!("{name} is a link to {}, and links are not replaced: name the file", target.display())),
+            Ok(target) => {
+                Err(format!("{name} is a link to {}, and links are not replaced: name the file", target.display()))
+            }
             Err(error) => Err(format!("{name}: {error}")),
         },
         Ok(old) if old.is_dir() => Err(format!("{name} is a folder: name a file in it")),
-        Ok(_) => Err(format!("{name} is a device, a FIFO or a socket, and none of them is replaced: name a regular file")),
+        Ok(_) => {
+            Err(format!("{name} is a device, a FIFO or a socket, and none of them is replaced: name a regular file"))
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(format!("{name}: {error}")),
     }
@@ -158,7 +162,12 @@ mod tests {
         symlink(&target, &link).unwrap();
         let fifo = folder.0.join("fifo");
         rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
-        let refused = [(link, "is a link to"), (folder.0.clone(), "is a folder"), (fifo, "a FIFO"), ("/dev/full".into(), "a device")];
+        let refused = [
+            (link, "is a link to"),
+            (folder.0.clone(), "is a folder"),
+            (fifo, "a FIFO"),
+            ("/dev/full".into(), "a device"),
+        ];
         for (path, words) in refused {
             let before = fs::symlink_metadata(&path).unwrap();
             let error = replace(&path, b"new").unwrap_err();

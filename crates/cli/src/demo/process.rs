@@ -44,7 +44,9 @@ impl Process {
         let mut command = Command::new(program);
         command.args(["demo", "--host", "--workers", &workers.to_string()]).args(log.to_arguments());
         // They are meant for the first process.
-        config::variables(&crate::Cli::command()).iter().for_each(|name| drop(command.env_remove(name)));
+        for name in config::variables(&crate::Cli::command()) {
+            command.env_remove(name);
+        }
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(|error| failure(&error))?;
         let (to, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
@@ -65,14 +67,17 @@ impl Process {
     /// Moves the theater's actors to `others`. Returns how many moved, and how many stayed.
     pub fn evacuate(&mut self, others: &[SocketAddr]) -> Result<(u64, u64), Failure> {
         let answer = self.request("evacuate", others)?;
-        let counts = answer.split_once(' ').and_then(|(moved, stayed)| Some((moved.parse().ok()?, stayed.parse().ok()?)));
+        let counts =
+            answer.split_once(' ').and_then(|(moved, stayed)| Some((moved.parse().ok()?, stayed.parse().ok()?)));
         counts.ok_or_else(|| self.failure(&format!("it answers {answer:?} instead of the numbers of actors")))
     }
 
     /// Ends the theater and its process. Returns the number of dead letters.
     pub fn end(mut self) -> Result<u64, Failure> {
         let answer = self.request("end", &[])?;
-        answer.parse().map_err(|_| self.failure(&format!("it answers {answer:?} instead of the number of dead letters")))
+        answer
+            .parse()
+            .map_err(|_| self.failure(&format!("it answers {answer:?} instead of the number of dead letters")))
     }
 
     /// Returns whether the process has ended.

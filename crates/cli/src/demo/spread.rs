@@ -134,7 +134,10 @@ fn watch(
         }
         match signals.recv_timeout(TICK) {
             Ok(signal) => {
-                note(&format!("{}: this turn is the last one; a second signal ends the program at once", signal.name()));
+                note(&format!(
+                    "{}: this turn is the last one; a second signal ends the program at once",
+                    signal.name()
+                ));
                 ended = Some(signal);
                 world.spread().end_after_this_turn();
             }

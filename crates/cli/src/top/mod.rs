@@ -79,11 +79,7 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 /// Links with the theater, which may take seconds, unless a signal comes.
-fn attach(
-    theater: &Theater,
-    args: &Args,
-    signals: &Receiver<Signal>,
-) -> Result<Result<Attached, ExitCode>, Signal> {
+fn attach(theater: &Theater, args: &Args, signals: &Receiver<Signal>) -> Result<Result<Attached, ExitCode>, Signal> {
     let (sender, attached) = mpsc::channel();
     let (theater, address) = (theater.clone(), args.address.clone());
     thread::spawn(move || {

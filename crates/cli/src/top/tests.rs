@@ -143,7 +143,10 @@ fn as_many_theaters_are_shown_as_fit_and_the_others_are_counted() {
     let theaters = |view: &View, width, height| {
         let screen = screen_of(view, width, height);
         let line = |line: &&String| line.contains(" 127.0.0.1:") && !line.contains("Theater");
-        (screen.iter().filter(line).count() - usize::from(screen.iter().any(|line| line.contains("calling again"))), screen)
+        (
+            screen.iter().filter(line).count() - usize::from(screen.iter().any(|line| line.contains("calling again"))),
+            screen,
+        )
     };
     for width in [40, 80, 200] {
         let (shown, screen) = theaters(&many(9), width, 24);
@@ -165,7 +168,10 @@ fn as_many_theaters_are_shown_as_fit_and_the_others_are_counted() {
 #[test]
 fn a_filter_leaves_the_rows_with_a_text() {
     let mut view = view();
-    press(&mut view, &[KeyCode::Char('/'), KeyCode::Char('T'), KeyCode::Char('q'), KeyCode::Backspace, KeyCode::Char('I')]);
+    press(
+        &mut view,
+        &[KeyCode::Char('/'), KeyCode::Char('T'), KeyCode::Char('q'), KeyCode::Backspace, KeyCode::Char('I')],
+    );
     let screen = screen_of(&view, 80, 24);
     find(&screen, &["Till"]);
     assert!(screen.last().unwrap().contains("/TI"), "{screen:?}");
