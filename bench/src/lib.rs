@@ -1,8 +1,8 @@
 //! Playhouse's benchmarks: one registry, one runner, one report. And the ChatApp world, the benchmark that is a program.
 //!
 //! - [`registry`]: every benchmark with its origin (which paper, which section), what one operation of it is, its
-//!   workload on Playhouse, its hand-written floor (if there is one), and the figures it should reach.
-//! - [`runner`]: runs a workload and its floor in turns, in one process, and takes medians; or has a child process do so,
+//!   workload on Playhouse, its hand-written baseline (if there is one), and the figures it should reach.
+//! - [`runner`]: runs a workload and its baseline in turns, in one process, and takes medians; or has a child process do so,
 //!   which makes the measured peak memory that of one benchmark alone.
 //! - [`report`]: one JSON object per benchmark, or a table for people.
 //! - [`bootstrap`]: how sure a median is.
@@ -19,7 +19,7 @@
 //! - `process`: the processes of both.
 //! - `workloads`: the workloads as actors. Every one checks its own result; a wrong result is a [`Failure`].
 //! - `savina`: the 30 programs of the Savina suite, with its parameters; `bench/SAVINA.md` says what differs.
-//! - `limit`: the floors: the same workloads written by hand without an actor runtime.
+//! - `limit`: the baselines: the same workloads written by hand without an actor runtime.
 //! - [`chatapp`]: the ChatApp world, which has a runner and a report of its own.
 //!
 //! All times are steady times (from the start event to the final state, taken inside the program): starting the
@@ -28,55 +28,33 @@
 // The parts that it leaves out use some of the others.
 #![cfg_attr(not(feature = "whole"), allow(dead_code))]
 
-#[cfg(feature = "benchmarks")]
-pub mod alone;
-#[cfg(feature = "benchmarks")]
-pub mod bootstrap;
 #[cfg(feature = "chatapp")]
 pub mod chatapp;
-pub mod fit;
-pub mod latency;
+pub mod harness;
 #[cfg(feature = "whole")]
 pub mod load;
 #[cfg(feature = "benchmarks")]
-pub mod machine;
-pub mod memory;
-pub mod outcome;
-#[cfg(feature = "remote")]
-pub mod partner;
-#[cfg(feature = "whole")]
-pub mod peer;
+pub mod peers;
 #[cfg(feature = "benchmarks")]
 pub mod registry;
-#[cfg(feature = "benchmarks")]
 pub mod report;
-#[cfg(feature = "benchmarks")]
-pub mod runner;
 #[cfg(feature = "whole")]
 pub mod scaling;
-#[cfg(feature = "benchmarks")]
-pub mod steps;
-#[cfg(feature = "benchmarks")]
-pub mod sweep;
-#[cfg(feature = "benchmarks")]
-pub mod topology;
-#[cfg(feature = "benchmarks")]
-pub mod worker_sweep;
 
 #[cfg(feature = "benchmarks")]
-mod limit;
+mod baselines;
 #[cfg(feature = "benchmarks")]
-mod process;
+mod plans;
 #[cfg(feature = "whole")]
 mod savina;
 #[cfg(feature = "benchmarks")]
 mod workloads;
 
-pub use outcome::{Failure, Outcome, Size};
 #[cfg(feature = "benchmarks")]
-pub use registry::Benchmark;
+pub use harness::benchmark::Benchmark;
+pub use harness::outcome::{Failure, Outcome, Size};
 #[cfg(feature = "benchmarks")]
-pub use steps::Steps;
+pub use harness::steps::Steps;
 
 /// Of Playhouse.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::client::Client;
 use super::messages::{Acknowledge, ChatClosed, Deliver, Finish, Finished, Join, Joined, Leave, Left, Post, Posted};
 use super::payload::Payload;
-use super::random::mix64;
 use super::tour::{Number, Tour, Travel, Travelled};
 use super::town::Town;
 use super::{Fault, FaultKind};
+use crate::harness::random::mix64;
 
 /// A conversation between clients. Forwards each post to everybody who was a member when the turn began.
 #[derive(Serialize, Deserialize)]

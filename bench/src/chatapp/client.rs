@@ -15,12 +15,12 @@ use super::messages::{
 };
 use super::odds::Choice;
 use super::payload::Payload;
-use super::random::{Dice, mix32, mix64};
 use super::scenario::MessageShape;
 use super::tally::{Membership, Move, OwnChats, Tally};
 use super::tour::{Heard, Luggage, Order, Tour, Travel, Travelled};
 use super::town::{Town, in_place};
 use super::work::Work;
+use crate::harness::random::{Dice, mix32, mix64};
 
 /// A client makes one move per turn: it does its work, rolls its die, and starts, leaves or posts to a chat, or does
 /// nothing. It tells its directory when everything that came of the move has been answered.

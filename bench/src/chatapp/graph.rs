@@ -19,8 +19,8 @@ use std::sync::Arc;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::random::mix64;
 use super::scenario::OBJECTS;
+use crate::harness::random::mix64;
 
 /// The bytes of memory that an object of a post is counted as: itself and its two reference counts, without what the allocator adds.
 pub const OBJECT_BYTES: u32 = 48;

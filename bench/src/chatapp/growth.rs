@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::fit::Line;
-use crate::memory::resident_bytes;
+use crate::harness::memory::resident_bytes;
+use crate::report::line::Line;
 
 /// The memory of the process over a run: of all of it, also of other systems in it, and of what a server knows of a world that is
 /// driven from outside (who is in which chat).

@@ -6,9 +6,9 @@ use playhouse::prelude::*;
 
 use super::directory::Directory;
 use super::messages::Rested;
-use super::random::Dice;
 use super::tour::{Travel, Travelled};
 use super::world::World;
+use crate::harness::random::Dice;
 
 pub(super) struct Guide {
     directories: Vec<ActorRef<Directory>>,

@@ -92,7 +92,6 @@ mod guide;
 mod messages;
 mod odds;
 mod payload;
-pub(crate) mod random;
 mod reader;
 mod report;
 mod run;

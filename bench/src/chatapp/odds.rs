@@ -1,7 +1,7 @@
 //! What the dice decide.
 
-use super::random::{Chance, Dice};
 use super::scenario::Scenario;
+use crate::harness::random::{Chance, Dice};
 
 /// The probabilities of the scenario as thresholds: one roll decides between the behaviours.
 pub(super) struct Odds {

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 use super::growth::Memory;
-use super::random::mix64;
 use super::scenario::Scenario;
 use super::world::Outcome;
-use crate::latency::Latency;
-use crate::memory::peak_rss_mb;
+use crate::harness::memory::peak_rss_mb;
+use crate::harness::random::mix64;
+use crate::report::latency::Latency;
 
 /// The result of a run. All but the times and the memory is the same for every run of the scenario.
 #[derive(Clone, Debug, Serialize)]

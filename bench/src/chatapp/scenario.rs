@@ -8,9 +8,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::graph::OBJECT_BYTES;
-use super::random::{Chance, Dice};
 use super::reader::{Problem, Reader, ScenarioError, Section};
 use super::work::Work;
+use crate::harness::random::{Chance, Dice};
 
 /// The allowed numbers of turns.
 pub const TURNS: RangeInclusive<u32> = 1..=10_000_000;

@@ -25,7 +25,7 @@ use super::run::Progress;
 use super::scenario::Scenario;
 use super::town::{Town, settle};
 use super::world::{Outcome, World};
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// The town in a theater.
 #[derive(Serialize, Deserialize)]

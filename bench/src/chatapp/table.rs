@@ -4,7 +4,7 @@ use std::fmt::{self, Write};
 
 use super::growth::{Memory, Slope};
 use super::report::Report;
-use crate::latency::duration;
+use crate::report::latency::duration;
 
 const LABEL_CHARS: usize = 16;
 const NUMBER_CHARS: usize = 16;

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-use super::random::step;
+use crate::harness::random::step;
 
 /// What one client does in each of its moves besides talking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

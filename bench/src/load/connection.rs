@@ -10,7 +10,7 @@ use mio::{Interest, Registry, Token};
 
 use super::answer::Answer;
 use super::rooms::{Request, Rooms};
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// A connection with at most one request under way.
 pub(super) struct Connection {

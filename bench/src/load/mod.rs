@@ -16,7 +16,7 @@ use mio::{Events, Poll};
 
 use self::connection::Connection;
 use self::rooms::Rooms;
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// The load of a server.
 #[derive(Clone, Copy, Debug)]

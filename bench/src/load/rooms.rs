@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::answer::Answer;
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
+use crate::harness::random::Dice;
 
 /// The rooms of a server.
 const ROOMS: usize = 10_000;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use super::{dice, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const ASTAR: Benchmark = program(
     "savina-astar",

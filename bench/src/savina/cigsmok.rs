@@ -4,11 +4,11 @@ use playhouse::prelude::*;
 
 use super::{answer, dice, lead, program};
 use crate::chatapp::Work;
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const CIGSMOK: Benchmark = program(
     "savina-cigsmok",

@@ -6,10 +6,10 @@ use playhouse::prelude::*;
 
 use super::requests::{Request, WORKERS, serve};
 use super::{answer, program};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const CONCDICT: Benchmark = program(
     "savina-concdict",

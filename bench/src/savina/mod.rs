@@ -40,11 +40,11 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::{Benchmark, Family};
-use crate::steps::Steps;
-use crate::workloads::finish::{Finish, finish};
+use crate::harness::benchmark::{Benchmark, Family};
+use crate::harness::finish::{Finish, finish};
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 /// The entry of one program.
 const fn program(
@@ -62,7 +62,7 @@ const fn program(
         workers_min: 1,
         family: Family::Savina,
         workload,
-        limit: None,
+        baseline: None,
         target: None,
     }
 }

@@ -4,9 +4,9 @@ use playhouse::prelude::*;
 
 use super::sorting::{Above, Half, Halves, Sorted, check_sorted, numbers};
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::steps::Steps;
 
 pub(crate) const QUICKSORT: Benchmark = program(
     "savina-quicksort",

@@ -6,9 +6,9 @@ use std::time::Duration;
 use playhouse::prelude::*;
 
 use super::{dice, lead};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Size};
-use crate::workloads::finish::Finish;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Size};
+use crate::harness::random::Dice;
 
 pub(super) const WORKERS: u32 = 20;
 

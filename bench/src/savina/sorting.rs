@@ -3,8 +3,8 @@
 use playhouse::prelude::*;
 
 use super::dice;
-use crate::outcome::{Failure, check};
-use crate::workloads::finish::Finish;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, check};
 
 /// Numbers below 2^60.
 pub(super) fn numbers(count: usize) -> Vec<u64> {

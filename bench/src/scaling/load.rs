@@ -1,6 +1,6 @@
 //! The size of one run of a pattern.
 
-use crate::outcome::Size;
+use crate::harness::outcome::Size;
 
 use super::work::Work;
 

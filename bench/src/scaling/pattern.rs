@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 use super::load::Load;
 use super::patterns::{bursty, clients, gossip, independent, pipeline, scatter, skewed, tree};
 use super::stopwatch::Stopwatch;
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// The name of all patterns together.
 pub const GROUP: &str = "scaling";

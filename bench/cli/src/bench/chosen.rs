@@ -2,9 +2,10 @@
 
 use playhouse_bench::Failure;
 use playhouse_bench::Steps;
-use playhouse_bench::peer;
-use playhouse_bench::registry::{self, Benchmark, Family};
-use playhouse_bench::runner::{self, Options};
+use playhouse_bench::harness::benchmark::{Benchmark, Family};
+use playhouse_bench::harness::runner::{self, Options};
+use playhouse_bench::peers::peer;
+use playhouse_bench::registry;
 use playhouse_bench::scaling::pattern::{GROUP, Pattern};
 
 use super::{Args, peers};

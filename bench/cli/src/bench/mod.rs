@@ -13,13 +13,14 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use playhouse_bench::partner;
-use playhouse_bench::peer::{Folder, become_peer};
-use playhouse_bench::registry::{self, Family};
-use playhouse_bench::runner::{self, Options, answer_parent};
+use playhouse_bench::harness::benchmark::Family;
+use playhouse_bench::harness::remote_peer;
+use playhouse_bench::harness::runner::{self, Options, answer_parent};
+use playhouse_bench::harness::sweep::STAGES_PER_WORKER;
+use playhouse_bench::harness::topology::Topology;
+use playhouse_bench::peers::peer::{Folder, become_peer};
+use playhouse_bench::registry;
 use playhouse_bench::scaling::pattern::{GROUP, Pattern};
-use playhouse_bench::sweep::STAGES_PER_WORKER;
-use playhouse_bench::topology::Topology;
 use playhouse_bench::{Failure, Size, Steps};
 
 use self::chosen::Chosen;
@@ -106,7 +107,7 @@ pub fn run(args: &Args) -> ExitCode {
     if args.partner {
         runner::end_with_parent();
         interrupt::ignore();
-        return match partner::host(options.workers) {
+        return match remote_peer::host(options.workers) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => fail(FAILED, &failure.to_string()),
         };
@@ -133,7 +134,7 @@ pub fn run(args: &Args) -> ExitCode {
     if let Err(failure) = check_stages(stages, workers) {
         return fail(BAD_INPUT, &failure.to_string());
     }
-    partner::set_program(|workers| {
+    remote_peer::set_program(|workers| {
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse".into()));
         command.args(["bench", "--partner", "--workers"]).arg(workers.to_string());
         command

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use playhouse_bench::Benchmark;
-use playhouse_bench::peer::{
+use playhouse_bench::harness::runner::Options;
+use playhouse_bench::peers::peer::{
     self, Contender, Folder, Row, WEB, check_played, plays, program_of, rows, table_head, table_row,
 };
 use playhouse_bench::registry;
-use playhouse_bench::runner::Options;
 
 use super::Progress;
 use super::measure::{child, this_program};

@@ -1,11 +1,11 @@
 //! `playhouse bench scaling`: patterns with work per message, beside tokio and threads.
 
-use playhouse_bench::runner::Options;
+use playhouse_bench::harness::runner::Options;
+use playhouse_bench::harness::topology::Topology;
 use playhouse_bench::scaling::measured::{self, Measured, unrest};
 use playhouse_bench::scaling::row::Row;
 use playhouse_bench::scaling::table::ScalingTable;
 use playhouse_bench::scaling::work::Work;
-use playhouse_bench::topology::Topology;
 
 use super::Progress;
 use super::chosen::Chosen;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use playhouse_bench::chatapp::driven::{Drive, DriveError, Recording, drive};
 use playhouse_bench::chatapp::thousands;
-use playhouse_bench::latency::{Latency, duration};
+use playhouse_bench::report::latency::{Latency, duration};
 use playhouse_console::address::address;
 
 use crate::interrupt::{self, Stopped};

@@ -7,8 +7,8 @@ use super::ledger::Ledger;
 use super::script::{FORMAT, Header, kind_of};
 use crate::chatapp::messages::Engage;
 use crate::chatapp::odds::{Choice, Odds};
-use crate::chatapp::random::Dice;
 use crate::chatapp::scenario::{MessageShape, Scenario};
+use crate::harness::random::Dice;
 
 /// What was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

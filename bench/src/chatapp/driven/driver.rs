@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::ledger::Ledger;
 use super::script::{Bad, Block, FORMAT, Header, Lines, Script, excerpt};
-use crate::latency::Latency;
+use crate::report::latency::Latency;
 
 /// A recording in a file, which was read to its end and is right: all that it holds could be played.
 #[derive(Debug)]

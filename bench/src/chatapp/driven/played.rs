@@ -12,7 +12,7 @@ use crate::chatapp::report::Report;
 use crate::chatapp::run::{DeadLetters, Options, RunError, build};
 use crate::chatapp::scenario::Scenario;
 use crate::chatapp::world::{Outcome, PhaseEnd, World};
-use crate::memory;
+use crate::harness::memory;
 
 /// A world on a system of its own, which waits for its set-up or for its next turn.
 pub(super) struct Played {

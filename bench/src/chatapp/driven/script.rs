@@ -7,9 +7,9 @@ use super::act::Act;
 use super::ledger::Ledger;
 use crate::chatapp::chat::chat_id;
 use crate::chatapp::messages::Engage;
-use crate::chatapp::random::mix64;
 use crate::chatapp::scenario::{Scenario, WORK_AMOUNT, WORK_BYTES_MAX};
 use crate::chatapp::work::Work;
+use crate::harness::random::mix64;
 
 /// The most bytes of a line, without its newline: room for 100,000 friends.
 pub const LINE_BYTES_MAX: usize = 1 << 20;

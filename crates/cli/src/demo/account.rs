@@ -3,7 +3,7 @@
 use std::fmt;
 
 use playhouse_bench::chatapp::{Report, Trips, plural, thousands};
-use playhouse_bench::latency::duration;
+use playhouse_bench::report::latency::duration;
 use serde::Serialize;
 
 use super::director::{Done, THEATERS};

@@ -12,12 +12,12 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use playhouse_bench::Failure;
-use playhouse_bench::machine::Machine;
-use playhouse_bench::peer::Row;
-use playhouse_bench::registry::Family;
-use playhouse_bench::runner::{Measured, Options};
+use playhouse_bench::harness::benchmark::Family;
+use playhouse_bench::harness::machine::Machine;
+use playhouse_bench::harness::runner::{Measured, Options};
+use playhouse_bench::harness::worker_sweep::WorkerSweep;
+use playhouse_bench::peers::peer::Row;
 use playhouse_bench::scaling;
-use playhouse_bench::worker_sweep::WorkerSweep;
 
 use self::folder::Folder;
 use self::plots::Plot;
