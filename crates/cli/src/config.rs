@@ -4,7 +4,7 @@
 //! from the file become flags behind the name of the command, after each was checked alone: an error names the variable, or the line and the key.
 
 use std::collections::HashSet;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::Read;
@@ -26,8 +26,8 @@ const BYTES_MAX: u64 = 1_000_000;
 /// The command that runs where none is named.
 const DEFAULT_COMMAND: &str = "demo";
 
-/// The commands that take no options from variables and files: they print text about the program itself.
-const WITHOUT_OPTIONS: [&str; 3] = ["completions", "help", "man"];
+/// The commands that take no options from variables and files: they print text about the program itself, or belong to another program.
+const WITHOUT_OPTIONS: [&str; 5] = ["bench", "chatapp", "completions", "help", "man"];
 
 /// The option that names the file. It is in no file.
 const CONFIG: &str = "config";
@@ -111,8 +111,10 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
     // Those of variables come first: a value from the file gives way to one, as all do to flags.
     for setting in settings {
         let option = setting.option;
-        let gives_way = |other: &&Arg| other.get_id() == option.get_id() || conflict(chosen, other, option);
-        if set.iter().any(|other| gives_way(other) && !added.contains(&(other.get_id(), setting.from_file))) {
+        // Options of the same file that exclude each other are an error, which clap reports.
+        let excludes =
+            |other: &Arg| conflict(chosen, other, option) && !added.contains(&(other.get_id(), setting.from_file));
+        if set.iter().any(|other| other.get_id() == option.get_id() || excludes(other)) {
             continue;
         }
         set.push(option);
@@ -415,4 +417,162 @@ fn one(option: &Arg, value: &DeValue<'_>) -> Result<Value, String> {
         _ => return Err(expected.to_owned()),
     };
     if takes_value(option) { Ok(Value::Text(text.into())) } else { Err(expected.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// A file that ends with its test.
+    struct Written(PathBuf);
+
+    impl Written {
+        fn new(name: &str, text: &str) -> Written {
+            let path = std::env::temp_dir().join(format!("playhouse-config-{name}-{}", std::process::id()));
+            std::fs::write(&path, text).expect("the folder for temporary files can be written to");
+            Written(path)
+        }
+
+        fn path(&self) -> &str {
+            self.0.to_str().expect("the path is UTF-8")
+        }
+    }
+
+    impl Drop for Written {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn with(arguments: &[&str], variables: &[(&str, &str)]) -> Result<ArgMatches, Error> {
+        let arguments = ["playhouse"].iter().chain(arguments).map(OsString::from).collect();
+        let variables =
+            |name: &str| variables.iter().find(|variable| variable.0 == name).map(|variable| variable.1.into());
+        resolve(&crate::Cli::command(), arguments, &variables)
+    }
+
+    /// The values of an option of the command that is named, or of the demonstration.
+    fn values(arguments: &[&str], variables: &[(&str, &str)], id: &str) -> Vec<String> {
+        let matches = with(arguments, variables).unwrap_or_else(|error| panic!("{}", text(error)));
+        let (_, command) = matches.subcommand().expect("a command is always chosen");
+        let raw = command.get_raw(id).into_iter().flatten();
+        raw.map(|value| value.to_str().expect("the values are UTF-8").to_owned()).collect()
+    }
+
+    fn text(error: Error) -> String {
+        match error {
+            Error::Settings(text) => text,
+            Error::Arguments(error) => error.to_string(),
+        }
+    }
+
+    fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
+        text(with(arguments, variables).err().expect("it is refused"))
+    }
+
+    #[test]
+    fn a_flag_counts_before_a_variable_before_the_file_before_the_default() {
+        let file = Written::new("order", "[theater]\nlisten = \"file:1\"\ncluster = \"file\"\ndrain_seconds = 1_0\n");
+        let config = ["theater", "--config", file.path()];
+        let variables = [("PLAYHOUSE_CLUSTER", "variable")];
+        assert_eq!(values(&["theater", "--listen", "flag:1"], &[], "cluster"), [""]);
+        assert_eq!(values(&config, &[], "cluster"), ["file"]);
+        assert_eq!(values(&config, &variables, "cluster"), ["variable"]);
+        let flag = ["theater", "--config", file.path(), "--cluster", "flag"];
+        assert_eq!(values(&flag, &variables, "cluster"), ["flag"]);
+        assert_eq!(values(&flag, &variables, "listen"), ["file:1"]);
+        assert_eq!(values(&flag, &variables, "drain_seconds"), ["10"]);
+        assert_eq!(values(&flag[..1], &[("PLAYHOUSE_CONFIG", file.path())], "cluster"), ["file"]);
+    }
+
+    #[test]
+    fn a_list_is_one_value_that_a_flag_replaces() {
+        let file = Written::new("list", "[theater]\nlisten = \"file:1\"\njoin = [\"file:2\", \"file:3\"]\n");
+        let config = ["--config", file.path(), "theater"];
+        assert_eq!(values(&config, &[], "join"), ["file:2", "file:3"]);
+        let variables = [("PLAYHOUSE_JOIN", "variable:2, variable:3")];
+        assert_eq!(values(&config, &variables, "join"), ["variable:2", "variable:3"]);
+        let flags = [&config[..], &["--join", "flag:2"]].concat();
+        assert_eq!(values(&flags, &variables, "join"), ["flag:2"]);
+    }
+
+    #[test]
+    fn a_value_gives_way_to_a_flag_that_excludes_it() {
+        let file = Written::new("excluded", "[theater]\nlisten = \"file:1\"\ntls = \"dir/name\"\n");
+        let config = ["theater", "--config", file.path()];
+        assert_eq!(values(&config, &[], "tls"), ["dir/name"]);
+        assert!(values(&[&config[..], &["--plaintext"]].concat(), &[], "tls").is_empty());
+        assert!(values(&config, &[("PLAYHOUSE_PLAINTEXT", "yes")], "tls").is_empty());
+        assert_eq!(values(&config, &[("PLAYHOUSE_PLAINTEXT", "0")], "plaintext"), ["false"]);
+        let both = Written::new("both", "[theater]\nlisten = \"file:1\"\ntls = \"dir/name\"\nplaintext = true\n");
+        let error = refused(&["theater", "--config", both.path()], &[]);
+        assert!(error.contains("--plaintext") && error.contains("--tls") && error.contains(both.path()), "{error}");
+    }
+
+    #[test]
+    fn without_a_command_the_demonstration_gets_the_options() {
+        let file = Written::new("demo", "log = \"warn\"\n[demo]\nlocal = true\n");
+        for arguments in [&["--stages", "4", "--config", file.path()][..], &["--config", file.path(), "--stages=4"]] {
+            assert_eq!(values(arguments, &[], "local"), ["true"]);
+            assert_eq!(values(arguments, &[], "stages"), ["4"]);
+            assert_eq!(values(arguments, &[], "log"), ["warn"]);
+        }
+        assert_eq!(values(&["--log", "off"], &[], "log"), ["off"]);
+        assert_eq!(values(&[], &[("PLAYHOUSE_LOG", "debug")], "log"), ["debug"]);
+    }
+
+    #[test]
+    fn wrong_values_are_named_with_file_line_and_key_or_with_the_variable() {
+        let file = Written::new(
+            "wrong",
+            "log = \"loud\"\nlisten = 3\n[theater]\nworkers = 0\njoinn = []\nlisten = [\"a:1\"]\nplaintext = 1\n[dance]\n\
+             [demo]\nworkers = 2000\n[replay]\nprogram = \"dinner\"\n[top]\nevery = 1979-05-27\n[bench]\nruns = 1\n",
+        );
+        let error = refused(&["theater", "--config", file.path()], &[]);
+        for (line, words) in [
+            (1, "log = \"loud\": a filter reads LEVEL"),
+            (2, "listen: unknown key; allowed here: [certificates], [demo]"),
+            (4, "theater.workers = 0: 0 is not in 1..=1024"),
+            (5, "theater.joinn: unknown key; allowed here: advertise, cluster"),
+            (6, "theater.listen = [\"a:1\"]: must be a text or a number"),
+            (7, "theater.plaintext = 1: must be true or false"),
+            (8, "dance: unknown key"),
+            (10, "demo.workers = 2000: 2000 is not in 1..=1024"),
+            (12, "replay.program = \"dinner\": must be one of "),
+            (14, "top.every = 1979-05-27: must be a text or a number"),
+            (15, "bench: unknown key"),
+        ] {
+            assert!(error.contains(&format!("{}:{line}: {words}", file.path())), "no {line}: {words} in\n{error}");
+        }
+        assert_eq!(error.lines().count(), 11, "{error}");
+        let error = refused(&["theater"], &[("PLAYHOUSE_WORKERS", "0"), ("PLAYHOUSE_JSON", "maybe")]);
+        assert!(error.contains("PLAYHOUSE_WORKERS=0: 0 is not in 1..=1024"), "{error}");
+        assert!(error.contains("PLAYHOUSE_JSON=maybe: must be true or false"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_refused() {
+        let refuse = |path: &str| refused(&["theater", "--config", path], &[]);
+        let broken = Written::new("broken", "[theater]\nlisten == 1\n");
+        assert!(refuse(broken.path()).contains(":2: not TOML"), "{}", refuse(broken.path()));
+        assert!(refuse("no/such.toml").contains("no/such.toml: "));
+        let folder = std::env::temp_dir();
+        assert!(refuse(folder.to_str().expect("the path is UTF-8")).contains("--config names a TOML file"));
+        #[cfg(unix)]
+        assert!(refuse("/dev/zero").contains("larger than 1000000 bytes"));
+    }
+
+    #[test]
+    fn the_help_names_the_variable_of_each_option() {
+        let program = crate::Cli::command();
+        for command in program.get_subcommands().filter(|command| !WITHOUT_OPTIONS.contains(&command.get_name())) {
+            let help = refused(&[command.get_name(), "--help"], &[]);
+            for option in options(command) {
+                let variable = variable(option).expect("it is an option");
+                assert!(help.contains(&variable), "{variable} is not in\n{help}");
+            }
+        }
+    }
 }

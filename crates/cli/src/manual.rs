@@ -43,8 +43,9 @@ pub fn page(args: &Page, mut program: Command) -> ExitCode {
     };
     // Of a command, the page is called as git's are: playhouse-theater.
     let title = shown.get_display_name().unwrap_or(shown.get_name()).to_owned();
+    let source = format!("playhouse {}", env!("CARGO_PKG_VERSION"));
     let mut page = Vec::new();
-    match Man::new(shown.clone()).title(title.to_uppercase()).render(&mut page) {
+    match Man::new(shown.clone()).title(title.to_uppercase()).source(source).manual("Playhouse").render(&mut page) {
         Ok(()) => {
             write(&String::from_utf8_lossy(&page));
             ExitCode::SUCCESS

@@ -8,7 +8,7 @@ use playhouse::{TheaterBuilder, TheaterError, Tls};
 #[derive(clap::Args)]
 pub struct Membership {
     /// Name of the cluster; only theaters with the same name link with each other
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     cluster: String,
     /// Encrypt all links, and link only with theaters that have a certificate of the same CA; the files are DIR/ca.pem,
     /// DIR/NAME.pem and DIR/NAME.key, as `playhouse certificates DIR --name NAME` writes them

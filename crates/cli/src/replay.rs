@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> ExitCode {
     if replay.failure().is_some() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
 }
 
-fn to_json<R>(program: &Program, replay: &Replay<R>) -> Value {
+fn to_json<R>(program: Program, replay: &Replay<R>) -> Value {
     let deliveries = replay
         .deliveries()
         .iter()

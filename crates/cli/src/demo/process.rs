@@ -44,7 +44,9 @@ impl Process {
         let mut command = Command::new(program);
         command.args(["demo", "--host", "--workers", &workers.to_string()]).args(log.to_arguments());
         // They are meant for the first process.
-        config::variables(&crate::Cli::command()).iter().for_each(|name| drop(command.env_remove(name)));
+        for name in config::variables(&crate::Cli::command()) {
+            command.env_remove(name);
+        }
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(|error| failure(&error))?;
         let (to, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
