@@ -7,10 +7,10 @@ use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::client::Client;
+use super::local_context::LocalContext;
 use super::messages::{Acknowledge, ChatClosed, Deliver, Finish, Finished, Join, Joined, Leave, Left, Post, Posted};
+use super::migration_plan::{MigrateOne, MigrationEnded, MigrationPlan, Number};
 use super::payload::Payload;
-use super::tour::{Number, Tour, Travel, Travelled};
-use super::town::Town;
 use super::{Fault, FaultKind};
 use crate::harness::random::mix64;
 
@@ -33,9 +33,9 @@ pub(super) struct Chat {
     history: History,
     totals: ChatTotals,
     fault: Option<Fault>,
-    tour: Option<Box<Tour>>,
+    plan: Option<Box<MigrationPlan>>,
     /// Theaters that it was in before this one.
-    stay: u16,
+    migrations: u16,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,7 +96,7 @@ pub(super) fn receipt(content: u64, id: u32) -> u64 {
 }
 
 impl Chat {
-    pub(super) fn new(id: u64, creator: ActorRef<Client>, town: &Arc<Town>) -> Chat {
+    pub(super) fn new(id: u64, creator: ActorRef<Client>, context: &Arc<LocalContext>) -> Chat {
         Chat {
             id,
             creator,
@@ -105,11 +105,11 @@ impl Chat {
             members: vec![Member { id: id as u32, client: creator }],
             leaving: Vec::new(),
             posters: Vec::new(),
-            history: History { posts: VecDeque::new(), posts_max: town.scenario.message.history as usize },
+            history: History { posts: VecDeque::new(), posts_max: context.scenario.message.history as usize },
             totals: ChatTotals::default(),
-            fault: town.fault,
-            tour: Tour::of(town).map(Box::new),
-            stay: 0,
+            fault: context.fault,
+            plan: MigrationPlan::of(context).map(Box::new),
+            migrations: 0,
         }
     }
 
@@ -140,20 +140,20 @@ impl Chat {
 
 impl Actor for Chat {
     fn stopped(&mut self, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.ended());
+        self.plan.iter_mut().for_each(|plan| plan.ended());
     }
 
     fn departing(&mut self, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.departing());
+        self.plan.iter_mut().for_each(|plan| plan.departing());
     }
 
     fn arrived(&mut self, _: &mut Context<Self>) {
-        self.stay = self.stay.wrapping_add(1);
-        self.tour.iter_mut().for_each(|tour| tour.arrived());
+        self.migrations = self.migrations.wrapping_add(1);
+        self.plan.iter_mut().for_each(|plan| plan.arrived());
     }
 
     fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
+        self.plan.iter_mut().for_each(|plan| plan.stayed(&why));
     }
 }
 
@@ -195,7 +195,7 @@ impl Handler<Post> for Chat {
         assert!(fault != Some(FaultKind::Crash), "a fault was asked for");
         let mut sum = 0u64;
         self.totals.posts += 1;
-        let number = Number { post: self.totals.posts as u32, stay: self.stay };
+        let number = Number { post: self.totals.posts as u32, chat_migrations: self.migrations };
         for (at, member) in self.members.iter().enumerate() {
             sum = sum.wrapping_add(receipt(content, member.id));
             if at == 0 && fault == Some(FaultKind::Lose) {
@@ -247,16 +247,16 @@ impl Handler<Finish> for Chat {
     }
 }
 
-impl Handler<Travel> for Chat {
-    fn handle(&mut self, travel: Travel, ctx: &mut Context<Self>) {
-        match &mut self.tour {
-            Some(tour) => tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
-            None => travel.guide.tell(Travelled::NotNeeded),
+impl Handler<MigrateOne> for Chat {
+    fn handle(&mut self, migrate: MigrateOne, ctx: &mut Context<Self>) {
+        match &mut self.plan {
+            Some(plan) => plan.begin(&migrate).into_iter().for_each(|to| ctx.migrate_to(to)),
+            None => migrate.migrator.tell(MigrationEnded::NotNeeded),
         }
     }
 }
 
-playhouse::remote!(mobile Chat: Join, Leave, Post, Acknowledge, Finish, Travel);
+playhouse::remote!(mobile Chat: Join, Leave, Post, Acknowledge, Finish, MigrateOne);
 
 /// The latest posts of a chat, by turn and then by poster: which are kept depends on no order of arrival.
 #[derive(Serialize, Deserialize)]

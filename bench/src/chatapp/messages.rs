@@ -10,17 +10,17 @@ use super::chat::{Chat, ChatTotals};
 use super::client::Client;
 use super::counts::Totals;
 use super::driven::Act;
-use super::guide::Guide;
+use super::local_context::{LocalContext, in_place};
+use super::migration_plan::Number;
+use super::migrator::Migrator;
 use super::payload::Payload;
-use super::tour::Number;
-use super::town::{Town, in_place};
 use super::work::Work;
 
 /// What the world tells a directory to see to.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Create your clients.
-    Open(#[serde(with = "in_place")] Arc<Town>),
+    Open(#[serde(with = "in_place")] Arc<LocalContext>),
     /// Have them make friends.
     Meet,
     /// Have them move.
@@ -32,16 +32,16 @@ pub(super) enum Phase {
 /// World to itself, from outside: begin.
 pub(super) struct Open;
 /// To the world, from outside, when nothing moves any more: collect what was counted.
-pub(super) struct Salvage;
-/// To the world, from outside: begin, with the directories of this town.
-pub(super) struct OpenTown {
-    pub town: Arc<Town>,
-    pub guide: ActorRef<Guide>,
+pub(super) struct CollectPartial;
+/// To the world, from outside: begin, with the directories of this context.
+pub(super) struct OpenSpread {
+    pub context: Arc<LocalContext>,
+    pub migrator: ActorRef<Migrator>,
 }
 /// To the world, from outside: the turn that is being played is the last one.
 pub(super) struct LastTurn;
-/// Guide to the world: nobody is on a trip any more, and nobody will be sent on one.
-pub(super) struct Rested;
+/// Migrator to the world: nobody is on a trip any more, and nobody will be sent on one.
+pub(super) struct MigrationsFinished;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begin(pub Phase);
 /// To the world, from outside, and world to directory: what a driver wants the clients to do in a phase; by rising id.
@@ -201,7 +201,7 @@ macro_rules! without_reply_remote {
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer;
 
-without_reply!(Open, OpenTown, LastTurn, Rested, Salvage, Direct, EndDriven, Engage, Perform);
+without_reply!(Open, OpenSpread, LastTurn, MigrationsFinished, CollectPartial, Direct, EndDriven, Engage, Perform);
 without_reply_remote!(
     Answer,
     Begin,

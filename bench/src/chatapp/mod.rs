@@ -7,8 +7,8 @@
 //!
 //! | actor | how many | what it does |
 //! |---|---|---|
-//! | world | 1 | the external world: pokes the directories, phase by phase, and learns from them when a phase has ended |
-//! | directory | `directories` | creates and owns the clients whose id modulo `directories` is its index; looks handles up (a client has no other way to the handle of another); pokes its clients and collects their answers |
+//! | world | 1 | the external world: starts the directories, phase by phase, and learns from them when a phase has ended |
+//! | directory | `directories` | creates and owns the clients whose id modulo `directories` is its index; looks handles up (a client has no other way to the handle of another); starts its clients and collects their answers |
 //! | client | `clients` | one move per turn: nothing, new chat, leave, post |
 //! | chat | as many as are started | its members and its history; forwards posts; stops when the last member has left |
 //!
@@ -51,13 +51,13 @@
 //! - *Busy work* begins with a number made of the client and the turn.
 //! - *What actors count* is only ever summed.
 //!
-//! The dice are a 32-bit congruential generator per client (`random.rs`), and all else is integers or basic IEEE
+//! The dice are a 32-bit congruential generator per client (`harness::random`), and all else is integers or basic IEEE
 //! arithmetic: the counts are the same on every platform.
 //!
 //! # Over several theaters
 //!
-//! [`Spread`] plays a world in several theaters (`spread.rs`): directories, clients and chats are mobile, a guide sends them
-//! from one to another (`guide.rs`, `tour.rs`), and what all of them know is in each theater already (`town.rs`). Members
+//! [`Spread`] plays a world in several theaters (`spread.rs`): directories, clients and chats are mobile, a migrator sends them
+//! from one to another (`migrator.rs`, `migration_plan.rs`), and what all of them know is in each theater already (`local_context.rs`). Members
 //! look out for the order in which the posts of a chat come to them, too: each has its number.
 //!
 //! # Driven from outside
@@ -84,13 +84,15 @@ mod built_in;
 mod chat;
 mod client;
 mod counts;
+mod dice;
 mod directory;
 pub mod driven;
 mod graph;
 mod growth;
-mod guide;
+mod local_context;
 mod messages;
-mod odds;
+mod migration_plan;
+mod migrator;
 mod payload;
 mod reader;
 mod report;
@@ -99,8 +101,6 @@ mod scenario;
 mod spread;
 mod table;
 mod tally;
-mod tour;
-mod town;
 mod work;
 mod world;
 
@@ -108,7 +108,8 @@ pub use built_in::{BUILT_IN, BuiltIn};
 pub use counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 pub use graph::OBJECT_BYTES;
 pub use growth::{Memory, SAMPLES, Sample, Slope};
-pub use guide::Trips;
+pub use migration_plan::Order;
+pub use migrator::MigrationCounts;
 pub use reader::{Problem, ScenarioError};
 pub use report::{Actors, Check, DeliveryCounts, Report};
 pub use run::{Fault, FaultKind, Options, Progress, RunError, run, run_in};
@@ -118,5 +119,4 @@ pub use scenario::{
 };
 pub use spread::{Census, Spread, Watch};
 pub use table::{plural, thousands};
-pub use tour::Order;
 pub(crate) use work::Work;

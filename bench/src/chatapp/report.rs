@@ -33,7 +33,7 @@ pub struct Report {
     pub messages_in_turns: u64,
     /// Messages of the turns, per second of the turns.
     pub messages_per_second: f64,
-    /// The time from the poke of a turn to its end.
+    /// The time from the start of a turn to its end.
     pub turn_latency: Latency,
     /// Time until the clients were there and had made friends.
     pub set_up_seconds: f64,

@@ -10,7 +10,7 @@ use playhouse::BuildError;
 use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::messages::{Open, Salvage};
+use super::messages::{CollectPartial, Open};
 use super::reader::ScenarioError;
 use super::report::Report;
 use super::scenario::Scenario;
@@ -169,7 +169,7 @@ fn play(
         Ok(outcome) => outcome,
         Err(_) => {
             // Idle, and the world has not ended: an answer is missing. The counts will tell which.
-            world.tell(Salvage);
+            world.tell(CollectPartial);
             system.run_until_idle();
             ended.try_recv().map_err(|_| RunError::Lost { dead_letters: dead_letters.count() })?
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::chat::{Chat, ChatTotals};
 use super::counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 use super::directory::IdHash;
-use super::tour::Order;
+use super::migration_plan::Order;
 
 /// What a client counts itself; small, because there are millions of clients.
 #[derive(Default, Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! The external world: what pokes the actors from outside, turn by turn.
+//! The external world: what starts the actors from outside, turn by turn.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -9,10 +9,12 @@ use playhouse::prelude::*;
 use super::counts::Totals;
 use super::directory::Directory;
 use super::growth::Memory;
-use super::guide::{Guide, Rest};
-use super::messages::{Begin, Closed, Direct, EndDriven, LastTurn, Open, OpenTown, Phase, PhaseDone, Rested, Salvage};
+use super::local_context::LocalContext;
+use super::messages::{
+    Begin, Closed, CollectPartial, Direct, EndDriven, LastTurn, MigrationsFinished, Open, OpenSpread, Phase, PhaseDone,
+};
+use super::migrator::{FinishMigrations, Migrator};
 use super::scenario::Scenario;
-use super::town::Town;
 use super::{Fault, Progress};
 
 /// How the world ended.
@@ -23,7 +25,7 @@ pub(super) struct Outcome {
     pub messages_in_turns: u64,
     /// Turns that have ended.
     pub turns: u32,
-    /// From the poke of each turn to its end; of a world without end, the latest ones.
+    /// From the start of each turn to its end; of a world without end, the latest ones.
     pub turns_ns: Vec<u64>,
     pub set_up: Duration,
     pub settling: Duration,
@@ -70,7 +72,7 @@ pub(super) struct World {
     /// No turn comes after the one that is being played.
     ends: bool,
     /// Who sends the actors from theater to theater, if there are several.
-    guide: Option<ActorRef<Guide>>,
+    migrator: Option<ActorRef<Migrator>>,
     /// Who says what each client does, if that is not left to the dice.
     driver: Option<Driver>,
     memory: Memory,
@@ -103,7 +105,7 @@ impl World {
             totals: Totals::default(),
             stalled: None,
             ends: false,
-            guide: None,
+            migrator: None,
             driver: None,
             memory: Memory::default(),
         }
@@ -193,8 +195,8 @@ impl Handler<Open> for World {
             let options = SpawnOptions::new().placement(Placement::Spread);
             self.directories.push(ctx.spawn_with(options, Directory::new(index, world)));
         }
-        let town = Town::new(&self.scenario, self.fault, self.directories.clone(), None);
-        self.begin(Phase::Open(Arc::new(town)), ctx);
+        let context = LocalContext::new(&self.scenario, self.fault, self.directories.clone(), None);
+        self.begin(Phase::Open(Arc::new(context)), ctx);
     }
 }
 
@@ -237,29 +239,29 @@ impl Handler<PhaseDone> for World {
         if self.driver.is_some() {
             return;
         }
-        match (&next, self.guide) {
+        match (&next, self.migrator) {
             // An actor that ends on a trip would leave who waits for it waiting.
-            (Phase::Close, Some(guide)) => guide.tell(Rest(ctx.this())),
+            (Phase::Close, Some(migrator)) => migrator.tell(FinishMigrations(ctx.this())),
             _ => self.begin(next, ctx),
         }
     }
 }
 
-impl Handler<Rested> for World {
-    fn handle(&mut self, _: Rested, ctx: &mut Context<Self>) {
+impl Handler<MigrationsFinished> for World {
+    fn handle(&mut self, _: MigrationsFinished, ctx: &mut Context<Self>) {
         if !matches!(self.phase, Phase::Close) {
             self.begin(Phase::Close, ctx);
         }
     }
 }
 
-impl Handler<OpenTown> for World {
-    fn handle(&mut self, open: OpenTown, ctx: &mut Context<Self>) {
+impl Handler<OpenSpread> for World {
+    fn handle(&mut self, open: OpenSpread, ctx: &mut Context<Self>) {
         self.opened = ctx.now();
         self.memory.begin();
-        self.directories.clone_from(&open.town.directories);
-        self.guide = Some(open.guide);
-        self.begin(Phase::Open(open.town), ctx);
+        self.directories.clone_from(&open.context.directories);
+        self.migrator = Some(open.migrator);
+        self.begin(Phase::Open(open.context), ctx);
     }
 }
 
@@ -292,8 +294,8 @@ impl Handler<LastTurn> for World {
     }
 }
 
-impl Handler<Salvage> for World {
-    fn handle(&mut self, _: Salvage, ctx: &mut Context<Self>) {
+impl Handler<CollectPartial> for World {
+    fn handle(&mut self, _: CollectPartial, ctx: &mut Context<Self>) {
         self.stalled = Some(self.describe_stall());
         self.begin(Phase::Close, ctx);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use playhouse_bench::chatapp::{Census, Progress, Trips, thousands};
+use playhouse_bench::chatapp::{Census, MigrationCounts, Progress, thousands};
 
 /// How far the world has come: written by an actor after each turn, read by the main thread. Each value stands for itself,
 /// so all accesses are `Relaxed`.
@@ -125,7 +125,7 @@ impl Status {
     }
 
     /// Says how things are.
-    pub fn update(&mut self, scene: &str, trips: &Trips, present: &[Option<Census>]) {
+    pub fn update(&mut self, scene: &str, trips: &MigrationCounts, present: &[Option<Census>]) {
         let (turn, messages) = self.shared.reached();
         let of = self.turns.map_or(String::new(), |turns| format!("/{}", thousands(turns.into())));
         let here = present.iter().map(|census| census.map_or("?".to_owned(), |census| census.actors.to_string()));

@@ -41,7 +41,7 @@ pub struct Drive {
     /// From the first byte of a turn that was sent to the answer that it has ended: with the network, and with reading and checking
     /// the turn.
     pub latency: Latency,
-    /// The same as the world has measured it, from the poke of the turn to its end.
+    /// The same as the world has measured it, from the start of the turn to its end.
     pub latency_inside: Latency,
     /// The server's report.
     pub report: serde_json::Value,

@@ -7,7 +7,7 @@ use playhouse::prelude::*;
 
 use super::act::Act;
 use super::ledger::Ledger;
-use crate::chatapp::messages::{Direct, EndDriven, Engage, Open, Salvage};
+use crate::chatapp::messages::{CollectPartial, Direct, EndDriven, Engage, Open};
 use crate::chatapp::report::Report;
 use crate::chatapp::run::{DeadLetters, Options, RunError, build};
 use crate::chatapp::scenario::Scenario;
@@ -84,8 +84,8 @@ impl Played {
     }
 
     /// A turn has not ended: what can be said of it.
-    pub fn salvage(self) -> Result<Report, RunError> {
-        self.world.tell(Salvage);
+    pub fn collect_partial(self) -> Result<Report, RunError> {
+        self.world.tell(CollectPartial);
         let outcome = self.wait(&self.outcome)?;
         Ok(self.report(outcome))
     }

@@ -263,7 +263,7 @@ impl Place {
                 }
                 Err(error) => {
                     // What its actors have counted may tell more.
-                    let report = world.take().map(Played::salvage);
+                    let report = world.take().map(Played::collect_partial);
                     let problems = match report {
                         Some(Ok(report)) => report.check.problems.join("; "),
                         _ => error.to_string(),

@@ -110,7 +110,7 @@ impl Director {
                 refill = Some((address, many));
             }
             let addresses = self.addresses();
-            if stage.progress.reached().0 > 0 && stage.watch().trips().under_way < UNDER_WAY_MAX {
+            if stage.progress.reached().0 > 0 && stage.watch().migrations().under_way < UNDER_WAY_MAX {
                 for _ in 0..TRIPS_PER_TICK {
                     let to = match &mut refill {
                         Some((address, left)) if *left > 0 => {
@@ -158,7 +158,7 @@ impl Director {
     fn wait_for_arrivals(&self, stage: &Stage) -> Result<(), Failure> {
         let (watch, begun) = (stage.watch(), Instant::now());
         loop {
-            let under_way = watch.trips().under_way;
+            let under_way = watch.migrations().under_way;
             if under_way == 0 {
                 return Ok(());
             }

@@ -145,7 +145,7 @@ fn watch(
         let most = if turn == 0 { SET_UP_MAX } else { TURN_MAX + 20 * longest };
         if since.elapsed() > most {
             status.note(&format!("nothing has ended for {} s: an answer is missing", most.as_secs()));
-            stage.spread().salvage();
+            stage.spread().collect_partial();
             let report = stage.spread().report(SALVAGE);
             return report.ok_or_else(|| {
                 Failure::new(format!(
@@ -158,13 +158,13 @@ fn watch(
             present = watch.census(CENSUS);
             counted = Some(Instant::now());
         }
-        status.update(&stage.scene(), &watch.trips(), &present);
+        status.update(&stage.scene(), &watch.migrations(), &present);
     }
 }
 
 /// Ends the theaters, and draws up the account.
 fn end(director: Director, stage: &Stage, report: Report, done: Done) -> Result<Account, Failure> {
-    let trips = stage.watch().trips();
+    let trips = stage.watch().migrations();
     let Director { theater, workers, processes, .. } = director;
     let mut dead_letters = done.dead_letters + theater.system().stats().total.dead_letters;
     for process in processes {

@@ -10,20 +10,20 @@ use playhouse::wire::WireForm;
 use serde::{Deserialize, Serialize};
 
 use super::chat::Chat;
-use super::guide::Guide;
-use super::town::{Town, in_place};
+use super::local_context::{LocalContext, in_place};
+use super::migrator::Migrator;
 
-/// Guide to directory, directory to client, client to chat: whoever `who` chooses goes to the theater `to`.
+/// Migrator to directory, directory to client, client to chat: whoever `who` chooses goes to the theater `to`.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Travel {
+pub(super) struct MigrateOne {
     pub to: SocketAddr,
     pub who: u32,
-    pub guide: ActorRef<Guide>,
+    pub migrator: ActorRef<Migrator>,
 }
 
-/// To the guide: how a trip has ended.
+/// To the migrator: how a trip has ended.
 #[derive(Serialize, Deserialize)]
-pub(super) enum Travelled {
+pub(super) enum MigrationEnded {
     Arrived,
     /// The actor was there already, is on another trip, or has ended.
     NotNeeded,
@@ -31,17 +31,17 @@ pub(super) enum Travelled {
     Stayed(String),
 }
 
-impl Message for Travel {
+impl Message for MigrateOne {
     type Reply = ();
-    const WIRE: Option<WireForm<Travel>> = Some(WireForm::of());
+    const WIRE: Option<WireForm<MigrateOne>> = Some(WireForm::named("playhouse_bench::chatapp::tour::Travel"));
 }
 
-impl Message for Travelled {
+impl Message for MigrationEnded {
     type Reply = ();
-    const WIRE: Option<WireForm<Travelled>> = Some(WireForm::of());
+    const WIRE: Option<WireForm<MigrationEnded>> = Some(WireForm::named("playhouse_bench::chatapp::tour::Travelled"));
 }
 
-impl Travel {
+impl MigrateOne {
     /// Chooses between `others` and the actor itself, and leaves what decides the next choice.
     pub(super) fn choose(&mut self, others: usize) -> Option<usize> {
         let choices = others as u32 + 1;
@@ -51,63 +51,63 @@ impl Travel {
     }
 }
 
-/// An actor's trips.
+/// An actor's migrations.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Tour {
+pub(super) struct MigrationPlan {
     #[serde(with = "in_place")]
-    pub town: Arc<Town>,
+    pub context: Arc<LocalContext>,
     /// Who waits to hear of the trip that the actor is on.
-    guide: Option<ActorRef<Guide>>,
+    migrator: Option<ActorRef<Migrator>>,
     /// It has packed.
     #[serde(skip)]
     leaving: bool,
 }
 
-impl Tour {
-    /// Of an actor that was born in `town`, if that is one that actors travel in.
-    pub(super) fn of(town: &Arc<Town>) -> Option<Tour> {
-        town.here?;
-        town.counts(1);
-        Some(Tour { town: Arc::clone(town), guide: None, leaving: false })
+impl MigrationPlan {
+    /// Of an actor that was born in `context`, if that is one that actors migrate in.
+    pub(super) fn of(context: &Arc<LocalContext>) -> Option<MigrationPlan> {
+        context.here?;
+        context.counts(1);
+        Some(MigrationPlan { context: Arc::clone(context), migrator: None, leaving: false })
     }
 
-    /// The actor was told to travel; where it has to go for that.
-    pub(super) fn begin(&mut self, travel: &Travel) -> Option<SocketAddr> {
-        if self.guide.is_some() || self.town.here == Some(travel.to) {
-            travel.guide.tell(Travelled::NotNeeded);
+    /// The actor was told to migrate; where it has to go for that.
+    pub(super) fn begin(&mut self, migrate: &MigrateOne) -> Option<SocketAddr> {
+        if self.migrator.is_some() || self.context.here == Some(migrate.to) {
+            migrate.migrator.tell(MigrationEnded::NotNeeded);
             return None;
         }
-        self.guide = Some(travel.guide);
-        Some(travel.to)
+        self.migrator = Some(migrate.migrator);
+        Some(migrate.to)
     }
 
-    fn tell(&mut self, how: Travelled) {
-        if let Some(guide) = self.guide.take() {
-            guide.tell(how);
+    fn tell(&mut self, how: MigrationEnded) {
+        if let Some(migrator) = self.migrator.take() {
+            migrator.tell(how);
         }
     }
 
     pub(super) fn departing(&mut self) {
         self.leaving = true;
-        self.town.counts(-1);
+        self.context.counts(-1);
     }
 
     pub(super) fn arrived(&mut self) {
-        self.town.counts(1);
-        self.tell(Travelled::Arrived);
+        self.context.counts(1);
+        self.tell(MigrationEnded::Arrived);
     }
 
     pub(super) fn stayed(&mut self, why: &MigrateError) {
         if std::mem::take(&mut self.leaving) {
-            self.town.counts(1);
+            self.context.counts(1);
         }
-        self.tell(Travelled::Stayed(why.to_string()));
+        self.tell(MigrationEnded::Stayed(why.to_string()));
     }
 
     /// The actor ends.
     pub(super) fn ended(&mut self) {
-        self.town.counts(-1);
-        self.tell(Travelled::NotNeeded);
+        self.context.counts(-1);
+        self.tell(MigrationEnded::NotNeeded);
     }
 }
 
@@ -116,7 +116,7 @@ impl Tour {
 /// Order is promised wherever the receiver goes. Where the sender went from one theater to another between two messages, the
 /// second may take a shorter way; that is counted, too, and is not wrong.
 #[derive(Default, Serialize, Deserialize)]
-pub(super) struct Heard {
+pub(super) struct PostOrder {
     last: HashMap<ActorRef<Chat>, Number>,
     /// A chat that it has left: what is on its way from there still comes within the turn.
     left: Option<ActorRef<Chat>>,
@@ -129,7 +129,7 @@ pub(super) struct Number {
     /// From 1 on.
     pub post: u32,
     /// The how manyth theater it was that the chat sent it from.
-    pub stay: u16,
+    pub chat_migrations: u16,
 }
 
 /// Posts that did not come behind the one before them.
@@ -141,12 +141,16 @@ pub struct Order {
     pub over_a_move: u64,
 }
 
-impl Heard {
+impl PostOrder {
     /// A post has come. Who is in a chat is in it from its first post on, so none is missing.
-    pub(super) fn hear(&mut self, chat: ActorRef<Chat>, number: Number) {
-        let last = self.last.entry(chat).or_insert(Number { post: 0, stay: number.stay });
+    pub(super) fn received(&mut self, chat: ActorRef<Chat>, number: Number) {
+        let last = self.last.entry(chat).or_insert(Number { post: 0, chat_migrations: number.chat_migrations });
         if number.post != last.post.wrapping_add(1) {
-            let count = if number.stay == last.stay { &mut self.order.wrong } else { &mut self.order.over_a_move };
+            let count = if number.chat_migrations == last.chat_migrations {
+                &mut self.order.wrong
+            } else {
+                &mut self.order.over_a_move
+            };
             *count += 1;
         }
         *last = number;
@@ -166,7 +170,7 @@ impl Heard {
 
 /// What a client carries.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Luggage {
-    pub tour: Tour,
-    pub heard: Heard,
+pub(super) struct SpreadState {
+    pub plan: MigrationPlan,
+    pub post_order: PostOrder,
 }

@@ -4,7 +4,7 @@ use super::scenario::Scenario;
 use crate::harness::random::{Chance, Dice};
 
 /// The probabilities of the scenario as thresholds: one roll decides between the behaviours.
-pub(super) struct Odds {
+pub(super) struct MoveDice {
     /// A roll below this starts a chat;
     new_chat_below: u64,
     /// one from there to below this leaves a chat;
@@ -30,11 +30,11 @@ pub(super) enum Choice {
     },
 }
 
-impl Odds {
-    pub fn of(scenario: &Scenario) -> Odds {
+impl MoveDice {
+    pub fn of(scenario: &Scenario) -> MoveDice {
         let threshold = |percent: f64| Chance::of_percent(percent.min(100.0)).threshold();
         let behaviour = scenario.behaviour;
-        Odds {
+        MoveDice {
             new_chat_below: threshold(behaviour.new_chat),
             leave_below: threshold(behaviour.new_chat + behaviour.leave),
             post_below: threshold(behaviour.new_chat + behaviour.leave + behaviour.post),

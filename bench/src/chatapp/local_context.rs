@@ -7,14 +7,14 @@ use std::sync::{Arc, PoisonError, RwLock};
 use playhouse::prelude::*;
 
 use super::Fault;
+use super::dice::MoveDice;
 use super::directory::Directory;
-use super::odds::Odds;
 use super::scenario::Scenario;
 
 /// What every actor of the world knows from its birth: the immutable plan, and where the directories are.
-pub(super) struct Town {
+pub(super) struct LocalContext {
     pub scenario: Scenario,
-    pub odds: Odds,
+    pub move_dice: MoveDice,
     pub fault: Option<Fault>,
     pub directories: Vec<ActorRef<Directory>>,
     /// The theater that this is, if the world is spread over several.
@@ -23,15 +23,15 @@ pub(super) struct Town {
     pub present: AtomicI64,
 }
 
-impl Town {
+impl LocalContext {
     pub fn new(
         scenario: &Scenario,
         fault: Option<Fault>,
         directories: Vec<ActorRef<Directory>>,
         here: Option<SocketAddr>,
-    ) -> Town {
-        let (scenario, odds) = (scenario.clone(), Odds::of(scenario));
-        Town { scenario, odds, fault, directories, here, present: AtomicI64::new(0) }
+    ) -> LocalContext {
+        let (scenario, move_dice) = (scenario.clone(), MoveDice::of(scenario));
+        LocalContext { scenario, move_dice, fault, directories, here, present: AtomicI64::new(0) }
     }
 
     /// The directory that owns a client id.
@@ -46,29 +46,29 @@ impl Town {
     }
 }
 
-/// The town of this process. Actors that come from another theater find it here instead of bringing it along: it is the
+/// The context of this process. Actors that come from another theater find it here instead of bringing it along: it is the
 /// same for all of them, but for the theater that it is in.
-static TOWN: RwLock<Option<Arc<Town>>> = RwLock::new(None);
+static CONTEXT: RwLock<Option<Arc<LocalContext>>> = RwLock::new(None);
 
-/// From now on, actors that come from other theaters live in this town.
-pub(super) fn settle(town: &Arc<Town>) {
-    *TOWN.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(town));
+/// From now on, actors that come from other theaters live in this context.
+pub(super) fn install(context: &Arc<LocalContext>) {
+    *CONTEXT.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(context));
 }
 
-/// A town on the wire: nothing, for the other end has it.
+/// A context on the wire: nothing, for the other end has it.
 pub(super) mod in_place {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::{Serialize, Serializer};
 
     use super::*;
 
-    pub fn serialize<S: Serializer>(_: &Arc<Town>, serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(_: &Arc<LocalContext>, serializer: S) -> Result<S::Ok, S::Error> {
         ().serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<Town>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<LocalContext>, D::Error> {
         <()>::deserialize(deserializer)?;
-        let town = TOWN.read().unwrap_or_else(PoisonError::into_inner).clone();
-        town.ok_or_else(|| D::Error::custom("no world is played in this theater yet"))
+        let context = CONTEXT.read().unwrap_or_else(PoisonError::into_inner).clone();
+        context.ok_or_else(|| D::Error::custom("no world is played in this theater yet"))
     }
 }
