@@ -14,7 +14,7 @@ use super::payload::Payload;
 use super::{Fault, FaultKind};
 use crate::harness::random::mix64;
 
-/// A conversation between clients. Forwards each post to everybody who was a member when the turn began.
+/// A conversation between clients. Forwards each post to every member at the beginning of the turn.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Chat {
     /// The turn it was started in (high half) and its creator's id (low half).
@@ -26,9 +26,9 @@ pub(super) struct Chat {
     outstanding: u32,
     /// The members at the beginning of `turn`; by id, except in the turn in which the chat is started.
     members: Vec<Member>,
-    /// The ids of those who leave at the end of `turn`.
+    /// The ids of the members that leave at the end of `turn`.
     leaving: Vec<u32>,
-    /// Who is told when nothing is outstanding.
+    /// The posters that are told when nothing is outstanding.
     posters: Vec<ActorRef<Client>>,
     history: History,
     totals: ChatTotals,
@@ -44,7 +44,7 @@ struct Member {
     client: ActorRef<Client>,
 }
 
-/// What a chat counts.
+/// The counts of a chat.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct ChatTotals {
     pub posts: u64,
@@ -83,13 +83,13 @@ pub(super) fn turn_of(chat_id: u64) -> u32 {
     (chat_id >> 32) as u32
 }
 
-/// Names a post: whoever posts makes at most one in a turn.
+/// Returns the name of a post: a client makes at most one post per turn.
 #[inline]
 pub(super) fn post_name(chat_id: u64, turn: u32, poster: u32) -> u64 {
     mix64(chat_id ^ mix64(u64::from(turn) << 32 | u64::from(poster)))
 }
 
-/// What proves that client `id` has got a post.
+/// Returns the proof that client `id` has received a post.
 #[inline]
 pub(super) fn receipt(content: u64, id: u32) -> u64 {
     mix64(content.wrapping_add(u64::from(id).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
@@ -174,8 +174,8 @@ impl Handler<Leave> for Chat {
             self.totals.left += 1;
             leave.client.tell(Left { closed: false });
         } else {
-            // Nobody is left to post. The creator keeps the counts, and then tells the last one out in the chat's stead,
-            // so that the turn cannot end before the counts have arrived.
+            // No member is left to post. The creator keeps the counts, and then answers the last leaver in the chat's
+            // stead, because the turn must not end before the counts have arrived.
             debug_assert_eq!(self.outstanding, 0);
             self.creator.tell(ChatClosed { chat_id: self.id, last: leave.client, totals: Box::new(self.totals) });
             ctx.stop();
@@ -188,7 +188,7 @@ impl Handler<Post> for Chat {
         self.begin(post.turn);
         let chat = ctx.this();
         let name = post_name(self.id, post.turn, post.id);
-        // What members walk through must be what its poster made; the chat does not walk.
+        // Members must walk through the objects of the poster; the chat does not walk.
         let made = post.payload.made();
         let content = post.payload.content(name, made);
         let fault = self.fault.filter(|fault| fault.turn == post.turn).map(|fault| fault.kind);

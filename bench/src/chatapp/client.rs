@@ -1,4 +1,4 @@
-//! A client: the server's side of somebody who chats.
+//! A client: the server's side of a person who chats.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::migration_plan::{MigrateOne, MigrationEnded, MigrationPlan, Order, Po
 use super::payload::Payload;
 use super::scenario::MessageShape;
 use super::tally::{Membership, Move, OwnChats, Tally};
-use super::work::Work;
+use crate::harness::busy_work::Work;
 use crate::harness::random::{Dice, mix32, mix64};
 
 /// A client makes one move per turn: it does its work, rolls its die, and starts, leaves or posts to a chat, or does
@@ -37,8 +37,8 @@ pub(super) struct Client {
     sent: u64,
     /// The ids of friends; in order from the first turn on.
     friends: Vec<u32>,
-    /// The chats it is in. The first `settled` are those it can post to or leave. Their order is what the die chooses
-    /// from, so it depends on nothing but the moves; the others were joined in this turn, and lie in order of arrival.
+    /// The chats of the client. It may post to or leave the first `settled`. The dice choose by their order, which depends
+    /// only on the moves; the others were joined in this turn, and lie in order of arrival.
     chats: Vec<Membership>,
     settled: u32,
     own: Option<Box<OwnChats>>,
@@ -79,7 +79,7 @@ impl Client {
         self.sent = 2;
     }
 
-    /// Takes an answer that ends an exchange of so many messages.
+    /// Takes an answer that ends an exchange of this number of messages.
     #[inline]
     fn answered(&mut self, messages: u64) {
         self.sent += messages;
@@ -93,12 +93,12 @@ impl Client {
         }
     }
 
-    /// Makes `settled` right for `turn`: the chats joined since the last move follow those before, by id.
+    /// Updates `settled` for `turn`: the chats joined since the last move follow the earlier ones, by id.
     fn settle(&mut self, turn: u32) {
         let joined = &mut self.chats[self.settled as usize..];
         if !joined.is_empty() {
             joined.sort_unstable_by_key(|membership| membership.id);
-            // Others may be ahead in this turn already: what they invited to waits for the next.
+            // Other clients may be ahead in this turn: their invitations wait for the next one.
             self.settled += joined.partition_point(|membership| turn_of(membership.id) < turn) as u32;
         }
     }
@@ -108,7 +108,7 @@ impl Client {
         self.context.directory_of(id).tell(Lookup { id, from: ctx.this() });
     }
 
-    /// Begins a move: what all moves have in common.
+    /// Begins a move: the common part of all moves.
     fn begin_move(&mut self, turn: u32) {
         self.begin();
         if let Some(spread) = &mut self.spread {
@@ -142,7 +142,7 @@ impl Client {
         self.friends = friends;
     }
 
-    /// Where among the chats is one that it may post to or leave.
+    /// Returns the index of a chat that the client may post to or leave.
     fn place_of(&self, chat: u64) -> usize {
         let settled = &self.chats[..self.settled as usize];
         settled.iter().position(|known| known.id == chat).expect("INVARIANT: who is told to use a chat is in it")
@@ -175,7 +175,7 @@ impl Client {
         Totals { order, ..self.tally.totals(own, friendships, memberships, self.state_sum()) }
     }
 
-    /// A hash of the state that must not depend on any order, nor on who chose the moves: work, friends and chats.
+    /// Returns a hash of the state (work, friends and chats), independent of any order, and of the source of the moves.
     fn state_sum(&self) -> u64 {
         let start = mix64(u64::from(self.id) << 32 | u64::from(self.tally.worked));
         let friends = self.friends.iter().fold(start, |sum, &friend| mix64(sum ^ u64::from(friend)));

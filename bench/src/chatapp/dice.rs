@@ -1,4 +1,4 @@
-//! What the dice decide.
+//! Decisions of the dice.
 
 use super::scenario::Scenario;
 use crate::harness::random::{Chance, Dice};
@@ -15,10 +15,10 @@ pub(super) struct MoveDice {
     pub invite: Chance,
 }
 
-/// What a client's dice decide for a move. Chats are given by their place among those that it may post to or leave.
+/// The decision of a client's dice for a move. Chats are given by their index among those that the client may post to or leave.
 pub(super) enum Choice {
     Nothing,
-    /// To leave or to post, and it is in no chat.
+    /// The client should leave or post, but is in no chat.
     NoChat,
     NewChat,
     Leave {
@@ -43,7 +43,7 @@ impl MoveDice {
         }
     }
 
-    /// The move of a client that may post to or leave so many chats.
+    /// Chooses the move of a client that may post to or leave this number of chats.
     #[inline]
     pub fn choose(&self, dice: &mut Dice, chats: usize) -> Choice {
         let roll = u64::from(dice.roll());

@@ -19,12 +19,12 @@ use super::world::World;
 
 /// Holds the clients whose ids leave its index as the remainder of a division by the number of directories.
 ///
-/// It is also the collector of the phases: it starts its clients, and tells the world when all of them are done.
+/// It also collects the phases: it starts its clients, and tells the world when all of them are done.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Directory {
     index: u32,
     world: ActorRef<World>,
-    /// Where in `clients` a client is, by its id; only those who are online.
+    /// The indices in `clients`, by id, of the clients that are online.
     by_id: HashMap<u32, u32, IdHash>,
     /// The clients in the order of their ids.
     clients: Vec<ActorRef<Client>>,
@@ -38,8 +38,8 @@ pub(super) struct Directory {
     plan: Option<MigrationPlan>,
 }
 
-/// Clients of a directory that log out at the same time. What a client says of itself then is large: were a million to
-/// say it at once, it would be the largest thing in the whole world.
+/// Clients of a directory that log out at the same time. Their final counts are large: a million of them at once would be the
+/// largest data of the whole world.
 const LOG_OUTS_AT_ONCE: usize = 64;
 
 impl Directory {
@@ -200,7 +200,7 @@ pub(super) struct IdHasher {
     hash: u64,
 }
 
-/// Builds [`IdHasher`]s; the same in every process, so that iteration is repeatable too.
+/// Builds [`IdHasher`]s; the same in every process, which makes iteration repeatable.
 pub(super) type IdHash = BuildHasherDefault<IdHasher>;
 
 impl Hasher for IdHasher {

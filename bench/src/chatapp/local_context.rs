@@ -1,4 +1,4 @@
-//! What the actors of a world know from their birth, in each theater that the world is played in.
+//! The local context: the data that every actor of a world has from its creation, in each theater of the world.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -11,7 +11,7 @@ use super::dice::MoveDice;
 use super::directory::Directory;
 use super::scenario::Scenario;
 
-/// What every actor of the world knows from its birth: the immutable plan, and where the directories are.
+/// The immutable plan, and the references of the directories.
 pub(super) struct LocalContext {
     pub scenario: Scenario,
     pub move_dice: MoveDice,
@@ -40,22 +40,22 @@ impl LocalContext {
         self.directories[id as usize % self.directories.len()]
     }
 
-    /// So many clients and chats came to be here, or are gone.
+    /// Adds clients and chats that arrived in this theater, or subtracts those that left it.
     pub fn counts(&self, more: i64) {
         self.present.fetch_add(more, Relaxed);
     }
 }
 
-/// The context of this process. Actors that come from another theater find it here instead of bringing it along: it is the
-/// same for all of them, but for the theater that it is in.
+/// The context of this process. An actor that arrives from another theater takes it instead of carrying one: it is the same for
+/// all of them, except for the address of the theater.
 static CONTEXT: RwLock<Option<Arc<LocalContext>>> = RwLock::new(None);
 
-/// From now on, actors that come from other theaters live in this context.
+/// Makes `context` that of the actors that arrive from other theaters.
 pub(super) fn install(context: &Arc<LocalContext>) {
     *CONTEXT.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(context));
 }
 
-/// A context on the wire: nothing, for the other end has it.
+/// The wire form of a context: nothing, because the target theater has its own.
 pub(super) mod in_place {
     use serde::de::{Deserialize, Deserializer, Error};
     use serde::ser::{Serialize, Serializer};

@@ -1,5 +1,5 @@
-//! What clients, chats and directories carry where the world is spread over several theaters: how they move, and what
-//! they look out for.
+//! The state that clients, chats and directories carry in a world of several theaters: their migrations, and checks of the order
+//! of posts.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use super::chat::Chat;
 use super::local_context::{LocalContext, in_place};
 use super::migrator::Migrator;
 
-/// Migrator to directory, directory to client, client to chat: whoever `who` chooses goes to the theater `to`.
+/// Migrator to directory, directory to client, client to chat: the actor that `who` chooses migrates to the theater `to`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct MigrateOne {
     pub to: SocketAddr,
@@ -21,13 +21,13 @@ pub(super) struct MigrateOne {
     pub migrator: ActorRef<Migrator>,
 }
 
-/// To the migrator: how a trip has ended.
+/// To the migrator: the end of a migration.
 #[derive(Serialize, Deserialize)]
 pub(super) enum MigrationEnded {
     Arrived,
-    /// The actor was there already, is on another trip, or has ended.
+    /// The actor was already in that theater, is migrating, or has ended.
     NotNeeded,
-    /// It could not go: why.
+    /// The actor could not migrate: the reason.
     Stayed(String),
 }
 
@@ -42,7 +42,7 @@ impl Message for MigrationEnded {
 }
 
 impl MigrateOne {
-    /// Chooses between `others` and the actor itself, and leaves what decides the next choice.
+    /// Chooses between `others` and the actor itself, and keeps the remaining bits for the next choice.
     pub(super) fn choose(&mut self, others: usize) -> Option<usize> {
         let choices = others as u32 + 1;
         let choice = self.who % choices;
@@ -51,27 +51,27 @@ impl MigrateOne {
     }
 }
 
-/// An actor's migrations.
+/// The migrations of an actor.
 #[derive(Serialize, Deserialize)]
 pub(super) struct MigrationPlan {
     #[serde(with = "in_place")]
     pub context: Arc<LocalContext>,
-    /// Who waits to hear of the trip that the actor is on.
+    /// The migrator that waits for the end of the current migration.
     migrator: Option<ActorRef<Migrator>>,
-    /// It has packed.
+    /// The actor has departed, and not yet arrived.
     #[serde(skip)]
     leaving: bool,
 }
 
 impl MigrationPlan {
-    /// Of an actor that was born in `context`, if that is one that actors migrate in.
+    /// Creates the plan of an actor in `context`, if that belongs to a world of several theaters.
     pub(super) fn of(context: &Arc<LocalContext>) -> Option<MigrationPlan> {
         context.here?;
         context.counts(1);
         Some(MigrationPlan { context: Arc::clone(context), migrator: None, leaving: false })
     }
 
-    /// The actor was told to migrate; where it has to go for that.
+    /// Begins a migration; returns the target, if the actor has to migrate.
     pub(super) fn begin(&mut self, migrate: &MigrateOne) -> Option<SocketAddr> {
         if self.migrator.is_some() || self.context.here == Some(migrate.to) {
             migrate.migrator.tell(MigrationEnded::NotNeeded);
@@ -104,21 +104,21 @@ impl MigrationPlan {
         self.tell(MigrationEnded::Stayed(why.to_string()));
     }
 
-    /// The actor ends.
+    /// Ends the plan with its actor.
     pub(super) fn ended(&mut self) {
         self.context.counts(-1);
         self.tell(MigrationEnded::NotNeeded);
     }
 }
 
-/// What a client has heard in its chats: whether the posts of each came in their order.
+/// The order of the posts that a client has received in each of its chats.
 ///
-/// Order is promised wherever the receiver goes. Where the sender went from one theater to another between two messages, the
-/// second may take a shorter way; that is counted, too, and is not wrong.
+/// Order is promised wherever the receiver goes. After a migration of the sender between two messages, the second may take a
+/// shorter route; that is counted, too, but is no error.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct PostOrder {
     last: HashMap<ActorRef<Chat>, Number>,
-    /// A chat that it has left: what is on its way from there still comes within the turn.
+    /// A chat that the client has left: posts in flight still arrive within the turn.
     left: Option<ActorRef<Chat>>,
     pub order: Order,
 }
@@ -126,13 +126,13 @@ pub(super) struct PostOrder {
 /// The number of a post in its chat.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct Number {
-    /// From 1 on.
+    /// The number, from 1 on.
     pub post: u32,
-    /// The how manyth theater it was that the chat sent it from.
+    /// The number of migrations of the chat before it sent the post.
     pub chat_migrations: u16,
 }
 
-/// Posts that did not come behind the one before them.
+/// Posts that arrived out of order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// Though the chat has sent both from the same theater.
@@ -142,7 +142,7 @@ pub struct Order {
 }
 
 impl PostOrder {
-    /// A post has come. Who is in a chat is in it from its first post on, so none is missing.
+    /// Takes a post. A member of a chat is a member from the first post on; none is missing.
     pub(super) fn received(&mut self, chat: ActorRef<Chat>, number: Number) {
         let last = self.last.entry(chat).or_insert(Number { post: 0, chat_migrations: number.chat_migrations });
         if number.post != last.post.wrapping_add(1) {
@@ -168,7 +168,7 @@ impl PostOrder {
     }
 }
 
-/// What a client carries.
+/// The state of a client in a world of several theaters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct SpreadState {
     pub plan: MigrationPlan,

@@ -1,4 +1,4 @@
-//! The migrator: sends actors of a spread world on migrations from theater to theater, and waits for them to arrive.
+//! The migrator: sends actors of a spread world from theater to theater, and waits for their arrival.
 
 use std::net::SocketAddr;
 
@@ -15,28 +15,28 @@ pub(super) struct Migrator {
     directories: Vec<ActorRef<Directory>>,
     dice: Dice,
     migrations: MigrationCounts,
-    /// Who waits for everybody to arrive; nobody is sent on a trip any more.
+    /// The world that waits for the end of all migrations; the migrator begins no more.
     finishing: Option<ActorRef<World>>,
 }
 
-/// The migrations that actors were sent on.
+/// The migrations of the actors.
 #[derive(Clone, Debug, Default)]
 pub struct MigrationCounts {
-    /// Actors that have not arrived.
+    /// Migrations in progress.
     pub under_way: u64,
-    /// Actors that have.
+    /// Actors that have arrived.
     pub arrived: u64,
-    /// Actors that could not go.
+    /// Actors that could not migrate.
     pub stayed: u64,
-    /// Why the first of them could not.
+    /// The reason of the first of them.
     pub why: Option<String>,
 }
 
-/// From outside: an actor, whichever it may be, goes to this theater.
+/// From outside: some actor migrates to this theater.
 pub(super) struct SendOne(pub SocketAddr);
-/// From outside: how are they?
+/// From outside: a request for the counts.
 pub(super) struct Status;
-/// World to migrator: the world ends, and nobody may be on a trip then.
+/// World to migrator: the world ends; no actor may be migrating then.
 pub(super) struct FinishMigrations(pub ActorRef<World>);
 
 impl Message for SendOne {

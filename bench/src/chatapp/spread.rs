@@ -1,9 +1,9 @@
 //! A world that is spread over several theaters.
 //!
-//! One theater leads: the world and the migrator are there. In each there is a host, an actor that has the context ready before
-//! anybody comes. The directories start in all theaters by turns, their clients with them, and chats where who starts them
-//! is; after that, everybody but world, migrator and hosts goes where the migrator sends them. None of that changes what the
-//! actors say to each other: a scenario has the same counts here as on one system.
+//! One theater leads: it has the world and the migrator. Each theater has a context host, an actor that installs the local
+//! context before other actors arrive. The directories start in all theaters in turns, their clients with them, and chats in the
+//! theater of their creator. Then the migrator sends all actors from theater to theater, except world, migrator and context
+//! hosts. The conversation of the actors is the same: a scenario has the same counts as on one system.
 //!
 //! A process plays one such world, once, in one theater.
 
@@ -27,7 +27,7 @@ use super::scenario::Scenario;
 use super::world::{Outcome, World};
 use crate::harness::outcome::Failure;
 
-/// The context in a theater.
+/// The actor that installs the local context in a theater.
 #[derive(Serialize, Deserialize)]
 struct ContextHost {
     here: SocketAddr,
@@ -37,21 +37,21 @@ struct ContextHost {
     context: Option<Arc<LocalContext>>,
 }
 
-/// What is going on in a theater.
+/// The counts of a theater.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Census {
-    /// Directories, clients and chats that are there.
+    /// Directories, clients and chats in the theater.
     pub actors: i64,
     /// Messages that its actors have received.
     pub received: u64,
-    /// Messages that came to nobody.
+    /// Messages without a receiver.
     pub dead_letters: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Count;
 
-/// From the leading theater to its own host: which context is it?
+/// From the leading theater to its own context host: a request for the context.
 struct OwnContext;
 
 impl Message for OwnContext {
@@ -94,7 +94,7 @@ impl Remote for ContextHost {
 playhouse::remote!(also ContextHost: Count);
 playhouse::wire::submit! { Spawns::of::<ContextHost>() }
 
-/// How long a theater may take to answer.
+/// The time within which a theater must answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A world that is played in several theaters.
@@ -168,7 +168,7 @@ impl Spread {
         ContextHost { here, scenario: self.scenario.clone(), directories: self.directories.clone(), context: None }
     }
 
-    /// The world is played in this theater too, as soon as actors are sent there.
+    /// Adds this theater to the world, as a target of migrations.
     ///
     /// # Errors
     /// It does not answer.
@@ -180,17 +180,17 @@ impl Spread {
         Ok(())
     }
 
-    /// That theater is to end: nobody is counted there any more.
+    /// Removes a theater that is about to end from the counts.
     pub fn remove(&mut self, address: SocketAddr) {
         self.hosts.retain(|(known, _)| *known != address);
     }
 
-    /// A way to ask how things are, for another thread.
+    /// Returns a handle for asking about the world from another thread.
     pub fn watch(&self) -> Watch {
         Watch { migrator: self.migrator, hosts: self.hosts.clone() }
     }
 
-    /// Sends an actor to that theater, whichever the dice choose.
+    /// Sends an actor to that theater; the dice choose which.
     pub fn send_somebody(&self, to: SocketAddr) {
         self.migrator.tell(migrator::SendOne(to));
     }
@@ -200,12 +200,12 @@ impl Spread {
         self.world.tell(LastTurn);
     }
 
-    /// An answer is missing: has the actors report what they have.
+    /// Collects the counts of the actors after a stall.
     pub fn collect_partial(&self) {
         self.world.tell(CollectPartial);
     }
 
-    /// What has come of it, if the world ends within `limit`. MigrationCounts, theaters and dead letters are not in it.
+    /// Returns the report, if the world ends within `limit`. It leaves out migrations, theaters and dead letters.
     pub fn report(&self, limit: Duration) -> Option<Report> {
         match self.outcome.recv_timeout(limit) {
             Ok(outcome) => Some(Report::new(&self.scenario, outcome, self.begun.elapsed(), self.theater.system(), 0)),
@@ -214,7 +214,7 @@ impl Spread {
     }
 }
 
-/// Asks how things are in a world that is spread over several theaters.
+/// Asks for the counts of a world that is spread over several theaters.
 #[derive(Clone)]
 pub struct Watch {
     migrator: ActorRef<Migrator>,
@@ -222,12 +222,12 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// The migrations of the actors; none if nobody answers.
+    /// Returns the counts of the migrations; zeros without an answer.
     pub fn migrations(&self) -> MigrationCounts {
         self.migrator.ask(migrator::Status).within(PATIENCE).wait().unwrap_or_default()
     }
 
-    /// What is going on in each theater, the leading one first; `None` where nobody answers within `limit`.
+    /// Returns the counts of each theater, the leading one first; `None` without an answer within `limit`.
     pub fn census(&self, limit: Duration) -> Vec<Option<Census>> {
         self.hosts.iter().map(|(_, host)| host.ask(Count).within(limit).wait().ok()).collect()
     }

@@ -1,4 +1,4 @@
-//! The external world: what starts the actors from outside, turn by turn.
+//! The world: starts the actors from outside, turn by turn.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -17,7 +17,7 @@ use super::migrator::{FinishMigrations, Migrator};
 use super::scenario::Scenario;
 use super::{Fault, Progress};
 
-/// How the world ended.
+/// The end of the world.
 pub(super) struct Outcome {
     pub totals: Totals,
     /// Messages by the running account of the turns, which must agree with the sum of the senders' counters.
@@ -25,16 +25,16 @@ pub(super) struct Outcome {
     pub messages_in_turns: u64,
     /// Turns that have ended.
     pub turns: u32,
-    /// From the start of each turn to its end; of a world without end, the latest ones.
+    /// From the start of each turn to its end; of an endless world, the latest ones.
     pub turns_ns: Vec<u64>,
     pub set_up: Duration,
     pub settling: Duration,
     pub memory: Memory,
-    /// What was going on when everything stopped, if the world did not end by itself.
+    /// The state at a stall, if the world did not end by itself.
     pub stalled: Option<String>,
 }
 
-/// Who drives the world from outside, and is told when a phase has ended.
+/// The receiver of the ends of phases, which drives the world from outside.
 pub(super) type Driver = Sender<PhaseEnd>;
 
 /// A phase that a driver began has ended.
@@ -44,7 +44,7 @@ pub(super) struct PhaseEnd {
     pub took: Duration,
 }
 
-/// As many turns as a scenario may have.
+/// The greatest number of turns of a scenario.
 const TURNS_KEPT: usize = 10_000_000;
 
 /// The driver: begins each phase when the one before has ended in every directory.
@@ -71,9 +71,9 @@ pub(super) struct World {
     stalled: Option<String>,
     /// No turn comes after the one that is being played.
     ends: bool,
-    /// Who sends the actors from theater to theater, if there are several.
+    /// The migrator, if there are several theaters.
     migrator: Option<ActorRef<Migrator>>,
-    /// Who says what each client does, if that is not left to the dice.
+    /// The driver, if the moves come from outside.
     driver: Option<Driver>,
     memory: Memory,
 }
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// A world that waits after each phase for what `driver` wants the clients to do in the next.
+    /// Waits after each phase for the orders of `driver` for the next.
     pub(super) fn driven(self, driver: Driver) -> World {
         World { driver: Some(driver), ..self }
     }
@@ -132,7 +132,7 @@ impl World {
         self.phase = phase;
     }
 
-    /// What a driver has for each directory.
+    /// Distributes the driver's orders to the directories.
     fn distributed<T>(&self, all: Vec<(u32, T)>) -> Vec<Vec<(u32, T)>> {
         let directories = self.directories.len();
         let mut each: Vec<Vec<(u32, T)>> = (0..directories).map(|_| Vec::new()).collect();
@@ -140,7 +140,7 @@ impl World {
         each
     }
 
-    /// Takes a directory's word that the phase has ended there, and says whether it was the last.
+    /// Takes the end of the phase in a directory; returns whether it was the last one.
     fn ended(&mut self, sent: u64) -> bool {
         self.sent += sent;
         self.waiting -= 1;
@@ -175,10 +175,10 @@ impl World {
         )
     }
 
-    /// Before memory is looked at, so that no turn takes longer for it from outside either.
+    /// Before memory is sampled, because the sample must not lengthen a turn as seen from outside.
     fn tell_driver(&self, now: Duration) {
         if let Some(driver) = &self.driver {
-            // Whoever no longer listens does not want to know.
+            // The receiver may be gone.
             let _ = driver.send(PhaseEnd { messages: self.sent, took: now.saturating_sub(self.began) });
         }
     }
@@ -213,7 +213,7 @@ impl Handler<PhaseDone> for World {
                 Phase::Meet
             }
             Phase::Meet => {
-                // What a driver takes before it begins is left out.
+                // The time of a driver before it begins is left out.
                 self.set_up += now.saturating_sub(self.began);
                 self.tell_driver(now);
                 self.memory.note(0);
@@ -240,7 +240,7 @@ impl Handler<PhaseDone> for World {
             return;
         }
         match (&next, self.migrator) {
-            // An actor that ends on a trip would leave who waits for it waiting.
+            // An actor that ends while it migrates would leave the migrator waiting.
             (Phase::Close, Some(migrator)) => migrator.tell(FinishMigrations(ctx.this())),
             _ => self.begin(next, ctx),
         }
@@ -319,7 +319,7 @@ impl Handler<Closed> for World {
             memory: std::mem::take(&mut self.memory),
             stalled: self.stalled.take(),
         };
-        // Whoever no longer listens does not want to know.
+        // The receiver may be gone.
         let _ = self.outcome.send(outcome);
     }
 }

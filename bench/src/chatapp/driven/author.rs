@@ -1,4 +1,4 @@
-//! Writes recordings: what the dice of a scenario would choose.
+//! Writes recordings: the choices of a scenario's dice.
 
 use std::io::{self, Write};
 
@@ -10,7 +10,7 @@ use crate::chatapp::messages::Engage;
 use crate::chatapp::scenario::{MessageShape, Scenario};
 use crate::harness::random::Dice;
 
-/// What was recorded.
+/// A description of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Turns.
@@ -74,7 +74,7 @@ pub fn record(scenario: &Scenario, out: &mut impl Write, mut observer: impl FnMu
     Ok(recorded)
 }
 
-/// What the dice of a client choose.
+/// Returns the choice of a client's dice.
 fn act(scenario: &Scenario, move_dice: &MoveDice, ledger: &Ledger, id: u32, dice: &mut Dice) -> Act {
     let chats = ledger.chats(id);
     match move_dice.choose(dice, chats.len()) {
