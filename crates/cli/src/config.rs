@@ -469,7 +469,7 @@ mod tests {
     }
 
     fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
-        text(with(arguments, variables).err().expect("it is refused"))
+        text(with(arguments, variables).expect_err("it is refused"))
     }
 
     #[test]

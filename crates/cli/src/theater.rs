@@ -276,3 +276,43 @@ pub fn refuse(error: &TheaterError) -> ExitCode {
         error => fail(FAILED, &error.to_string()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use playhouse::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Counter(u32);
+
+    #[actor(mobile)]
+    impl Counter {
+        #[message]
+        fn count(&mut self) -> u32 {
+            self.0 += 1;
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_drain_moves_the_actors_to_a_theater_that_listens() {
+        let theater = || Theater::builder().listen("127.0.0.1:0").start().unwrap();
+        let [drained, other] = [(); 2].map(|()| theater());
+        let silent = Theater::builder().start().unwrap();
+        silent.connect(drained.address().unwrap()).unwrap();
+        let counter = drained.system().spawn(Counter(0));
+        assert_eq!(counter.ask(Count).wait().unwrap(), 1);
+        // No theater listens but the one itself, and the actor stays.
+        drain(&drained, Duration::from_secs(60));
+        assert_eq!(other.system().stats().total.received, 0);
+        drained.connect(other.address().unwrap()).unwrap();
+        drain(&drained, Duration::from_secs(60));
+        assert_eq!(counter.ask(Count).wait().unwrap(), 2);
+        assert_eq!(other.system().stats().total.received, 1);
+        for theater in [drained, other, silent] {
+            theater.shutdown().unwrap();
+        }
+    }
+}
