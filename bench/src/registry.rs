@@ -12,7 +12,7 @@ use crate::workloads::migration::{create_migrated, drain, mobile_rings, rounds};
 use crate::workloads::remote;
 use crate::workloads::{messaging, spawn};
 
-/// Those that other actor runtimes play in one process, too. Without the feature `remote` there are no others.
+/// The benchmarks that other actor runtimes play in one process, too. Without the feature `remote` there are no others.
 pub(crate) const SHARED: [Benchmark; 11] = [
     messaging::count::COUNT,
     messaging::pingpong::PINGPONG,
@@ -27,7 +27,8 @@ pub(crate) const SHARED: [Benchmark; 11] = [
     messaging::repeat::REPEAT,
 ];
 
-/// Those that other actor runtimes play in several processes, too. With `remote` and without `whole` there are no others.
+/// The benchmarks that other actor runtimes play in several processes, too. With `remote` and without `whole` there are no
+/// others.
 #[cfg(all(feature = "remote", not(feature = "whole")))]
 const SHARED_REMOTE: &[Benchmark] = &[
     remote::links::RPINGPONG,
@@ -38,7 +39,7 @@ const SHARED_REMOTE: &[Benchmark] = &[
     remote::theater_rings::RRINGS_320,
 ];
 
-/// The suite's table, then what the papers add.
+/// The suite's table, then the additions of the papers.
 #[cfg(feature = "whole")]
 const TABLE: &[Benchmark] = &[
     messaging::count::COUNT,
@@ -76,7 +77,7 @@ const TABLE: &[Benchmark] = &[
     spawn::creation::CREATION,
 ];
 
-/// Those of several theaters.
+/// The benchmarks of several theaters.
 #[cfg(feature = "whole")]
 const THEATERS: &[Benchmark] = &[
     remote::kinds::THREADRING_REMOTE,
@@ -103,7 +104,7 @@ const THEATERS: &[Benchmark] = &[
     drain::DRAIN,
 ];
 
-/// What can be had in one process without running out of memory or patience.
+/// The benchmarks of memory in one process.
 #[cfg(feature = "whole")]
 const MEMORY: &[Benchmark] = &[spawn::idle::IDLE, spawn::fjcreate::WAVES, messaging::flood::FLOOD];
 
@@ -142,8 +143,8 @@ const SAVINA: &[Benchmark] = &[
     savina::bitonicsort::BITONICSORT,
 ];
 
-/// Every benchmark, in the order of the reports. Without the feature `whole` only those that the peers play: with `remote` in several
-/// processes, without it in one.
+/// Returns every benchmark, in the order of the reports. Without the feature `whole` these are the benchmarks of the peers: with
+/// `remote` those of several processes, without it those of one.
 pub fn all() -> &'static [Benchmark] {
     #[cfg(feature = "whole")]
     const PARTS: [&[Benchmark]; 4] = [TABLE, THEATERS, MEMORY, SAVINA];
@@ -167,11 +168,11 @@ pub fn find_all(name: &str) -> Result<Vec<&'static Benchmark>, Failure> {
     }
 }
 
-/// The benchmark called `name`.
+/// Returns the benchmark called `name`.
 ///
 /// # Errors
 ///
-/// Says which names there are if none is called that.
+/// Lists all names if no benchmark has this one.
 pub fn find(name: &str) -> Result<&'static Benchmark, Failure> {
     all().iter().find(|benchmark| benchmark.name == name).ok_or_else(|| {
         let names: Vec<_> = all().iter().map(|benchmark| benchmark.name).collect();
@@ -223,5 +224,22 @@ mod tests {
         for benchmark in all() {
             assert!(message.contains(benchmark.name), "{message}");
         }
+    }
+
+    /// Actors and messages that may cross to another process, as `actor: message`. Moving or renaming a type leaves its name on the wire.
+    #[cfg(feature = "whole")]
+    #[test]
+    fn names_on_the_wire_stay_what_they_are() {
+        let here = concat!(env!("CARGO_CRATE_NAME"), "::");
+        let entries = playhouse::wire::handles().map(|entry| ((entry.actor_name)(), (entry.message_name)()));
+        let ours = entries.filter(|(actor, message)| [actor, message].iter().any(|name| is_ours(name, here)));
+        let mut names: Vec<_> = ours.map(|(actor, message)| format!("{actor}: {message}")).collect();
+        names.sort();
+        assert_eq!(names.join("\n"), include_str!("../tests/wire-names.txt").trim_end());
+    }
+
+    #[cfg(feature = "whole")]
+    fn is_ours(name: &str, here: &str) -> bool {
+        name.starts_with(here) || name.starts_with("bench.")
     }
 }

@@ -1,4 +1,4 @@
-//! Individually allocated actors: what creating and ending one costs at least.
+//! Individually allocated actors: the least cost of creating and ending one.
 
 /// Actors that come and go, each in an allocation of its own, found by number.
 pub(crate) struct Cells<T> {
@@ -53,7 +53,7 @@ impl<T> Cells<T> {
         }
     }
 
-    /// How many actors live.
+    /// Returns the number of living actors.
     pub(crate) fn alive(&self) -> usize {
         self.cells.len() - self.free.len()
     }

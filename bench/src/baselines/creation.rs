@@ -7,7 +7,7 @@ use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
 use crate::plans::{creation, fib, fjcreate, send, skynet};
 
-/// The actor number of the one that is no cell: the master, or whoever asked.
+/// The actor number of the master, or of the asker, which are no cells.
 const MASTER: u32 = u32::MAX;
 
 /// The baseline of `fjcreate`: all actors alive before the first is told to work.

@@ -1,7 +1,7 @@
 //! Baselines of the workloads in which every message crosses from one worker to another: two pinned threads.
 //!
-//! Messages are handed over in batches, through a ring of slots that each hold one batch: a cache line goes to and fro per
-//! batch, not per message. A ping-pong has nothing to batch: there each thread watches one word of the other.
+//! Batches of messages go through a ring of slots that each hold one batch: a cache line goes to and fro per batch, not per
+//! message. A ping-pong has nothing to batch: each of its threads watches one word of the other.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ const SLOTS: usize = 16;
 #[repr(align(128))]
 struct Padded<T>(T);
 
-/// One message on its way.
+/// A message in flight.
 struct Envelope<S> {
     run: fn(&mut S, to: u32, payload: u64),
     to: u32,
@@ -34,9 +34,9 @@ struct Lane<S> {
 }
 
 struct Slot<S> {
-    /// Whose turn it is: the receiver's if set, the sender's if not.
+    /// The side that may use the slot: the receiver if set, the sender if not.
     full: AtomicBool,
-    /// Locked only by the thread whose turn it is, so never waited for.
+    /// Locked only by the side that may use the slot, and therefore never contended.
     batch: Mutex<Vec<Envelope<S>>>,
 }
 
@@ -77,7 +77,7 @@ impl<'a, S> End<'a, S> {
 
     fn exchange(&mut self, batch: &mut Vec<Envelope<S>>, receiving: bool) {
         let slot = &self.lane.slots[self.next % SLOTS].0;
-        // Acquire: pairs with the Release below of the thread at the other end; what it did with the batch is done.
+        // Acquire: pairs with the Release below of the thread at the other end, which has finished with the batch.
         spin_until(|| slot.full.load(Ordering::Acquire) == receiving);
         std::mem::swap(&mut *slot.batch(), batch);
         // Release: pairs with the Acquire above of the thread at the other end.
@@ -158,8 +158,8 @@ pub(crate) fn count(plan: &count::Plan) -> Result<Outcome, Failure> {
 /// The baseline of `pingpong-cross`: two threads that each watch one word.
 pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     let (ping, pong) = (Padded(AtomicU64::new(0)), Padded(AtomicU64::new(0)));
-    // The words carry nothing but themselves: Relaxed would do. Acquire and Release are what a message would need, and
-    // cost nothing on x86.
+    // The words carry only themselves: Relaxed would suffice. Messages would need Acquire and Release, which cost nothing on
+    // x86.
     let pinger = || {
         for number in 1..=plan.round_trips {
             ping.0.store(number, Ordering::Release);
@@ -180,7 +180,7 @@ pub(crate) fn pingpong(plan: &pingpong::Plan) -> Result<Outcome, Failure> {
     Ok(Outcome::new(plan.round_trips, elapsed))
 }
 
-/// The baseline of `pingpong-grouped`: all balls fly between two threads, in a few batches, so that both have work.
+/// The baseline of `pingpong-grouped`: all balls fly between two threads, in a few batches, which keep both busy.
 pub(crate) fn pairs(plan: &pairs::Plan) -> Result<Outcome, Failure> {
     /// One thread: one player of every pair, and the balls that leave it.
     struct Side {
@@ -215,7 +215,7 @@ pub(crate) fn pairs(plan: &pairs::Plan) -> Result<Outcome, Failure> {
     let side = || Side { hits: vec![0; plan.pairs as usize], balls: Vec::with_capacity(BATCH) };
     let server = || {
         let (mut side, mut end) = (side(), End::of(&there));
-        // A quarter of the slots is filled, so neither thread ever waits for a slot while the other waits for it.
+        // A quarter of the slots is filled. Neither thread ever waits for a slot while the other waits for it.
         let flight = plan.balls_total().div_ceil(SLOTS as u64 / 4) as usize;
         for ball_number in 0..plan.balls_total() {
             let player = (ball_number % u64::from(plan.pairs)) as u32;

@@ -7,7 +7,7 @@ use crate::plans::executor::Plan;
 struct Member {
     /// The first member of the group.
     group: u32,
-    /// Whose turn it is in the group.
+    /// The next member of the group to receive a message.
     next: u32,
     sends_left: u32,
     recs_left: u32,

@@ -1,8 +1,8 @@
 //! The engine under the single-threaded baselines: two flat buffers of envelopes and one indirect call per message.
 //!
-//! This is what a message costs when everything an actor runtime adds is left out: no mailbox, no scheduling, no
-//! liveness check, no second thread. Messages are written to one buffer while the other is being run; then the two
-//! swap. What is left per message is one envelope written, one read, and one call through a function pointer.
+//! This is the cost of a message without everything that an actor runtime adds: no mailbox, no scheduling, no liveness check, no
+//! second thread. Messages are written to one buffer while the other is processed; then the two swap. Each message costs one
+//! envelope written, one read, and one call through a function pointer.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// message's payload.
 pub(crate) type Handler<S> = fn(&mut Flat<S>, to: u32, payload: u64);
 
-/// One message on its way: what to run, on whom, with what.
+/// A message in flight: its function, its receiver, and its argument.
 struct Envelope<S> {
     run: Handler<S>,
     to: u32,
@@ -48,7 +48,7 @@ impl<S> Flat<S> {
         self.buffers[self.filling & 1].push(Envelope { run, to, payload });
     }
 
-    /// Sends what `start` sends, runs until no message is left, and returns how long that took.
+    /// Sends the messages of `start`, runs until no message is left, and returns the time.
     pub(crate) fn time(&mut self, start: impl FnOnce(&mut Self)) -> Duration {
         let started = Instant::now();
         start(self);

@@ -10,7 +10,7 @@ use crate::plans::links::Plan;
 
 /// A message of `rthroughput`.
 const ITEM_BYTES: u64 = 12;
-/// What is written by one system call.
+/// The bytes of one system call.
 const WRITE_BYTES: usize = 64 * 1024;
 
 fn failure(error: std::io::Error) -> Failure {

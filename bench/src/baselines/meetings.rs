@@ -1,4 +1,4 @@
-//! Baselines of the workloads in which everyone talks to everyone: chameneos and big.
+//! Baselines of the workloads in which every actor talks to every other: chameneos and big.
 
 use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
@@ -21,7 +21,7 @@ pub(crate) fn chameneos(plan: &chameneos::Plan) -> Result<Outcome, Failure> {
 
     const COLOURS: [Colour; 3] = [Colour::Blue, Colour::Red, Colour::Yellow];
 
-    /// To the mall: creature (high half) of a colour (low half) enters.
+    /// A message to the mall: a creature (high half) of a colour (low half) enters.
     fn enter(flat: &mut Flat<State>, mall: u32, second: u64) {
         let (who, colour) = ((second >> 32) as u32, second & 0xFFFF_FFFF);
         if flat.state.left == 0 {

@@ -92,7 +92,7 @@ pub(crate) fn send_static(plan: &send::Plan) -> Result<Outcome, Failure> {
 /// The baseline of `repeat`, in the same slices.
 pub(crate) fn repeat(plan: &repeat::Plan) -> Result<Outcome, Failure> {
     struct State {
-        /// How many requests each server has had.
+        /// The number of requests to each server.
         servers: Vec<u64>,
         sent: u64,
         replies: u64,

@@ -1,8 +1,8 @@
 //! The baselines: every workload once more, written by hand, without an actor runtime.
 //!
-//! A baseline says what the machine needs for the workload's messages and actors alone, so that "how much does the runtime
-//! add" can be answered on any machine, in the same run. It is not a program anyone would want to write: one thread, all
-//! actors in plain vectors known beforehand, no address that can be stale, nothing that could be fair, stopped or watched.
+//! A baseline measures the need of the machine for the workload's messages and actors alone. The ratio to it is the cost of the
+//! runtime, on any machine, in the same run. A baseline is no useful program: one thread, all actors in plain vectors known
+//! beforehand, no stale addresses, no fairness, no stopping, no watching.
 //!
 //! - [`flat`]: the engine of the single-threaded baselines, two flat buffers of envelopes and an indirect call per message.
 //! - [`cells`]: individually allocated actors, for the baselines that measure creation.

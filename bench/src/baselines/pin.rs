@@ -1,7 +1,7 @@
 //! Pinning a thread to a core.
 
-/// Keeps this thread on the `nth` of the cores that it may run on (counted round). Where that cannot be had the thread
-/// runs wherever the operating system likes: slower, not wrong.
+/// Keeps this thread on the `nth` of its allowed cores, modulo their number. Where pinning is not allowed, the operating system
+/// places the thread: slower, but not wrong.
 #[cfg(target_os = "linux")]
 pub(super) fn pin(nth: usize) {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

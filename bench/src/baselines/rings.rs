@@ -4,7 +4,7 @@ use super::flat::Flat;
 use crate::harness::outcome::{Failure, Outcome, check};
 use crate::plans::{pairs, rings};
 
-/// One actor of a ring.
+/// An actor of a ring.
 struct Member {
     next: u32,
     position: u32,
@@ -27,7 +27,7 @@ fn token(flat: &mut Flat<State>, me: u32, left: u64) {
     }
 }
 
-/// So many rings of so many members.
+/// Builds `rings` rings of this number of members.
 fn build(rings: u32, members: u32) -> Flat<State> {
     let member = |number: u32| {
         let (ring, position) = (number / members, number % members);

@@ -1,4 +1,4 @@
-//! What a benchmark is: one entry of the registry.
+//! One entry of the registry: a benchmark.
 
 use playhouse::prelude::*;
 
@@ -6,28 +6,28 @@ use super::outcome::{Failure, Outcome, Size};
 use super::steps::Steps;
 use crate::report::{Report, Spread, Target, rounded};
 
-/// One benchmark: what it is, how to run it on Playhouse, how to run its baseline, and what it should reach.
+/// A benchmark: its description, its workload on Playhouse, its baseline, and its target.
 #[derive(Clone, Copy)]
 pub struct Benchmark {
     /// The name used on the command line and in reports; unique.
     pub name: &'static str,
-    /// What one operation is.
+    /// The unit of one operation.
     pub op: &'static str,
-    /// Where the workload comes from: the paper and its section, or the suite.
+    /// The paper and section of the workload, or its suite.
     pub source: &'static str,
-    /// What happens, in one line.
+    /// A description of the workload, in one line.
     pub summary: &'static str,
-    /// How idle workers steal. `None`: the runtime's default.
+    /// The stealing of idle workers. `None`: the runtime's default.
     pub stealing: Option<Stealing>,
     /// The fewest workers that the workload makes sense on.
     pub workers_min: usize,
-    /// With which others it is called together.
+    /// The group of the benchmark.
     pub family: Family,
     /// Runs the workload once on a freshly started system. Only Savina's programs work with each message.
     pub workload: fn(&System, Size, Steps) -> Result<Outcome, Failure>,
-    /// What it is measured against, in turns, if there is something.
+    /// The comparison, which runs in turns with the workload, if there is one.
     pub baseline: Option<Baseline>,
-    /// What it should reach, if that is settled.
+    /// The bounds that the benchmark should keep, if they are settled.
     pub target: Option<Target>,
 }
 
@@ -64,19 +64,19 @@ impl Benchmark {
 /// Benchmarks that belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
-    /// Those of one system, with this project's sizes.
+    /// Benchmarks of one system, with this project's sizes.
     Local,
-    /// Those of actors that other theaters reach.
+    /// Benchmarks with actors that other theaters reach.
     Remote,
     /// The 30 programs of the Savina suite, with its sizes.
     Savina,
 }
 
 impl Family {
-    /// All families.
+    /// Every family.
     pub const ALL: [Self; 3] = [Self::Local, Self::Remote, Self::Savina];
 
-    /// What its benchmarks are called together.
+    /// Returns the common name of the family's benchmarks.
     pub fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -86,12 +86,12 @@ impl Family {
     }
 }
 
-/// What a workload is measured against.
+/// The comparison for a workload.
 #[derive(Clone, Copy)]
 pub enum Baseline {
     /// Its baseline: the same written by hand, without actors. Runs it once.
     Hand(fn(Size) -> Result<Outcome, Failure>),
-    /// Another benchmark: the same with actors that can do less, where what is asked is what the rest costs.
+    /// Another benchmark, whose actors can do less: the ratio is the price of the difference.
     Benchmark(&'static Benchmark),
 }
 
@@ -101,7 +101,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A benchmark without a workload, for tests of what is written about benchmarks.
+    /// A benchmark without a workload, for tests of tables.
     pub(crate) fn named(name: &'static str) -> Benchmark {
         Benchmark {
             name,

@@ -1,4 +1,4 @@
-//! How a workload says that it is done: the actor that reaches the final state takes the time there and then.
+//! The end of a workload: the actor that reaches the final state takes the time at once.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub(crate) struct Finished<T> {
     deadline: Duration,
 }
 
-/// What is between the two. The channel of the standard library would do, and takes three times 64 KiB of mapped code.
+/// The state shared by the two. The channel of the standard library would do, but it takes three times 64 KiB of mapped code.
 struct Line<T> {
     said: Mutex<Said<T>>,
     told: Condvar,

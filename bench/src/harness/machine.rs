@@ -1,4 +1,4 @@
-//! What figures were measured on.
+//! A description of the machine that figures were measured on.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,22 @@ use super::topology::Topology;
 /// A machine where more than this many threads were running or about to, averaged over the last minute, is not quiet.
 pub const QUIET_LOAD_MAX: f64 = 0.5;
 
-/// A machine, as the operating system describes it; `None` is what it does not say.
+/// A machine, as the operating system describes it; `None` is a fact that the operating system does not report.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// The processor's name, such as `AMD EPYC 9454`.
     pub cpu: Option<String>,
-    /// Whether it is a virtual one.
+    /// Whether the machine is virtual.
     pub virtual_machine: bool,
-    /// What this process may run on.
+    /// The hardware threads that this process may use.
     pub topology: Topology,
     /// Memory in GiB.
     pub memory_gib: Option<f64>,
     /// Name, release and architecture of the operating system, such as `Linux 6.1.0 x86_64`.
     pub system: String,
-    /// How the processor's clock is governed, such as `performance`.
+    /// The policy for the processor's clock, such as `performance`.
     pub governor: Option<String>,
-    /// How many threads were running or about to, averaged over the last minute.
+    /// The number of running or runnable threads, averaged over the last minute.
     pub load: Option<f64>,
 }
 
@@ -33,7 +33,7 @@ impl Machine {
         Self::read(Path::new("/"), Topology::detect())
     }
 
-    /// The one whose root folder is `root`.
+    /// Reads the machine whose root folder is `root`.
     fn read(root: &Path, topology: Topology) -> Self {
         let text = |path: &str| fs::read_to_string(root.join(path)).ok();
         let cpuinfo = text("proc/cpuinfo").unwrap_or_default();

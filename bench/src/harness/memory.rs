@@ -9,27 +9,27 @@ pub fn peak_rss_mb() -> Option<f64> {
     peak_of("self")
 }
 
-/// That of another process, by its number, as long as it has not ended.
+/// Returns the peak of another process, by its number, while that process runs.
 pub(crate) fn peak_of(process: &str) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     kib("VmHWM:", &status).map(|kib| kib as f64 / 1024.0)
 }
 
-/// The bytes of this process that are in memory now; `None` where the operating system does not say.
+/// Returns the resident bytes of this process; `None` where the operating system does not report them.
 ///
-/// Linux: `VmRSS` of `/proc/self/status`. The kernel counts per thread and adds up in lots, so it may be off by some pages per thread.
+/// Linux: `VmRSS` of `/proc/self/status`. The kernel counts per thread and sums up in batches; the figure may be off by some
+/// pages per thread.
 pub fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     kib("VmRSS:", &status).map(|kib| kib * 1024)
 }
 
-/// Sets the peak to what is resident now, so that what ran before does not show in it. Does nothing where that is not
-/// allowed.
+/// Sets the peak to the resident memory of now, to exclude earlier work. Does nothing where that is not allowed.
 pub fn forget_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// Compares the peak with what a workload may use.
+/// Compares the peak with the limit of a workload.
 ///
 /// # Errors
 ///
@@ -45,9 +45,9 @@ pub(crate) fn check_peak(most_mb: f64) -> Result<(), Failure> {
 
 /// Returns memory that was freed to the operating system.
 ///
-/// Runs in one process would otherwise differ from the same runs in processes of their own: a later run finds memory that
-/// an earlier one has already touched. Creating a million actors takes a third less time then, which is no property of
-/// what creates them. Does nothing where the allocator is not glibc's.
+/// Runs in one process would otherwise differ from the same runs in separate processes: a later run finds memory that an earlier
+/// one has already touched. Creating a million actors takes a third less time then, which is no property of the runtime. Does
+/// nothing where the allocator is not glibc's.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code)]
 pub fn give_back() {

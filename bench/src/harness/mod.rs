@@ -1,4 +1,4 @@
-//! The harness: what every benchmark is made of, and what runs it.
+//! The harness: the parts of every benchmark, and the runner.
 //!
 //! It knows no workload. The list of the benchmarks is the [`registry`](crate::registry).
 
@@ -22,6 +22,8 @@ pub mod worker_sweep;
 #[cfg(feature = "remote")]
 pub mod remote_peer;
 
+#[cfg(feature = "chatapp")]
+pub(crate) mod busy_work;
 #[cfg(feature = "benchmarks")]
 pub(crate) mod finish;
 #[cfg(feature = "whole")]

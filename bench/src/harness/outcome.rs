@@ -1,4 +1,4 @@
-//! What one run of a workload gives: its size, its outcome, or what was wrong with it.
+//! The size, the outcome and the failure of one run of a workload.
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use crate::report::latency::{Cdf, Latency};
 
-/// How much of a workload to run.
+/// The amount of work of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// Tiny: every code path, well under a second. For tests.
     Smoke,
     /// The size the figures of this project are quoted for; between a tenth of a second and a few seconds.
     Default,
-    /// The size of the paper the workload is from, where it has one; the default size elsewhere.
+    /// The size of the workload's paper, where it has one; otherwise the default size.
     Paper,
 }
 
 impl Size {
-    /// All sizes.
+    /// Every size.
     pub const ALL: [Self; 3] = [Self::Smoke, Self::Default, Self::Paper];
 
     /// The name used on the command line.
@@ -39,12 +39,12 @@ impl Size {
         }
     }
 
-    /// The parameter of a workload whose default size is the paper's.
+    /// Picks the parameter of a workload whose default size is the paper's.
     pub(crate) fn smoke_or<T>(self, smoke: T, original: T) -> T {
         if self == Self::Smoke { smoke } else { original }
     }
 
-    /// How long a single run may take before it counts as stalled. Far above what any run needs.
+    /// Returns the time after which a single run counts as stalled, far above the need of any run.
     pub(crate) fn deadline(self) -> Duration {
         Duration::from_secs(self.pick(60, 120, 3_600))
     }
@@ -59,14 +59,14 @@ impl FromStr for Size {
     }
 }
 
-/// One successful run.
+/// The outcome of one successful run.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
-    /// How many operations were done.
+    /// The number of operations.
     pub ops: u64,
-    /// From the start event to the final state.
+    /// The time from the start event to the final state.
     pub elapsed: Duration,
-    /// How long those who asked on the side waited for their answers, if anybody did.
+    /// The waiting times of the asks beside the workload, if there were any.
     pub latency: Option<Latency>,
     /// The whole distribution of that.
     pub cdf: Option<Cdf>,
@@ -84,12 +84,12 @@ pub struct ServerUsage {
 }
 
 impl Outcome {
-    /// So many operations in this time.
+    /// Creates an outcome of this number of operations in this time.
     pub fn new(ops: u64, elapsed: Duration) -> Self {
         Self { ops, elapsed, latency: None, cdf: None, server: None }
     }
 
-    /// The same, and how long those who asked on the side waited each time, in nanoseconds.
+    /// Adds the waiting times of the asks beside the workload, in nanoseconds.
     pub(crate) fn with_waits(self, mut times_ns: Vec<u64>) -> Self {
         Self { latency: Some(Latency::of(&mut times_ns)), cdf: Cdf::of(&mut times_ns), ..self }
     }
@@ -99,7 +99,7 @@ impl Outcome {
         self.elapsed.as_nanos() as f64 / self.ops.max(1) as f64
     }
 
-    /// Nanoseconds of the server's processor time per operation, if there is a server.
+    /// Returns nanoseconds of the server's processor time per operation, if there is a server.
     pub fn cpu_ns_per_op(&self) -> Option<f64> {
         Some(self.server?.cpu?.as_nanos() as f64 / self.ops.max(1) as f64)
     }
@@ -124,7 +124,7 @@ impl Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Compares a workload's result with what it must be.
+/// Compares a workload's result with the expected one.
 ///
 /// # Errors
 ///

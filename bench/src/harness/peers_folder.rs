@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use super::outcome::Failure;
 
-/// What Playhouse itself is called beside them.
+/// The name of Playhouse beside the peers.
 pub const OURS: &str = "playhouse";
 
 static NAMED: OnceLock<PathBuf> = OnceLock::new();
@@ -21,8 +21,8 @@ impl Folder {
         let _ = NAMED.set(folder);
     }
 
-    /// The folder that was [`set`](Self::set), or else `bench/peers` in the working directory, in one above it, or in the checkout that this
-    /// program was built from.
+    /// Returns the folder that was [`set`](Self::set); otherwise `bench/peers` in the working directory, in a directory above
+    /// it, or in the checkout of this program's build.
     ///
     /// # Errors
     ///

@@ -2,12 +2,13 @@
 
 use playhouse::prelude::*;
 
-/// Options that place an actor.
+/// Returns options that place an actor.
 pub(crate) fn placed(placement: Placement) -> SpawnOptions {
     SpawnOptions::new().placement(placement)
 }
 
-/// The `nth` stage of those that `worker` starts with (stage `s` belongs to worker `s % workers` until it is stolen).
+/// Returns the `nth` of the stages that `worker` starts with. Stage `s` belongs to worker `s % workers` until another worker
+/// steals it.
 pub(crate) fn stage_of(system: &System, worker: usize, nth: usize) -> Placement {
     let (workers, stages) = (system.workers(), system.stages());
     let worker = worker % workers;

@@ -1,4 +1,4 @@
-//! Processes that this one starts, each the leader of a group of its own, how long they may take to end, and their processor time.
+//! Child processes, each the leader of a group of its own: their end, and their processor time.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -8,31 +8,31 @@ use std::time::Duration;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-/// How long a process may take to end when it has been told to.
+/// The time within which a process must end after the request.
 pub(crate) const END: Duration = Duration::from_secs(5);
 
-/// The first process of a group. Whoever is left of the group is killed when it has ended.
+/// The first process of a group. When it has ended, the other processes of the group are killed.
 pub(crate) struct Leader {
     group: Pid,
     ended: Receiver<io::Result<ExitStatus>>,
 }
 
 impl Leader {
-    /// Of a child that was started with `process_group(0)`.
+    /// Watches a child that was started with `process_group(0)`.
     pub(crate) fn of(mut child: Child) -> Self {
         let group = Pid::from_child(&child);
         let (said, ended) = channel();
         std::thread::spawn(move || {
-            // Until it is waited for in earnest its number is nobody else's.
+            // The kernel keeps the process number reserved until `wait` below.
             let _ = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             kill(group);
-            // Nobody may want to know.
+            // The receiver may be gone.
             let _ = said.send(child.wait());
         });
         Self { group, ended }
     }
 
-    /// How it has ended, if it has within `limit`; otherwise its group is killed.
+    /// Returns the exit status if the process ends within `limit`; otherwise kills its group.
     pub(crate) fn end_within(&self, limit: Duration) -> Option<io::Result<ExitStatus>> {
         let ended = self.ended.recv_timeout(limit).ok();
         if ended.is_none() {
@@ -48,8 +48,8 @@ impl Leader {
     }
 }
 
-/// Returns the processor time that all threads of a process have taken, by its number, as long as it has not ended. Returns `None` where the
-/// operating system does not say.
+/// Returns the processor time of all threads of a running process, by its number. Returns `None` where the operating system does
+/// not report it.
 ///
 /// Linux: `utime` and `stime` of `/proc/PID/stat`, which count hundredths of a second.
 pub(crate) fn processor_time(process: &str) -> Option<Duration> {
@@ -66,7 +66,7 @@ fn ticks(stat: &str) -> Option<u64> {
 }
 
 fn kill(group: Pid) {
-    // It fails where nobody is left.
+    // This fails where no process of the group is left.
     let _ = kill_process_group(group, Signal::KILL);
 }
 
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell that runs `script`, and what it says.
+    /// Starts a shell that runs `script`, and returns its output.
     fn shell(script: &str) -> (Leader, BufReader<ChildStdout>) {
         let mut command = Command::new("sh");
         let started = command.args(["-c", script]).process_group(0).stdout(Stdio::piped()).spawn();
@@ -93,7 +93,7 @@ mod tests {
         let mut said = String::new();
         out.read_line(&mut said).unwrap();
         assert!(leader.end_within(Duration::from_millis(1)).is_none());
-        // Nobody holds the other end any more.
+        // The end of the output shows that no process holds the other end.
         out.read_to_string(&mut said).unwrap();
         assert_eq!(said, "here\n");
     }

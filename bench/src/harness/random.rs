@@ -1,13 +1,15 @@
-//! The dice of the world: one 32-bit linear congruential generator per client, the same on every platform.
+//! Random numbers of the benchmarks: one 32-bit linear congruential generator per client, the same on every platform.
 //!
-//! Everything here is integer arithmetic, or IEEE additions, multiplications and divisions, which are exact to the bit
-//! everywhere; nothing calls the platform's mathematics library.
+//! Everything in this module is integer arithmetic, or IEEE additions, multiplications and divisions, which are exact to the bit
+//! on every platform. Nothing calls the platform's mathematics library.
+//!
+//! No library replaces it: rule R3 of *Run, Actor, Run!* asks for this generator, and the recorded counts depend on its sequence.
 
 use serde::{Deserialize, Serialize};
 
 /// A 32-bit linear congruential generator (multiplier and increment of Numerical Recipes, period 2^32).
 ///
-/// Its low bits are weak, so every method decides by the high ones.
+/// Its low bits are weak; every method decides by the high ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dice {
     state: u32,
@@ -45,8 +47,8 @@ impl Dice {
 
     /// Counts the failures before the first success of a series of rolls with probability `chance`.
     ///
-    /// One roll instead of one per failure (the inverse of the geometric distribution), so that a start-up in which each
-    /// of n clients rolls a die for each older one costs as much as it makes friendships, not n² rolls.
+    /// It takes one roll instead of one per failure (the inverse of the geometric distribution). A start-up in which each
+    /// client rolls for each older one therefore costs a roll per friendship, not n² rolls.
     pub fn failures_before(&mut self, chance: Chance) -> u64 {
         if chance.threshold >= ONE {
             return 0;
@@ -59,7 +61,7 @@ impl Dice {
         (ln(uniform) / chance.ln_of_failure) as u64
     }
 
-    /// The first of the numbers from `from` to below `end` whose roll with probability `chance` is a success.
+    /// Returns the first of the numbers from `from` to below `end` whose roll with probability `chance` is a success.
     pub fn next_success(&mut self, chance: Chance, from: u32, end: u32) -> Option<u32> {
         let next = u64::from(from).saturating_add(self.failures_before(chance));
         (next < u64::from(end)).then_some(next as u32)
@@ -68,7 +70,7 @@ impl Dice {
 
 const ONE: u64 = 1 << 32;
 
-/// One step of the generator.
+/// Returns the next state of the generator.
 #[inline]
 pub fn step(state: u32) -> u32 {
     state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
@@ -106,7 +108,7 @@ fn ln(x: f64) -> f64 {
         mantissa /= 2.0;
         exponent += 1;
     }
-    // ln m = 2 artanh((m - 1) / (m + 1)); |s| < 0.172, so ten terms reach the precision of f64.
+    // ln m = 2 artanh((m - 1) / (m + 1)); |s| < 0.172, therefore ten terms reach the precision of f64.
     let s = (mantissa - 1.0) / (mantissa + 1.0);
     let square = s * s;
     let (mut power, mut sum) = (s, 0.0);

@@ -1,6 +1,6 @@
 //! The other process of a remote benchmark: a theater, and beside it a plain socket for the baselines.
 //!
-//! Tests, which have no program to start twice, get both in their own process.
+//! Tests have no program to start twice; they run both processes' parts in their own process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -16,26 +16,26 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Failure;
 use super::process::{END, Leader};
 
-/// What the first byte on the plain socket asks for: each frame back ...
+/// A first byte on the plain socket that asks for each frame back.
 pub(crate) const ECHO: u8 = 1;
-/// ... or one byte back for so and so many bytes: see [`Stream`].
+/// A first byte on the plain socket that asks for one byte back per number of bytes: see [`Stream`].
 pub(crate) const STREAM: u8 = 2;
 
 /// The bytes of a frame behind [`ECHO`]: those of a message of `rpingpong`, with its packet's head.
 pub(crate) const PING_BYTES: usize = 40;
 
-/// What is asked for behind [`STREAM`]: bytes until an acknowledgement is due, little-endian.
+/// The eight bytes behind [`STREAM`]: the bytes per acknowledgement, little-endian.
 pub(crate) type Stream = [u8; 8];
 
 static PROGRAM: OnceLock<fn(usize) -> Command> = OnceLock::new();
 
-/// How this program is started so that it calls [`host`], with so many workers.
+/// Sets the command that starts this program and calls [`host`], with this number of workers.
 pub fn set_program(program: fn(usize) -> Command) {
     // The first one counts.
     let _ = PROGRAM.set(program);
 }
 
-/// The other process: says where it listens, and goes on until nobody listens to it any more.
+/// Runs the other process: prints its addresses, and serves until its input ends.
 ///
 /// # Errors
 ///
@@ -52,7 +52,7 @@ pub fn host(workers: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What two processes show each other, for one run.
+/// The certificates of two processes, for one run.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Certificates {
     ca: String,
@@ -105,12 +105,12 @@ impl Hosting {
     }
 }
 
-/// A theater on the loopback.
+/// Starts a theater on the loopback.
 pub(crate) fn theater(workers: usize) -> Result<Theater, Failure> {
     theater_of(System::builder().workers(workers), None)
 }
 
-/// One with as many workers and stages as `system`.
+/// Starts a theater with as many workers and stages as `system`.
 pub(crate) fn theater_like(system: &System) -> Result<Theater, Failure> {
     theater_of(System::builder().workers(system.workers()).stages(system.stages()), None)
 }
@@ -169,7 +169,7 @@ impl RemotePeer {
         RemotePeer::start_as(workers, None)
     }
 
-    /// One whose links are encrypted.
+    /// Starts a remote peer whose links are encrypted.
     pub(crate) fn encrypted(workers: usize) -> Result<RemotePeer, Failure> {
         RemotePeer::start_as(workers, Some(Certificates::new().map_err(failure)?))
     }
@@ -196,14 +196,14 @@ impl RemotePeer {
         Ok(RemotePeer { theater: theater.to_owned(), socket, certificates, child: Some((leader, input)), here: None })
     }
 
-    /// A theater here, and the remote_peer's.
+    /// Starts a theater in this process, and connects it with the remote peer's.
     pub(crate) fn meet(&self, workers: usize) -> Result<(Theater, Peer), Failure> {
         let here = theater_of(System::builder().workers(workers), self.certificates.as_ref())?;
         let peer = self.join(&here)?;
         Ok((here, peer))
     }
 
-    /// The remote_peer's theater, as `here` knows it.
+    /// Connects `here` with the remote peer's theater.
     pub(crate) fn join(&self, here: &Theater) -> Result<Peer, Failure> {
         here.connect(&self.theater).map_err(failure)
     }

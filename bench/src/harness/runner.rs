@@ -12,61 +12,61 @@ use super::steps::Steps;
 use crate::report::latency::Cdf;
 use crate::report::{Report, Spread};
 
-/// How benchmarks are run.
+/// The settings of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Worker threads.
     pub workers: usize,
     /// Stages per worker; the runtime's default without.
     pub stages_per_worker: Option<usize>,
-    /// How often the workload and its baseline run; at least once.
+    /// The number of runs of the workload and its baseline; at least one.
     pub runs: usize,
-    /// How much they do.
+    /// The amount of work.
     pub size: Size,
-    /// What the actors of Savina's programs do with each message besides, but for those that only deal or count. With
-    /// it, baselines are left out: they do not work.
+    /// The additional work of the actors of Savina's programs with each message, except for actors that only deal or count.
+    /// Baselines are left out with it, because they do not work.
     pub work: Steps,
 }
 
 impl Default for Options {
-    /// Two workers (one on a machine with one core), the runtime's number of stages, five runs, default size, no
-    /// work besides.
+    /// Two workers (one on a machine with one core), the runtime's number of stages, five runs, default size, no additional
+    /// work.
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { workers: cores.min(2), stages_per_worker: None, runs: 5, size: Size::Default, work: Steps::NONE }
     }
 }
 
-/// What was measured of one benchmark.
+/// The measurements of one benchmark.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Measured {
     /// The figures.
     pub report: Report,
-    /// What they are of, in the order of the runs.
+    /// The single runs, in their order.
     pub runs: Vec<Run>,
     /// The counters of the executor after the last run: name and value.
     pub statistics: Vec<(String, String)>,
 }
 
-/// One run of a workload, and the run of its baseline that came after it.
+/// One run of a workload, and the run of its baseline after it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Nanoseconds per operation of the workload.
     pub ns_per_op: f64,
-    /// Those of the baseline, if there is one.
+    /// Nanoseconds per operation of the baseline, if there is one.
     #[serde(rename = "limit_ns_per_op")]
     pub baseline_ns_per_op: Option<f64>,
-    /// Peak memory in MiB. What earlier runs, and those of the baseline, have left behind counts here.
+    /// Peak memory in MiB. It includes memory that earlier runs, and those of the baseline, have left behind.
     pub peak_rss_mb: Option<f64>,
-    /// How long those who asked on the side waited, if anybody did.
+    /// The distribution of the waiting times of the asks beside the workload, if there were any.
     pub cdf: Option<Cdf>,
 }
 
 /// Measures `benchmark` in this process: workload and baseline in turns, `options.runs` times each.
 ///
-/// The peak memory is that of the process in the first run of the workload, before its system is ended (peers are looked at when
-/// they have answered) and before anything of the baseline has run; it is the benchmark's own only if nothing else runs in the
-/// process, or has left memory behind (see [`measure_in_child`]).
+/// The peak memory is that of the process in the first run of the workload, before its system ends and before the baseline runs.
+/// (The memory of peers is read after their answer.) It is the benchmark's own only in a process without other work: see
+/// [`measure_in_child`].
 ///
 /// # Errors
 ///
@@ -92,7 +92,7 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
     Ok(Measured { report, runs, statistics })
 }
 
-/// One run of the workload alone, in nanoseconds per operation.
+/// Runs the workload once, without the baseline; returns nanoseconds per operation.
 ///
 /// # Errors
 ///
@@ -102,7 +102,7 @@ pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64,
     Ok(play(benchmark, options)?.outcome.ns_per_op())
 }
 
-/// The median of `options.runs` runs of the baseline alone, in nanoseconds per operation; `None` if there is no baseline.
+/// Returns the median of `options.runs` runs of the baseline alone, in nanoseconds per operation; `None` if there is no baseline.
 ///
 /// # Errors
 ///
@@ -115,9 +115,9 @@ pub fn measure_baseline(benchmark: &Benchmark, options: &Options) -> Result<Opti
     Ok(median(&runs))
 }
 
-/// Has a child process [`measure`] a benchmark, so that the peak memory is that of this benchmark alone.
+/// Measures a benchmark in a child process, which makes the peak memory that of this benchmark alone.
 ///
-/// `child` is the command to run; it should print what [`answer_parent`] returns.
+/// The process of `child` should print the line of [`answer_parent`].
 ///
 /// # Errors
 ///
@@ -137,7 +137,7 @@ pub fn measure_in_child(mut child: Command) -> Result<Measured, Failure> {
     }
 }
 
-/// Has this process end when the one that started it ends, however it ends: no benchmark runs on with nobody to tell.
+/// Ends this process when its parent process ends, because no process would read the result.
 pub fn end_with_parent() {
     #[cfg(target_os = "linux")]
     {
@@ -154,7 +154,7 @@ pub fn answer_parent(benchmark: &Benchmark, options: &Options) -> String {
     serde_json::to_string(&answer).unwrap_or_else(|error| format!("{{\"Err\":\"no answer: {error}\"}}"))
 }
 
-/// One run of a workload.
+/// The outcome of one run of a workload.
 struct Played {
     outcome: Outcome,
     peak_rss_mb: Option<f64>,
@@ -168,7 +168,7 @@ fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
     memory::forget_peak();
     let system = start(benchmark.stealing, options)?;
     let (workers, stages) = (system.workers(), system.stages());
-    // After a failure the system is left to the end of the process: what stalled may never shut down either.
+    // After a failure the system is left to the end of the process, because a stalled system may never shut down.
     let outcome = (benchmark.workload)(&system, options.size, options.work)?;
     system.run_until_idle();
     let peak_rss_mb = outcome.server.map_or_else(memory::peak_rss_mb, |server| server.peak_rss_mb);
@@ -201,7 +201,7 @@ fn stop(system: System) -> Result<(), Failure> {
     stopped.map_err(|error| Failure::new(format!("the system does not shut down: {error}")))
 }
 
-/// Whether `benchmark` makes sense with so few workers.
+/// Checks that `options` have enough workers for `benchmark`.
 ///
 /// # Errors
 ///
@@ -214,7 +214,7 @@ pub fn check_workers(benchmark: &Benchmark, options: &Options) -> Result<(), Fai
     Ok(())
 }
 
-/// Whether `benchmark` does the work that is asked for.
+/// Checks that `benchmark` supports the additional work.
 ///
 /// # Errors
 ///
@@ -226,7 +226,7 @@ pub fn check_work(benchmark: &Benchmark, options: &Options) -> Result<(), Failur
     Err(Failure::new(format!("`{}` has no work per message; those of `savina` do", benchmark.name)))
 }
 
-/// One run of the baseline, in nanoseconds per operation, if there is a baseline.
+/// Runs the baseline once; returns nanoseconds per operation, if there is a baseline.
 fn run_baseline(benchmark: &Benchmark, options: &Options) -> Result<Option<f64>, Failure> {
     let baseline = benchmark.baseline.filter(|_| options.work == Steps::NONE);
     let ns_per_op = baseline.map(|baseline| match baseline {

@@ -1,8 +1,8 @@
-//! The knob of Savina's programs: work with each message, so that hidden parallelism shows (Run, Actor, Run! §5.1).
+//! Additional work with each message of Savina's programs, which shows hidden parallelism (Run, Actor, Run! §5.1).
 
 use std::hint::black_box;
 
-/// Steps of arithmetic that an actor does with each message besides, each about a nanosecond.
+/// Steps of arithmetic that an actor does in addition with each message, each about a nanosecond.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Steps(pub u32);
 

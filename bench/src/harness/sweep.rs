@@ -1,4 +1,4 @@
-//! One benchmark with ever more stages per worker: their number should not matter.
+//! One benchmark with more and more stages per worker: their number should not matter.
 
 use serde::Serialize;
 
@@ -11,28 +11,28 @@ pub const STAGES_PER_WORKER: [usize; 10] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 51
 /// A benchmark that is slower than at its best by more than this has collapsed.
 pub const COLLAPSE: f64 = 2.0;
 
-/// What was measured of one benchmark.
+/// The measurements of one benchmark.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sweep {
     /// The benchmark's name.
     pub bench: String,
-    /// What one operation is.
+    /// The unit of one operation.
     pub op: String,
     /// Workers of the system.
     pub workers: usize,
     /// The numbers of stages per worker.
     pub stages_per_worker: [usize; 10],
-    /// Nanoseconds per operation with each of them: of its best run, since what is asked is what the number of stages
-    /// costs and not what else the machine does; `null` where all runs failed.
+    /// Nanoseconds per operation with each number of stages, of its best run: the sweep compares numbers of stages, not
+    /// disturbances of the machine. `null` where all runs failed.
     pub ns_per_op: [Option<f64>; 10],
     /// The slowest over the fastest; `null` where all failed.
     pub worst_over_best: Option<f64>,
-    /// Whether that is a collapse.
+    /// Whether the factor is a collapse.
     pub collapse: bool,
 }
 
 impl Sweep {
-    /// Of the runs with each number of [`STAGES_PER_WORKER`], in nanoseconds per operation.
+    /// Creates a sweep of the runs with each number of [`STAGES_PER_WORKER`], in nanoseconds per operation.
     pub fn new(benchmark: &Benchmark, workers: usize, runs: &[Vec<f64>; 10]) -> Self {
         let ns_per_op = runs.each_ref().map(|runs| runs.iter().copied().reduce(f64::min));
         let worst = ns_per_op.iter().flatten().copied().reduce(f64::max);
@@ -48,7 +48,7 @@ impl Sweep {
         }
     }
 
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")
     }

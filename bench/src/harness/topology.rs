@@ -1,6 +1,6 @@
-//! Cores, hardware threads and NUMA nodes: what the operating system lets this process run on.
+//! Cores, hardware threads and NUMA nodes that the operating system lets this process use.
 //!
-//! Linux says so below `/sys/devices/system`: `cpu/online`, `cpu/cpuN/topology/thread_siblings_list` and
+//! On Linux, they are in files below `/sys/devices/system`: `cpu/online`, `cpu/cpuN/topology/thread_siblings_list` and
 //! `node/nodeN/cpulist`.
 
 use std::collections::BTreeSet;
@@ -11,11 +11,11 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
     cpus: Vec<Cpu>,
-    /// How many of them may be busy at one time: fewer where the process has a quota.
+    /// The number of hardware threads that may be busy at once: fewer where the process has a quota.
     usable: usize,
 }
 
-/// One hardware thread.
+/// A hardware thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cpu {
     /// The lowest-numbered thread of the same core.
@@ -24,17 +24,18 @@ struct Cpu {
     node: usize,
 }
 
-/// A number of workers, and what it is of this machine.
+/// A number of workers, and its meaning on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// Workers.
     pub workers: usize,
-    /// Such as `all cores`; empty where it is nothing in particular.
+    /// Names such as `all cores`; empty for a number without a meaning of its own.
     pub names: Vec<&'static str>,
 }
 
 impl Topology {
-    /// Of this machine. Where the operating system does not say, each hardware thread is a core, and all are one node.
+    /// Detects this machine. Where the operating system reports nothing, each hardware thread is a core, and all are one
+    /// node.
     pub fn detect() -> Self {
         // A system has at most 1,024 workers.
         let usable = std::thread::available_parallelism().map_or(1, usize::from).min(1_024);
@@ -43,7 +44,7 @@ impl Topology {
         Self::read(Path::new("/sys/devices/system"), may, usable)
     }
 
-    /// Of the folder `system`: of those CPUs that the process `may` run on, of which `usable` may be busy at one time.
+    /// Reads the folder `system`: the CPUs that the process `may` use, of which `usable` may be busy at once.
     fn read(system: &Path, may: impl Fn(usize) -> bool, usable: usize) -> Self {
         let list = |path: String| fs::read_to_string(system.join(path)).ok().and_then(|text| parse_list(&text));
         let nodes = list("node/online".to_owned()).unwrap_or_default();
@@ -85,13 +86,14 @@ impl Topology {
         self.cpus.iter().filter(|cpu| which(cpu)).map(|cpu| cpu.core).collect::<BTreeSet<_>>().len()
     }
 
-    /// How many hardware threads may be busy at one time: all, but where the process has a quota of processor time.
+    /// Returns the number of hardware threads that may be busy at once: all, except where the process has a quota of
+    /// processor time.
     pub fn usable(&self) -> usize {
         self.usable
     }
 
-    /// The numbers of workers at which to look how something scales: 1, 2, 4, … and those that are something of this machine:
-    /// the cores of its largest node, all cores, all hardware threads; none above what may be busy at one time.
+    /// Returns the numbers of workers for a scaling measurement: 1, 2, 4, …, the cores of the largest node, all cores, and
+    /// all hardware threads. None is above the number that may be busy at once.
     pub fn counts(&self) -> Vec<Count> {
         let node = self.nodes().into_iter().max().unwrap_or(1);
         let special = [
@@ -111,7 +113,7 @@ impl Topology {
         counts.collect()
     }
 
-    /// In words: `8 cores, 16 hardware threads, 2 NUMA nodes of 4 and 4 cores`.
+    /// Describes the topology in words: `8 cores, 16 hardware threads, 2 NUMA nodes of 4 and 4 cores`.
     pub fn describe(&self) -> String {
         let plural = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         let mut words = plural(self.cores(), "core");

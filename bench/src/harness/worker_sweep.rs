@@ -1,4 +1,4 @@
-//! One benchmark on ever more workers: what more of them are good for.
+//! One benchmark on more and more workers: its speed-up.
 
 use serde::Serialize;
 
@@ -6,28 +6,28 @@ use super::benchmark::Benchmark;
 use crate::report::bootstrap::Estimate;
 use crate::report::{figure, rounded};
 
-/// What was measured of one benchmark, with each number of workers.
+/// The measurements of one benchmark, with each number of workers.
 ///
 /// The workload is the same with all of them.
 #[derive(Clone, Debug, Serialize)]
 pub struct WorkerSweep {
     /// The benchmark's name.
     pub bench: String,
-    /// What one operation is.
+    /// The unit of one operation.
     pub op: String,
     /// The numbers of workers, from few to many.
     pub workers: Vec<usize>,
     /// Nanoseconds per operation of each run with each of them, in turns; none where a run failed, or where the benchmark
     /// does not make sense with so few workers.
     pub runs: Vec<Vec<f64>>,
-    /// The medians of those; `null` where there is none.
+    /// The medians of the runs; `null` where there is none.
     pub ns_per_op: Vec<Option<f64>>,
-    /// How many times as fast as with the fewest workers.
+    /// The speed-ups over the fewest workers.
     pub speedup: Vec<Option<f64>>,
 }
 
 impl WorkerSweep {
-    /// Of the runs with each number of workers, in nanoseconds per operation.
+    /// Creates a sweep of the runs with each number of workers, in nanoseconds per operation.
     pub fn new(benchmark: &Benchmark, workers: Vec<usize>, runs: Vec<Vec<f64>>) -> Self {
         let ns_per_op = runs.iter().map(|runs| Some(rounded(Estimate::of(runs)?.median))).collect();
         let mut scaling = Self {
@@ -43,7 +43,7 @@ impl WorkerSweep {
         scaling
     }
 
-    /// The fewest workers that there are figures with.
+    /// Returns the fewest workers with figures.
     pub fn base(&self) -> Option<usize> {
         self.first().map(|first| self.workers[first])
     }
@@ -52,7 +52,7 @@ impl WorkerSweep {
         self.runs.iter().position(|runs| !runs.is_empty())
     }
 
-    /// How many times as fast as with the fewest workers, with each number of workers.
+    /// Returns the speed-up over the fewest workers, with each number of workers.
     pub fn speedups(&self) -> Vec<Option<Estimate>> {
         let Some(first) = self.first() else { return vec![None; self.runs.len()] };
         let base = &self.runs[first];
@@ -60,7 +60,7 @@ impl WorkerSweep {
         self.runs.iter().map(speedup).collect()
     }
 
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")
     }
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(twice.ns_per_op, [Some(50.0), Some(25.0), Some(50.0)]);
         assert_eq!(twice.speedup, [Some(1.0), Some(2.0), Some(1.0)]);
         let [Some(one), Some(two), Some(three)] = twice.speedups()[..] else { panic!("{twice:?}") };
-        // Of the same turns: what is twice as fast in each of them is so for sure.
+        // The turns are the same: a speed-up of 2 in each of them is certain.
         assert_eq!((one.interval, two.interval), (Some((1.0, 1.0)), Some((2.0, 2.0))));
         assert!(three.interval.is_some_and(|(low, high)| low < 0.9 && 1.1 < high), "{three:?}");
     }

@@ -1,10 +1,10 @@
-//! Other actor runtimes, run beside Playhouse: the programs of `bench/peers`.
+//! Other actor runtimes beside Playhouse: the programs of `bench/peers`.
 //!
-//! A peer is a program `bin/NAME WORKLOAD --size SIZE --workers N` below that folder, where `install` puts it. It plays the
-//! workload, checks the result, and prints one answer as a line of JSON; where the result is wrong it ends with another
-//! code than 0 and says on standard error what is. It ends when its standard input does, whatever it is at. Once it has answered, its
-//! peak memory is read here from the operating system, and then its input is closed. (What `wait4` says is no less than the memory of
-//! who has started the process.)
+//! A peer is a program `bin/NAME WORKLOAD --size SIZE --workers N` below that folder, where `install` puts it. It runs the
+//! workload, checks the result, and prints one answer as a line of JSON. After a wrong result it exits with a code other than 0
+//! and describes the error on standard error. It ends when its standard input ends, at any time. After its answer, this module
+//! reads its peak memory from the operating system, and then closes its input. (The figure of `wait4` is never below the memory
+//! of the parent process.)
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +27,7 @@ pub use crate::harness::peers_folder::{Folder, OURS};
 /// of [`REMOTE`].
 pub const ALL: [&str; 9] = ["actix", "ractor", "kameo", "pekko", "protoactor", "erlang", "caf", "alone", LOCKS];
 
-/// The server of [`WEB`] without actors, which shows what a request takes besides.
+/// The server of [`WEB`] without actors, which shows the cost of a request without a runtime.
 const LOCKS: &str = "locks";
 
 /// The benchmarks of one process, which all of them play.
@@ -53,12 +53,12 @@ pub const WEB: &str = web::WEB.name;
 /// The peers that have a server.
 pub const SERVING: [&str; 3] = ["actix", "kameo", LOCKS];
 
-/// All benchmarks that there are peers for.
+/// Returns all benchmarks with peers.
 pub fn workloads() -> impl Iterator<Item = &'static str> {
     LOCAL.into_iter().chain(REMOTE).chain([WEB])
 }
 
-/// Whether the peer plays the benchmark of this name.
+/// Whether the peer has the benchmark of this name.
 pub fn plays(peer: &str, workload: &str) -> bool {
     (LOCAL.contains(&workload) && peer != LOCKS)
         || (REMOTE.contains(&workload) && REMOTING.contains(&peer))
@@ -70,20 +70,20 @@ pub fn program_of<'a>(peer: &'a str, workload: &str) -> &'a str {
     if workload == WEB { WEB } else { peer }
 }
 
-/// Whether the programs that `benchmark` starts without peers are installed.
+/// Checks that the programs of `benchmark` are installed, as far as it needs some without peers.
 ///
 /// # Errors
 ///
-/// Says how to get them if they are not.
+/// Names the installation command if they are not.
 pub fn check_installed(benchmark: &Benchmark) -> Result<(), Failure> {
     if benchmark.name == WEB { Folder::find()?.program(WEB).map(drop) } else { Ok(()) }
 }
 
-/// Whether some peers play `benchmark` at this size.
+/// Checks that some peers have `benchmark` at this size.
 ///
 /// # Errors
 ///
-/// Says what they play if they do not.
+/// Lists the benchmarks of the peers if none has it.
 pub fn check_played(benchmark: &Benchmark, size: Size) -> Result<(), Failure> {
     if !workloads().any(|played| played == benchmark.name) {
         let played = workloads().collect::<Vec<_>>().join(", ");
@@ -95,7 +95,7 @@ pub fn check_played(benchmark: &Benchmark, size: Size) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a peer prints.
+/// The answer of a peer.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
@@ -108,32 +108,32 @@ struct Answer {
     ns: u64,
 }
 
-/// One run.
+/// A run of a contender.
 #[derive(Clone, Debug, PartialEq)]
 struct Run {
     version: String,
     ops: u64,
     ns_per_op: f64,
     peak_rss_mb: Option<f64>,
-    /// Of a server.
+    /// The 99th percentile of a server's answers.
     p99_ns: Option<f64>,
-    /// Of a server.
+    /// The processor time of a server.
     cpu_ns_per_op: Option<f64>,
 }
 
-/// Why there is no run.
+/// The reason for a missing run.
 #[derive(Debug, PartialEq)]
 pub(super) enum Missed {
-    /// It took too long.
+    /// The run exceeded the time limit.
     Over,
     /// Something was wrong.
     Failed(String),
 }
 
-/// Who plays a benchmark beside others, and what came of it.
+/// A runtime that runs a benchmark beside others, and its results.
 pub struct Contender {
     name: &'static str,
-    /// Of a peer.
+    /// The program of a peer; `None` for Playhouse.
     program: Option<PathBuf>,
     runs: Vec<Run>,
     missed: Option<Missed>,
@@ -150,12 +150,12 @@ impl Contender {
         Self { name, program: Some(program), runs: Vec::new(), missed: None }
     }
 
-    /// What it is called.
+    /// Returns the name.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Whether it still takes part: who has failed, or taken too long, would do so again.
+    /// Whether the contender still takes part: one that has failed or exceeded the limit would do it again.
     pub fn plays(&self) -> bool {
         self.missed.is_none()
     }
@@ -165,8 +165,9 @@ impl Contender {
         self.program.as_deref()
     }
 
-    /// Has it play `benchmark` once. For a peer, and for each server of [`WEB`], `command` runs its program, and takes what is said to that
-    /// behind its own words; for Playhouse it prints what [`answer_parent`](crate::harness::runner::answer_parent) returns.
+    /// Runs `benchmark` once. For a peer, and for each server of [`WEB`], `command` runs its program, and appends the
+    /// arguments of the run. For Playhouse `command` prints the line of
+    /// [`answer_parent`](crate::harness::runner::answer_parent).
     pub fn play(&mut self, benchmark: &Benchmark, options: &Options, limit: Duration, command: Command) {
         let run = match &self.program {
             _ if benchmark.name == WEB => play_web(command, self.name, options, limit),
@@ -179,7 +180,7 @@ impl Contender {
         }
     }
 
-    /// What was wrong, if something was.
+    /// Returns the error, if there was one.
     pub fn failure(&self) -> Option<&str> {
         match &self.missed {
             Some(Missed::Failed(text)) => Some(text),
@@ -245,11 +246,11 @@ fn last_lines(text: &str) -> String {
 pub struct Row {
     /// The benchmark's name.
     pub bench: String,
-    /// What one operation is.
+    /// The unit of one operation.
     pub op: String,
-    /// Who played it.
+    /// The name of the contender.
     pub who: String,
-    /// In which version.
+    /// The version of the contender.
     pub version: Option<String>,
     /// Workers.
     pub workers: usize,
@@ -273,12 +274,12 @@ pub struct Row {
     /// Nanoseconds of processor time per operation, of a server: the median of the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
-    /// Why there are no figures: `over 300 s`, or what was wrong.
+    /// The reason for missing figures: `over 300 s`, or an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
 }
 
-/// The rows of one benchmark. A peer that has not done as many operations as Playhouse fails here.
+/// Returns the rows of one benchmark. A peer fails here if its number of operations differs from that of Playhouse.
 pub fn rows(benchmark: &Benchmark, options: &Options, limit: Duration, contenders: &mut [Contender]) -> Vec<Row> {
     let ours = contenders.iter().find(|contender| contender.program.is_none());
     let ops = ours.and_then(|ours| ours.runs.first()).map(|run| run.ops);
@@ -297,7 +298,7 @@ fn median(contender: &Contender) -> Option<f64> {
     spread(contender).map(|spread| spread.median)
 }
 
-/// Of who has played to the end.
+/// Returns the spread of a contender that still takes part.
 fn spread(contender: &Contender) -> Option<Spread> {
     let ns: Vec<_> = contender.runs.iter().map(|run| run.ns_per_op).collect();
     (contender.plays() && !ns.is_empty()).then(|| Spread::of(&ns))
@@ -336,7 +337,7 @@ fn median_of(runs: &[Run], figure: impl Fn(&Run) -> Option<f64>) -> Option<f64> 
 }
 
 impl Row {
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")
     }
@@ -344,7 +345,7 @@ impl Row {
     /// The head of [`Row::to_csv`].
     pub const CSV: &str = "bench,op,who,version,workers,ops,run,ns_per_op,peak_rss_mb,remark";
 
-    /// A line per run; one line without figures where there is none.
+    /// Returns a line per run; one line without figures where there is none.
     pub fn to_csv(&self) -> String {
         let or_nothing = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
         let version = self.version.as_deref().unwrap_or_default();

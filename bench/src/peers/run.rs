@@ -1,4 +1,4 @@
-//! One run of a peer: its process, from its start to its end.
+//! One run of a peer: its process, from start to end.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read};
@@ -27,7 +27,7 @@ pub fn become_peer(words: &[OsString]) -> io::Error {
     }
 }
 
-/// What a process has said until its end.
+/// The output of a process until its end.
 pub(super) struct Ended {
     pub(super) succeeded: bool,
     pub(super) status: String,
@@ -39,7 +39,7 @@ pub(super) struct Ended {
 enum Heard {
     /// Its first line of JSON, after which it is to end.
     Answer,
-    /// All it has said, and its peak memory.
+    /// The complete output, and the peak memory.
     All(String, Option<f64>),
 }
 
@@ -65,7 +65,7 @@ pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed
             lines.push_str(&line);
             lines.push('\n');
         }
-        // Nobody hears it any more after the limit.
+        // The receiver is gone after the limit.
         let _ = said.send(Heard::All(lines, peak_rss_mb));
     });
     let stays = || Missed::Failed(format!("it has not ended {} s after its last word", END.as_secs()));
@@ -83,7 +83,7 @@ pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed
     };
     let Some(status) = leader.end_within(END) else { return Err(stays()) };
     let status = status.map_err(failed)?;
-    // Somebody whom it has started may still hold its end, if not in its group.
+    // A process outside the group may still hold the other end.
     let errors = errors.recv_timeout(END).unwrap_or_default();
     Ok(Ended { succeeded: status.success(), status: status.to_string(), out, errors, peak_rss_mb })
 }
@@ -92,7 +92,7 @@ fn hear(mut from: impl Read + Send + 'static) -> Receiver<String> {
     let (said, hears) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
-        // What came before an error is what there is.
+        // An error ends the output early; the bytes before it count.
         let _ = from.read_to_end(&mut bytes);
         let _ = said.send(String::from_utf8_lossy(&bytes).into_owned());
     });

@@ -1,6 +1,6 @@
-//! Playhouse as a peer of itself: what a program does that has the benchmarks of its peers and nothing else, as theirs do.
+//! Playhouse as a peer of itself: a program with the benchmarks of the peers and nothing else, like theirs.
 //!
-//! The pages of a program that are mapped count as its memory, and `playhouse` is many programs in one.
+//! The mapped pages of a program count as its memory, and `playhouse` is many programs in one.
 
 use std::io;
 use std::process::{ExitCode, exit};
@@ -12,7 +12,7 @@ use crate::harness::outcome::{Failure, Outcome};
 use crate::harness::steps::Steps;
 use crate::registry;
 
-/// All that such a program does: plays what its arguments name, or is the other process of who does.
+/// Runs such a program: it runs the workload of its arguments, or is the remote peer of another process.
 pub fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -31,10 +31,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Plays, says what came of it, and stays until its input ends: until then its memory is looked at.
+/// Runs the workload, prints the answer, and waits for the end of its input, while the parent reads its memory.
 fn answer(workload: &str, size: &str, workers: &str) -> Result<(), Failure> {
     let listener = thread::spawn(|| {
-        // An error is as good as its end.
+        // An error counts as the end of the input.
         let _ = io::copy(&mut io::stdin(), &mut io::sink());
         exit(0)
     });

@@ -3,7 +3,7 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much `big` does.
+/// The amounts of `big`.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     /// Actors.

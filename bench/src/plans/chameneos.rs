@@ -3,7 +3,7 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much `chameneos` does.
+/// The amounts of `chameneos`.
 pub(crate) struct Plan {
     /// Meetings of two.
     pub(crate) meetings: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// With as many chameneos as the paper's second set.
+    /// Returns a plan with as many chameneos as the paper's second set.
     pub(crate) fn of(size: Size) -> Self {
         Self { meetings: size.pick(1_000, 2_000_000, 6_000_000), creatures: 10, work: Steps::NONE }
     }
@@ -33,7 +33,8 @@ impl Colour {
         [Self::Blue, Self::Red, Self::Yellow][(number % 3) as usize]
     }
 
-    /// What a creature of this colour turns into when it meets `other`: the third colour, or no other if both are alike.
+    /// Returns the next colour of a creature of this colour that meets `other`: the third colour, or the same one if both are
+    /// alike.
     pub(crate) fn complement(self, other: Self) -> Self {
         match (self, other) {
             (Self::Blue, Self::Red) | (Self::Red, Self::Blue) => Self::Yellow,

@@ -3,7 +3,7 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much `count` does.
+/// The amounts of `count`.
 pub(crate) struct Plan {
     /// Messages sent to the counter.
     pub(crate) increments: u64,

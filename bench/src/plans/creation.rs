@@ -2,7 +2,7 @@
 
 use crate::harness::outcome::Size;
 
-/// How much `creation` does.
+/// The amounts of `creation`.
 pub(crate) struct Plan {
     /// Actors created; the paper has 100,000 to 600,000.
     pub(crate) actors: u64,

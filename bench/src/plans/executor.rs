@@ -2,7 +2,7 @@
 
 use crate::harness::outcome::Size;
 
-/// How much the workload does.
+/// The amounts of the workload.
 pub(crate) struct Plan {
     /// Groups of actors.
     pub(crate) groups: usize,

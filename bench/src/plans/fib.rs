@@ -3,7 +3,7 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much `fib` does.
+/// The amounts of `fib`.
 pub(crate) struct Plan {
     /// The argument.
     pub(crate) n: u32,
@@ -21,7 +21,7 @@ impl Plan {
         (0..self.n).fold((0, 1), |(a, b), _| (b, a + b)).0
     }
 
-    /// How many calls, and so actors, it takes.
+    /// Returns the number of calls, which is also the number of actors.
     pub(crate) fn actors(&self) -> u64 {
         (0..self.n).fold((1, 1), |(a, b), _| (b, a + b + 1)).0
     }

@@ -3,11 +3,11 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much a wave of `fjcreate` does.
+/// The amounts of a wave of `fjcreate`.
 pub(crate) struct Plan {
     /// Actors created, all alive before the first of them gets its message.
     pub(crate) actors: u64,
-    /// Work of each besides.
+    /// Additional work of each actor.
     pub(crate) work: Steps,
 }
 
@@ -21,13 +21,14 @@ impl Plan {
         Self { actors: size.pick(2_000, 1_000_000, 1_000_000), work: Steps::NONE }
     }
 
-    /// By how much memory may grow after that: the messages in flight are not as many in each wave, but the headers of the
-    /// other waves' actors take 244 MiB at the default size. In small the rest of the process counts for more.
+    /// Returns the allowed growth of memory after that. The number of messages in flight differs from wave to wave, but the
+    /// headers of another wave's actors take 244 MiB at the default size. At the smoke size the rest of the process is a
+    /// larger share.
     pub(crate) fn growth_mb_max(size: Size) -> f64 {
         size.pick(64.0, 32.0, 32.0)
     }
 
-    /// What the acknowledgements must add up to.
+    /// Returns the expected sum of the acknowledgements.
     pub(crate) fn sum(&self) -> u64 {
         (0..self.actors).map(work).fold(0, u64::wrapping_add)
     }

@@ -2,11 +2,11 @@
 
 use crate::harness::outcome::Size;
 
-/// How much the workloads do.
+/// The amounts of the workload.
 pub(crate) struct Plan {
     pub(crate) round_trips: u64,
     pub(crate) messages: u64,
-    /// Messages under way at one time, and messages per acknowledgement.
+    /// Messages in flight, and messages per acknowledgement.
     pub(crate) window: u64,
     pub(crate) acknowledged: u64,
     pub(crate) actors: u64,

@@ -2,7 +2,7 @@
 
 use crate::harness::outcome::{Failure, Size, check};
 
-/// How much `matrix` does.
+/// The amounts of `matrix`.
 pub(crate) struct Plan {
     /// Rows and columns of the matrices.
     pub(crate) n: usize,
@@ -13,7 +13,7 @@ impl Plan {
         Self { n: size.pick(48, 1_024, 3_072) }
     }
 
-    /// The two factors: small whole numbers, so that every sum is exact.
+    /// Returns the two factors: small whole numbers, which make every sum exact.
     pub(crate) fn factors(&self) -> (Matrix, Matrix) {
         let factor = |a: usize, b: usize, m: usize| {
             let value = |place: usize| ((a * (place / self.n) + b * (place % self.n)) % m) as f64 - (m / 2) as f64;
@@ -34,7 +34,7 @@ impl Matrix {
         &self.values[row * self.n..(row + 1) * self.n]
     }
 
-    /// One row of the product of two matrices.
+    /// Returns one row of the product of two matrices.
     pub(crate) fn product_row(&self, other: &Self, row: usize) -> Box<[f64]> {
         let mut product = vec![0.0; self.n].into_boxed_slice();
         for (column, x) in self.row(row).iter().enumerate() {

@@ -2,13 +2,13 @@
 
 use crate::harness::outcome::Size;
 
-/// How much the workload does. The paper counts messages in a time window; these numbers are ours.
+/// The amounts of the workload. The paper counts messages in a time window; these numbers are this project's.
 pub(crate) struct Plan {
     /// Pairs of players.
     pub(crate) pairs: u32,
     /// Balls in flight per pair.
     pub(crate) balls: u32,
-    /// How often each ball is hit.
+    /// The number of hits of each ball.
     pub(crate) bounces: u64,
 }
 
@@ -26,7 +26,7 @@ impl Plan {
         u64::from(self.pairs) * u64::from(self.balls)
     }
 
-    /// How often all balls are hit together.
+    /// Returns the number of hits of all balls.
     pub(crate) fn bounces_total(&self) -> u64 {
         self.balls_total() * self.bounces
     }

@@ -3,9 +3,9 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much a ping-pong does.
+/// The amounts of a ping-pong.
 pub(crate) struct Plan {
-    /// How often the message comes back.
+    /// The number of times that the message comes back.
     pub(crate) round_trips: u64,
     /// Work of both with each message.
     pub(crate) work: Steps,

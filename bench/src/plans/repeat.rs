@@ -2,7 +2,7 @@
 
 use crate::harness::outcome::Size;
 
-/// How much `repeat` does.
+/// The amounts of `repeat`.
 pub(crate) struct Plan {
     /// Servers.
     pub(crate) servers: u64,
@@ -18,7 +18,7 @@ impl Plan {
         Self { servers: size.pick(2_500, 100_000, 100_000), rounds: size.pick(4, 40, 200) }
     }
 
-    /// What the numbers of requests, which the servers reply, must add up to.
+    /// Returns the expected sum of the numbers of requests that the servers reply.
     pub(crate) fn requests_sum(&self) -> u64 {
         self.servers * (self.rounds * (self.rounds + 1) / 2)
     }

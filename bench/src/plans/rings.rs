@@ -3,7 +3,7 @@
 use crate::harness::outcome::Size;
 use crate::harness::steps::Steps;
 
-/// How much a workload of rings does.
+/// The amounts of a workload of rings.
 pub(crate) struct Plan {
     /// Rings.
     pub(crate) rings: u32,
@@ -53,7 +53,7 @@ impl Plan {
         u64::from(self.rings) * u64::from(self.tokens)
     }
 
-    /// What the positions in their rings, at which the tokens stop, must add up to.
+    /// Returns the expected sum of the positions at which the tokens stop.
     pub(crate) fn positions_sum(&self) -> u64 {
         self.tokens_total() * (self.hops % u64::from(self.members))
     }

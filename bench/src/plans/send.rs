@@ -2,7 +2,7 @@
 
 use crate::harness::outcome::Size;
 
-/// How much the workload does.
+/// The amounts of the workload.
 pub(crate) struct Plan {
     /// Sends, one after the other.
     pub(crate) sends: u64,

@@ -2,7 +2,7 @@
 
 use crate::harness::outcome::Size;
 
-/// How much `skynet` does.
+/// The amounts of `skynet`.
 pub(crate) struct Plan {
     /// Leaves; a power of [`Self::DEGREE`].
     pub(crate) leaves: u64,

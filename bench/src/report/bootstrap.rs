@@ -1,11 +1,12 @@
-//! How sure a median is: percentile bootstrapping (Efron & Tibshirani, *An Introduction to the Bootstrap*, 1993, §13).
+//! The confidence interval of a median, by percentile bootstrapping (Efron & Tibshirani, *An Introduction to the Bootstrap*,
+//! 1993, §13).
 //!
-//! The runs are drawn again, with replacement, as many as there were, [`RESAMPLES`] times; the middle 95 % of the medians
-//! of those draws are the interval. The same runs always give the same interval.
+//! Each of [`RESAMPLES`] resamples draws as many runs as there were, with replacement; the middle 95 % of their medians are the
+//! interval. The same runs always give the same interval.
 
 use super::spread::Spread;
 
-/// How often the runs are drawn again.
+/// The number of resamples.
 pub const RESAMPLES: usize = 10_000;
 
 /// The fewest runs whose extremes enclose the true median with 95 %; see [`most_sure`].
@@ -21,13 +22,13 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of these runs; `None` if there are none.
+    /// Estimates the median of these runs; `None` if there are none.
     pub fn of(runs: &[f64]) -> Option<Self> {
         Self::bootstrap(runs.len(), |draw| median(draw.iter().map(|&run| runs[run])))
     }
 
-    /// Of the median of `runs` over that of `others`. What was run in one turn is drawn together: a slow minute is both's.
-    /// `None` if there are none.
+    /// Estimates the ratio of the median of `runs` to that of `others`. Runs of one turn are drawn together, because a slow
+    /// minute affects both. `None` if there are none.
     ///
     /// # Panics
     ///
@@ -57,7 +58,8 @@ impl Estimate {
     }
 }
 
-/// With which probability the true median is between the extremes of so many runs: no interval of theirs is surer.
+/// Returns the probability that the true median is between the extremes of this number of runs. No interval of theirs has a
+/// higher one.
 pub fn most_sure(runs: usize) -> f64 {
     1.0 - 0.5_f64.powi(runs.saturating_sub(1).min(1_000) as i32)
 }
@@ -85,8 +87,8 @@ mod tests {
         assert_eq!((Estimate::of(&[]), Estimate::of_ratio(&[], &[])), (None, None));
     }
 
-    /// Of 1, 2, .. 9, a draw of nine has a median of at most k if five of it are: with a probability of 0.1 % for 1 and of 3.0 % for
-    /// 2. So the 2.5th percentile is 2, and by symmetry the 97.5th is 8.
+    /// A draw of nine from 1, 2, .. 9 has a median of at most k if five of it are at most k: with a probability of 0.1 % for
+    /// 1 and of 3.0 % for 2. The 2.5th percentile is therefore 2, and by symmetry the 97.5th is 8.
     #[test]
     fn the_interval_is_that_of_the_exact_distribution() {
         let runs: Vec<f64> = (1..=9).map(f64::from).collect();
@@ -109,7 +111,7 @@ mod tests {
         assert!((184..200).contains(&held), "{held} of 200");
     }
 
-    /// Both twice as slow in some turns: their ratio is as sure as ever.
+    /// Both are twice as slow in some turns: their ratio has the same interval.
     #[test]
     fn ratios_are_of_the_same_turns() {
         let runs = [4.0, 8.0, 4.0, 8.0, 8.0, 4.0, 4.0];

@@ -1,4 +1,4 @@
-//! The one report: figures of a benchmark, as a JSON object or as a row of a table.
+//! The report of one benchmark, as a JSON object.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,12 +7,12 @@ use super::target::Target;
 
 /// The figures of one benchmark.
 ///
-/// Its JSON form has these keys, in this order; the last four are left out where there is nothing to say.
+/// Its JSON form has these keys, in this order; the last four are left out where they have no value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// The benchmark's name.
     pub bench: String,
-    /// What one operation is.
+    /// The unit of one operation.
     pub op: String,
     /// Operations per run.
     pub ops: u64,
@@ -22,8 +22,7 @@ pub struct Report {
     pub min: f64,
     /// The slowest run, in nanoseconds per operation.
     pub max: f64,
-    /// Nanoseconds per operation of the baseline, or of what else it is measured against: the median of its runs, between
-    /// those of the workload; `null` without one.
+    /// Nanoseconds per operation of the baseline: the median of its runs, between those of the workload; `null` without one.
     #[serde(rename = "limit_ns_per_op")]
     pub baseline_ns_per_op: Option<f64>,
     /// `ns_per_op` over that of the baseline.
@@ -34,22 +33,22 @@ pub struct Report {
     pub workers: usize,
     /// Stages of the system, of all workers together.
     pub stages: usize,
-    /// How long those who asked on the side waited for their answers, in the last run.
+    /// The waiting times of the asks beside the workload, in the last run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Latency>,
     /// Nanoseconds of the server's processor time per operation in the last run, if another process did the work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_ns_per_op: Option<f64>,
-    /// What it should reach on this machine.
+    /// The bounds that the benchmark should keep on this machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
-    /// Whether it does, in words.
+    /// The verdict on the target, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reached: Option<String>,
 }
 
 impl Report {
-    /// Compares with the target on a machine that takes `scale` times as long as the one that it is for.
+    /// Compares with the target on a machine that takes `scale` times as long as the one of the target.
     pub fn judge(&mut self, target: Option<Target>, scale: f64) {
         self.target = target.map(|target| target.scaled(scale));
         self.reached = self.target.map(|target| target.verdict(self).to_owned());
@@ -60,7 +59,7 @@ impl Report {
         (self.max > 2.0 * self.min).then(|| format!("the runs of {} differ by more than 2 x", self.bench))
     }
 
-    /// One line of JSON.
+    /// Returns one line of JSON.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("numbers and strings have a JSON form")
     }

@@ -1,4 +1,4 @@
-//! Lines through the times of a family of benchmarks: what one more ring costs, and what all have in common.
+//! Lines through the times of a family of benchmarks: the cost of one more ring, and the common cost.
 //!
 //! The papers report ring benchmarks by linear regression over the number of rings (salsa-lite-migration §4).
 
@@ -11,11 +11,11 @@ use super::line::Line;
 /// A line through the times of `family-N`, over N.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// What the benchmarks are called, without their numbers.
+    /// The common name of the benchmarks, without their numbers.
     pub family: String,
     /// The time of a run with none, in nanoseconds.
     pub intercept_ns: f64,
-    /// What each one adds, in nanoseconds.
+    /// The addition by each one, in nanoseconds.
     pub slope_ns: f64,
     /// The coefficient of correlation.
     pub r: f64,

@@ -1,4 +1,4 @@
-//! How long something took each time: percentiles, and durations as people read them.
+//! Distributions of waiting times, and durations in readable units.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Of these times, which are sorted; zeros if there are none.
+    /// Takes these times, and sorts them; zeros if there are none.
     pub(crate) fn of(times_ns: &mut [u64]) -> Self {
         times_ns.sort_unstable();
         let percentile = |percent: usize| match times_ns.len() {
@@ -35,13 +35,12 @@ pub const PER_MILLE: [u32; 24] = [
     1_000,
 ];
 
-/// The distribution of some times: for each of [`PER_MILLE`], the time in nanoseconds that so many were no longer than (nearest
-/// rank); the first is the shortest.
+/// The distribution of some times: for each of [`PER_MILLE`], the nearest rank in nanoseconds. The first is the shortest time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cdf(pub [u64; 24]);
 
 impl Cdf {
-    /// Of these times, which are sorted; `None` if there are none.
+    /// Takes these times, and sorts them; `None` if there are none.
     pub(crate) fn of(times_ns: &mut [u64]) -> Option<Self> {
         times_ns.sort_unstable();
         let last = times_ns.len().checked_sub(1)?;

@@ -12,7 +12,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these runs.
+    /// Takes these runs.
     ///
     /// # Panics
     ///
@@ -26,7 +26,7 @@ impl Spread {
     }
 }
 
-/// To the thousandth.
+/// Rounds to the thousandth.
 pub(crate) fn rounded(value: f64) -> f64 {
     (value * 1_000.0).round() / 1_000.0
 }

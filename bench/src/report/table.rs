@@ -21,7 +21,7 @@ impl Table {
         format!("{}\n{}", self.line("", first, ""), self.line("benchmark", second, "reached"))
     }
 
-    /// The row of one benchmark; below it what else it has measured.
+    /// Returns the row of one benchmark, with the lines of its other measurements below.
     pub fn row(&self, report: &Report) -> String {
         let or_dash = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
         let cells = [
@@ -51,7 +51,7 @@ impl Table {
     }
 }
 
-/// The figures of a server in the units that web servers are compared in; `None` if there are none.
+/// Returns the figures of a server in the units of web servers; `None` if there are none.
 pub(crate) fn server_line(
     op: &str,
     ns_per_op: Option<f64>,

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::Report;
 
-/// What the baseline of `count` takes per message on the machine that the targets in nanoseconds are for.
+/// The time of the baseline of `count` per message on the machine of the targets in nanoseconds.
 pub const COUNT_BASELINE_NS: f64 = 4.7;
 
-/// What a benchmark should reach on two workers.
+/// The bounds that a benchmark should keep on two workers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Target {
     /// The largest ratio to the baseline measured in the same run.
@@ -15,7 +15,8 @@ pub struct Target {
     /// The most nanoseconds per operation; in the registry on a machine where the baseline of `count` takes
     /// [`COUNT_BASELINE_NS`].
     pub ns_per_op: Option<f64>,
-    /// Whether the time is that of a machine where the baseline of `count` takes [`COUNT_BASELINE_NS`]; if not, of any.
+    /// Whether the time is for a machine where the baseline of `count` takes [`COUNT_BASELINE_NS`]; otherwise for any
+    /// machine.
     pub scales: bool,
 }
 
@@ -35,17 +36,17 @@ impl Target {
         Some(Self { ratio: Some(ratio), ns_per_op: None, scales: false })
     }
 
-    /// As `new` or `ns`, for any machine: what the system's calls take says little about what messages take.
+    /// Is like `new` or `ns`, for any machine: the times of system calls do not scale with those of messages.
     pub(crate) const fn any_machine(ratio: Option<f64>, ns_per_op: f64) -> Option<Self> {
         Some(Self { ratio, ns_per_op: Some(ns_per_op), scales: false })
     }
 
-    /// The same on a machine that takes `scale` times as long.
+    /// Returns the target for a machine that takes `scale` times as long.
     pub(crate) fn scaled(self, scale: f64) -> Self {
         Self { ns_per_op: self.ns_per_op.map(|ns| if self.scales { ns * scale } else { ns }), ..self }
     }
 
-    /// Whether a report reaches the target, in words.
+    /// Returns the verdict on a report, in words.
     pub(crate) fn verdict(&self, report: &Report) -> &'static str {
         let time = self.ns_per_op.map(|most| report.ns_per_op <= most);
         let ratio = self.ratio.map(|most| report.ratio.is_some_and(|ratio| ratio <= most));

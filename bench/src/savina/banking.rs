@@ -1,4 +1,5 @@
-//! Banking: a transfer is a debit here and a credit there, and no account begins the next before the last is through.
+//! Banking: a transfer debits one account and credits another, and no account begins its next transfer before the last one has
+//! ended.
 
 use std::collections::VecDeque;
 
@@ -21,7 +22,7 @@ pub(crate) const BANKING: Benchmark = program(
 const ACCOUNTS: usize = 1_000;
 const BALANCE: i64 = 1_000;
 
-/// From where to where, and how much.
+/// The source, the target, and the amount.
 type Transfer = (usize, usize, i64);
 
 /// The original's choice: from the first four fifths to any account behind.
@@ -34,7 +35,7 @@ fn transfers(count: u32) -> Vec<Transfer> {
     (0..count).map(|_| next(&mut dice)).collect()
 }
 
-/// Has a queue of its own for what is to be debited while a transfer is not through.
+/// Queues debits while a transfer is in progress.
 struct Account {
     balance: i64,
     work: Steps,

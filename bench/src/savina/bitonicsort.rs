@@ -15,7 +15,7 @@ pub(crate) const BITONICSORT: Benchmark = program(
     run,
 );
 
-/// What an actor does with its numbers. Where they are single they are in order already.
+/// The task of an actor with its numbers. Single numbers are already in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
     /// Sorts the halves, one up and one down, and merges them.
@@ -46,7 +46,7 @@ impl Part {
         }
     }
 
-    /// Has two others sort the halves, or merge them, as the task is.
+    /// Lets two other actors sort or merge the halves, according to the task.
     fn begin(&mut self, mut numbers: Vec<u64>, ctx: &mut Context<Self>) {
         let mut second = numbers.split_off(numbers.len() / 2);
         let ways = match self.task {

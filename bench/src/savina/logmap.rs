@@ -43,7 +43,7 @@ impl Computer {
     }
 }
 
-/// Has a queue of its own for what comes while it waits for its computer: a count, as those messages say nothing.
+/// Counts the messages that arrive while it waits for its computer; a count suffices, because they carry no data.
 struct Series {
     number: usize,
     computer: ActorRef<Computer>,

@@ -1,4 +1,4 @@
-//! Dining philosophers: an arbitrator has the forks; who does not get them asks again.
+//! Dining philosophers: an arbitrator has the forks; a philosopher that does not get them asks again.
 
 use playhouse::prelude::*;
 

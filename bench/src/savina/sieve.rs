@@ -36,7 +36,7 @@ impl Source {
     }
 }
 
-/// Keeps the first so many primes that reach it.
+/// Keeps this number of primes, the first that reach it.
 struct Filter {
     most: usize,
     work: Steps,
@@ -68,7 +68,7 @@ impl Filter {
         next.tell(Candidate(number));
     }
 
-    /// No more candidates; those before have kept so many primes, of this sum.
+    /// No more candidates follow; the actors before have kept this number of primes, with this sum.
     #[message]
     fn end(&mut self, count: usize, sum: u64) {
         let count = count + self.primes.len();

@@ -46,7 +46,7 @@ impl Contender {
     }
 }
 
-/// All runs of one pattern with one amount of work.
+/// The runs of one pattern with one amount of work.
 pub struct Measured {
     /// The pattern.
     pub pattern: &'static Pattern,

@@ -1,11 +1,12 @@
 //! The workloads, as actors: one file per workload or family of workloads.
 //!
-//! They are written as a user of Playhouse would write them: small message types, one `Handler` per message, no state
-//! shared between actors except what nobody changes. What a workload does before its start event (creating the actors of
-//! a ring, telling them of each other) is not timed, unless creating actors is what it measures.
+//! They are written as a user of Playhouse would write them: small message types, one `Handler` per message, no shared state
+//! except constants. The work before the start event (creating the actors of a ring, introducing them) is not timed, unless the
+//! workload measures creation.
 //!
 //! Every file holds the [`Benchmark`](crate::Benchmark) entries of its workloads and, in `Plan`, how much they do at each
-//! [`Size`](crate::Size); the baseline of the same workload takes the same plan.
+//! Every file holds the [`Benchmark`](crate::Benchmark) entries of its workloads. The amounts at each [`Size`](crate::Size) are
+//! in `plans`, because the baseline of the same workload takes the same plan.
 
 pub(crate) mod messaging;
 #[cfg(feature = "whole")]

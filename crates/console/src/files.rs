@@ -4,8 +4,8 @@
 //! half. Only regular files are replaced, and keep their mode. Devices, FIFOs, sockets, folders and links are refused, because renaming would replace the
 //! device itself, or the link instead of its target. A signal removes the files that are not complete.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,20 +25,72 @@ pub enum Readers {
 /// # Errors
 /// In words, with the path: the path is not a regular file, or the file cannot be written.
 pub fn replace(path: &Path, contents: &[u8]) -> Result<(), String> {
-    /// Tells the files of one process apart.
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
-    let old = regular(path)?;
-    let wrong = |error: io::Error| format!("{}: {error}", path.display());
-    // Relaxed: the numbers only have to differ.
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let temporary = path.with_file_name(format!(".playhouse-{}-{number}.tmp", std::process::id()));
-    let written = write(&temporary, contents, Readers::All).map_err(wrong)?;
-    if let Some(old) = old {
-        fs::set_permissions(&temporary, old).map_err(wrong)?;
-    }
-    fs::rename(&temporary, path).map_err(wrong)?;
-    written.keep();
+    let mut replacement = Replacement::begin(path)?;
+    replacement.write_all(contents).map_err(|error| format!("{}: {error}", path.display()))?;
+    replacement.commit()?;
     Ok(())
+}
+
+/// A file that is being written under a temporary name, and takes the place of another one when it is complete.
+#[must_use]
+pub struct Replacement {
+    path: PathBuf,
+    mode: Option<fs::Permissions>,
+    file: BufWriter<File>,
+    temporary: PathBuf,
+    written: Unkept,
+}
+
+impl Replacement {
+    /// Creates the temporary file.
+    ///
+    /// # Errors
+    /// In words, with the path: the path is not a regular file, or its folder takes no file.
+    pub fn begin(path: &Path) -> Result<Replacement, String> {
+        /// Tells the files of one process apart.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let mode = regular(path)?;
+        // Relaxed: the numbers only have to differ.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_file_name(format!(".playhouse-{}-{number}.tmp", std::process::id()));
+        let (file, written) = open(&temporary, Readers::All).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Replacement {
+            path: path.to_owned(),
+            mode,
+            file: BufWriter::with_capacity(1 << 16, file),
+            temporary,
+            written,
+        })
+    }
+
+    /// Puts the file in the place of the old one, which gives it its mode. Returns its size in bytes.
+    ///
+    /// # Errors
+    /// In words, with the path: the file could not be written. The old one stays.
+    pub fn commit(self) -> Result<u64, String> {
+        let Replacement { path, mode, file, temporary, written } = self;
+        let replaced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| {
+            if let Some(mode) = mode {
+                file.set_permissions(mode)?;
+            }
+            file.sync_all()?;
+            let size = file.metadata()?.len();
+            fs::rename(temporary, &path).map(|()| size)
+        });
+        let size = replaced.map_err(|error| format!("{}: {error}", path.display()))?;
+        written.keep();
+        Ok(size)
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Writes a file that does not exist yet. It is removed again unless it is [kept](Unkept::keep).
@@ -70,6 +122,14 @@ fn regular(path: &Path) -> Result<Option<fs::Permissions>, String> {
 }
 
 fn write(path: &Path, contents: &[u8], readers: Readers) -> io::Result<Unkept> {
+    let (mut file, written) = open(path, readers)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
+    Ok(written)
+}
+
+/// Creates a file, which must not exist.
+fn open(path: &Path, readers: Readers) -> io::Result<(File, Unkept)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -78,11 +138,8 @@ fn write(path: &Path, contents: &[u8], readers: Readers) -> io::Result<Unkept> {
     }
     #[cfg(not(unix))]
     let _the_folder_decides = readers;
-    let mut file = options.open(path)?;
-    let written = Unkept::new(path);
-    file.write_all(contents)?;
-    file.sync_all()?;
-    Ok(written)
+    let file = options.open(path)?;
+    Ok((file, Unkept::new(path)))
 }
 
 /// A written file that is removed when this is dropped, or when a signal ends the program before.

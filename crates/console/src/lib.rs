@@ -5,7 +5,6 @@
 pub mod address;
 pub mod build;
 pub mod files;
-pub mod interrupt;
 pub mod output;
 pub mod progress;
 pub mod signals;

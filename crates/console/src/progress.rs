@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use playhouse_bench::chatapp::{Census, Progress, Trips, thousands};
+use playhouse_bench::chatapp::{Census, MigrationCounts, Progress, thousands};
 
 use crate::output::{note, set_status};
 
@@ -186,7 +186,7 @@ impl Status {
     }
 
     /// Shows the state of the world.
-    pub fn update(&mut self, activity: &str, trips: &Trips, present: &[Option<Census>]) {
+    pub fn update(&mut self, activity: &str, trips: &MigrationCounts, present: &[Option<Census>]) {
         let (turn, messages) = self.shared.reached();
         let of = self.turns.map_or(String::new(), |turns| format!("/{}", thousands(turns.into())));
         let actors = present.iter().map(|census| census.map_or("?".to_owned(), |census| census.actors.to_string()));

@@ -130,12 +130,48 @@ pub fn ignore() {
     *reaction() = Reaction::Ignore;
 }
 
+/// Ignores Ctrl-C only, without [`start`]. Ctrl-C in a terminal also reaches the process that started this one, which ends it.
+#[cfg(unix)]
+pub fn ignore_interrupt() {
+    let _the_usual_effect_stays = signal_hook::flag::register(signal_hook::consts::SIGINT, std::sync::Arc::default());
+}
+
+/// Ignores Ctrl-C.
+#[cfg(not(unix))]
+pub fn ignore_interrupt() {
+    let _the_usual_effect_stays = ctrlc::set_handler(|| ());
+}
+
+/// Ends the program quietly, with success, as soon as standard output is a pipe that no process reads any more: its work would be in vain.
+#[cfg(unix)]
+pub fn exit_when_unread() {
+    use rustix::event::{PollFd, PollFlags, poll};
+
+    std::thread::spawn(|| {
+        let out = std::io::stdout();
+        let mut pipe = [PollFd::new(&out, PollFlags::empty())];
+        if poll(&mut pipe, None).is_ok_and(|_| pipe[0].revents().contains(PollFlags::ERR)) {
+            clean_up();
+            std::process::exit(0);
+        }
+    });
+}
+
+/// Does nothing: the system does not tell.
+#[cfg(not(unix))]
+pub fn exit_when_unread() {}
+
 /// Ends the program because of `signal`: runs the clean-ups, and says on standard error which signal it was.
 pub fn exit(signal: Signal) -> ! {
-    CLEAN_UPS.run();
+    clean_up();
     let clear = if std::io::stderr().is_terminal() { CLEAR } else { "" };
     write_error_if_ready(&format!("{clear}{}\n", signal.ending()));
     std::process::exit(i32::from(signal.code()));
+}
+
+/// Runs the clean-ups, for a command that ends the program while its work goes on.
+pub fn clean_up() {
+    CLEAN_UPS.run();
 }
 
 /// The number of the next clean-up, and the clean-ups with their numbers.

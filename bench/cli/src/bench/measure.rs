@@ -11,7 +11,7 @@ use playhouse_bench::report::fit::fits;
 use playhouse_bench::report::{Report, Table, figure, statistics};
 
 use super::{Args, Progress};
-use crate::output::print;
+use crate::output::{note, print};
 
 /// Measures each benchmark in a child process of its own and prints it as soon as it is known; adds to what failed.
 pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failures: &mut Vec<String>) -> Vec<Measured> {
@@ -38,7 +38,7 @@ pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failur
                     print(&statistics(&measured.statistics));
                 }
                 if let Some(unrest) = measured.report.unrest() {
-                    eprintln!("note: {unrest}: is the machine busy?");
+                    note(&format!("note: {unrest}: is the machine busy?"));
                 }
                 all.push(measured);
             }

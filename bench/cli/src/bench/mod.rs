@@ -24,8 +24,8 @@ use playhouse_bench::scaling::pattern::{GROUP, Pattern};
 use playhouse_bench::{Failure, Size, Steps};
 
 use self::chosen::Chosen;
-use crate::interrupt;
-use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
+use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print, write_error};
+use crate::signals;
 
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
@@ -54,7 +54,7 @@ pub struct Args {
     work: u32,
     #[command(flatten)]
     scaling: scaling::Args,
-    /// Print one JSON object per benchmark
+    /// Print one JSON object per benchmark, also with --list
     #[arg(long)]
     json: bool,
     /// Print the executor's counters of the last run below each row
@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     if args.partner {
         runner::end_with_parent();
-        interrupt::ignore();
+        signals::ignore_interrupt();
         return match remote_peer::host(options.workers) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => fail(FAILED, &failure.to_string()),
@@ -121,7 +121,11 @@ pub fn run(args: &Args) -> ExitCode {
         Err(failure) => return fail(BAD_INPUT, &failure.to_string()),
     };
     if args.list {
-        chosen.list();
+        if args.json {
+            chosen.list_json()
+        } else {
+            chosen.list()
+        }
         return ExitCode::SUCCESS;
     }
     let topology = Topology::detect();
@@ -135,20 +139,23 @@ pub fn run(args: &Args) -> ExitCode {
         return fail(BAD_INPUT, &failure.to_string());
     }
     remote_peer::set_program(|workers| {
-        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse".into()));
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse-bench".into()));
         command.args(["bench", "--partner", "--workers"]).arg(workers.to_string());
         command
     });
     if args.child {
         runner::end_with_parent();
         // A terminal interrupts the parent and this child: the parent says so, and its end is the end of this one.
-        interrupt::ignore();
+        signals::ignore_interrupt();
         for benchmark in &chosen.benchmarks {
             print(&answer_parent(benchmark, &options));
         }
         return ExitCode::SUCCESS;
     }
-    interrupt::exit_on_interrupt();
+    signals::start();
+    if args.report.is_none() {
+        signals::exit_when_unread();
+    }
     let mut failures = Vec::new();
     let benchmarks = &chosen.benchmarks;
     if let Some(folder) = &args.report {
@@ -201,14 +208,14 @@ impl Progress {
     fn say(number: usize, of: usize, what: &str) -> Self {
         let terminal = std::io::stderr().is_terminal();
         if terminal {
-            eprint!("{CLEAR}[{}/{of}] {what}", number + 1);
+            write_error(&format!("{CLEAR}[{}/{of}] {what}", number + 1));
         }
         Self { terminal }
     }
 
     fn clear(self) {
         if self.terminal {
-            eprint!("{CLEAR}");
+            write_error(CLEAR);
         }
     }
 }

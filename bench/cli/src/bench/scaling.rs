@@ -9,7 +9,7 @@ use playhouse_bench::scaling::work::Work;
 
 use super::Progress;
 use super::chosen::Chosen;
-use crate::output::print;
+use crate::output::{note, print};
 
 /// The arguments of `playhouse bench` for the patterns of `scaling`.
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ pub fn measure(chosen: &Chosen, options: &Options, args: &super::Args, failures:
             all.push(measured);
         }
         for unrest in unrest(&all[first..]) {
-            eprintln!("note: {unrest}");
+            note(&format!("note: {unrest}"));
         }
     }
     if !args.json {

@@ -35,7 +35,7 @@ pub(crate) const ASKS_FROM_TOKIO_1: Benchmark = Benchmark {
     ..ASKS_FROM_TOKIO
 };
 
-/// How many tasks ask, and how often each.
+/// The number of tasks, and of asks of each.
 struct Plan {
     tasks: u64,
     asks: u64,
@@ -73,7 +73,7 @@ fn runtime(workers: usize) -> Result<Runtime, Failure> {
     runtime.map_err(|error| Failure::new(format!("tokio's threads could not be started: {error}")))
 }
 
-/// Has all tasks call `ask` and returns the time that this takes, and the largest answer.
+/// Lets all tasks call `ask`; returns the time and the largest answer.
 fn time<F>(
     runtime: &Runtime,
     plan: &Plan,
@@ -114,7 +114,7 @@ fn run(system: &System, plan: &Plan) -> Result<Outcome, Failure> {
     plan.outcome(count, elapsed)
 }
 
-/// The same by hand, on two threads.
+/// The baseline, on two threads.
 fn by_hand(plan: &Plan) -> Result<Outcome, Failure> {
     let runtime = runtime(2)?;
     let (requests, mut taken) = mpsc::unbounded_channel::<oneshot::Sender<u64>>();

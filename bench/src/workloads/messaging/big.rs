@@ -1,4 +1,4 @@
-//! Everyone talks to everyone: pings to pseudo-random others, one at a time per actor.
+//! Every actor talks to every other: pings to pseudo-random others, one at a time per actor.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) const BIG: Benchmark = Benchmark {
     target: Target::ns(15.0),
 };
 
-/// Tells a member who the members are.
+/// Tells a member the members.
 #[derive(Message)]
 struct Meet(Arc<[ActorRef<Member>]>);
 

@@ -31,7 +31,7 @@ struct Enter {
     colour: Colour,
 }
 
-/// A creature has left for good after so many meetings.
+/// A creature has left for good after this number of meetings.
 #[derive(Message)]
 struct Left {
     meetings: u64,

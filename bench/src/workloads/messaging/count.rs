@@ -1,6 +1,6 @@
 //! One producer, one counter: the price of a stream of messages.
 //!
-//! `count` keeps both actors on one stage. `count-cross` forces them onto two workers, so every message crosses.
+//! `count` keeps both actors on one stage. `count-cross` forces them onto two workers, and every message crosses.
 
 use playhouse::prelude::*;
 

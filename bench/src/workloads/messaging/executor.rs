@@ -1,7 +1,7 @@
-//! A flood of messages within many groups: the price of a send when everybody sends.
+//! A flood of messages within many groups: the price of a send while all actors send.
 //!
-//! `executor` places every group of actors in one group of the runtime. `executor-spread` deals the actors one by one to
-//! all stages, as the paper's round robin does, so that half of the messages change the worker.
+//! `executor` places every group of actors in one group of the runtime. `executor-spread` deals the actors one by one to all
+//! stages, like the paper's round robin: half of the messages change the worker.
 
 use std::sync::Arc;
 
@@ -36,11 +36,11 @@ pub(crate) const EXECUTOR_SPREAD: Benchmark = Benchmark {
     ..EXECUTOR
 };
 
-/// Tells an actor who is in its group.
+/// Tells an actor the members of its group.
 #[derive(Message)]
 struct Meet(Arc<[ActorRef<Member>]>);
 
-/// Has an actor send everyone in its group the start message.
+/// Tells an actor to send every member of its group the start message.
 #[derive(Message)]
 struct Begin;
 
@@ -51,7 +51,7 @@ struct Token;
 struct Member {
     group: Arc<[ActorRef<Member>]>,
     judge: ActorRef<Judge>,
-    /// Whose turn it is in the group.
+    /// The next member of the group to receive a message.
     next: u32,
     sends_left: u32,
     /// Messages still to come: one per send of this actor's share, and the start message.

@@ -1,5 +1,5 @@
-//! A producer that is much faster than its consumer: memory stays bounded, nothing is lost, and who else lives beside the
-//! consumer is still answered.
+//! A producer that is much faster than its consumer: memory stays bounded, no message is lost, and a bystander beside the
+//! consumer still answers.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -25,20 +25,20 @@ pub(crate) const FLOOD: Benchmark = Benchmark {
     target: None,
 };
 
-/// How much `flood` does.
+/// The amounts of `flood`.
 struct Plan {
-    /// How long the producer sends.
+    /// The time of sending.
     time: Duration,
 }
 
 impl Plan {
-    /// What the consumer does for each message; the producer takes some 20 ns.
+    /// The work of the consumer for each message; the producer takes about 20 ns.
     const WORK: Duration = Duration::from_micros(2);
     /// Messages sent before the producer lets others run and goes on by a message to itself.
     const SLICE: u64 = 100;
-    /// How long the one who asks the bystander waits after each answer.
+    /// The pause of the asker after each answer of the bystander.
     const INTERVAL: Duration = Duration::from_millis(1);
-    /// The most memory that it may take. (In a sweep, the process has some from what ran before.)
+    /// The upper bound of memory. (In a sweep, the process keeps some of earlier runs.)
     const PEAK_MB_MAX: f64 = 256.0;
 
     fn of(size: Size) -> Self {
@@ -79,7 +79,7 @@ impl Handler<Get> for Consumer {
 #[derive(Message)]
 struct Produce;
 
-/// What was sent, and what was handled.
+/// The numbers of messages sent and handled.
 type Counts = (u64, u64);
 
 struct Producer {

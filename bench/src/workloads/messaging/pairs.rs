@@ -1,7 +1,7 @@
 //! Many pairs of actors that bounce messages between them, at once.
 //!
-//! `pingpong-grouped` forces the two of each pair onto different workers, so that every message crosses.
-//! `pingpong-bulk` places all actors at random and keeps a hundred messages per pair in flight.
+//! `pingpong-grouped` forces the two of each pair onto different workers, and every message crosses. `pingpong-bulk` places all
+//! actors at random and keeps a hundred messages per pair in flight.
 
 use playhouse::prelude::*;
 
@@ -53,14 +53,14 @@ struct Meet {
     partner: ActorRef<Player>,
 }
 
-/// Has a player bring so many balls into play.
+/// Tells a player to serve this number of balls.
 #[derive(Message)]
 struct Serve {
     balls: u32,
     bounces: u64,
 }
 
-/// A ball with so many bounces left.
+/// A ball with this number of bounces left.
 #[derive(Message)]
 struct Ball(u64);
 

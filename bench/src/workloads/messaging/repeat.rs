@@ -43,7 +43,7 @@ impl Handler<Request> for Server {
 #[derive(Message)]
 struct Scatter;
 
-/// How many requests the server has had.
+/// The number of requests to the server.
 #[derive(Message)]
 struct Reply {
     requests: u64,

@@ -1,8 +1,8 @@
-//! Rings of actors with tokens going round: what it costs to switch from actor to actor.
+//! Rings of actors with tokens going round: the price of switching from actor to actor.
 //!
-//! `threadring` is one ring with one token, where never more than one actor has work. `ringmulti` is a hundred such rings
-//! at once. Both keep a ring in one group; their `-near` variants leave every member where spawning near puts it, which
-//! scatters the ring over the stages of a worker. `nfold-ring` forces one ring onto each worker.
+//! `threadring` is one ring with one token, where never more than one actor has work. `ringmulti` is a hundred such rings at
+//! once. Both keep a ring in one group. Their `-near` variants place every member near its creator, which scatters the ring over
+//! the stages of a worker. `nfold-ring` forces one ring onto each worker.
 
 use playhouse::prelude::*;
 
@@ -70,7 +70,7 @@ pub(crate) const NFOLD_RING: Benchmark = Benchmark {
     target: None,
 };
 
-/// A token with so many hops left.
+/// A token with this number of hops left.
 #[derive(Message)]
 struct Token(u64);
 

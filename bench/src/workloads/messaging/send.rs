@@ -1,4 +1,4 @@
-//! The latency of a single send: to an actor that is there, and to one that is created for it.
+//! The latency of a single send: to an existing actor, and to one that is created for it.
 
 use playhouse::prelude::*;
 
@@ -69,7 +69,7 @@ fn run_static(system: &System, size: Size) -> Result<Outcome, Failure> {
 #[derive(Message)]
 struct Hit;
 
-/// One actor of the chain.
+/// An actor of the chain.
 struct Runner {
     number: u64,
     sends: u64,

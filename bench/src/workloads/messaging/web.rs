@@ -48,7 +48,7 @@ impl Listening {
         thread::spawn(move || {
             let mut line = String::new();
             let read = BufReader::new(out).read_line(&mut line);
-            // Nobody listens any more if the limit is over.
+            // The receiver is gone after the limit.
             let _ = tell.send(read.map(|_| line));
         });
         let silent = |_| Failure::new(format!("the server does not say within {limit:?} where it listens"));
@@ -71,7 +71,7 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     Ok(serve(server, OURS, system.workers(), size, size.deadline())?.outcome)
 }
 
-/// Has `command` become the server called `name`, and puts the load on it.
+/// Makes `command` the server called `name`, and puts the load on it.
 pub(crate) fn serve(
     mut command: Command,
     name: &str,

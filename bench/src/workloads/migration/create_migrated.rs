@@ -1,4 +1,4 @@
-//! Actors that are started here and go to another process at once.
+//! Actors that start in this process and migrate to another one at once.
 
 use std::net::SocketAddr;
 
@@ -53,7 +53,7 @@ impl Emigrant {
     }
 }
 
-/// Starts those that move.
+/// Starts the migrating actors.
 struct Port {
     master: ActorRef<Master>,
     to: SocketAddr,

@@ -1,4 +1,4 @@
-//! A process that is emptied while its actors work: all of them move to another one, and who asks them is answered.
+//! A process that is drained while its actors work: all of them migrate to another process, and asks are answered all the time.
 
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -25,13 +25,13 @@ pub(crate) const DRAIN: Benchmark = Benchmark {
     target: Target::any_machine(None, 20_000.0),
 };
 
-/// How much `drain` does.
+/// The amounts of `drain`.
 struct Plan {
     actors: u64,
 }
 
 impl Plan {
-    /// How long the one who asks waits after each answer.
+    /// The pause of the asker after each answer.
     const INTERVAL: Duration = Duration::from_millis(1);
 
     fn of(size: Size) -> Self {
@@ -64,10 +64,10 @@ impl Tenant {
     }
 }
 
-/// Hears from every actor where it is.
+/// Counts every actor at its place.
 struct Census {
     expected: u64,
-    /// Who was heard, by number, and how often all have moved.
+    /// The sum of the numbers of the counted actors, and that of their migrations.
     numbers: u64,
     moves: u64,
     finish: Finish<(u64, u64)>,

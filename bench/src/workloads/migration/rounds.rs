@@ -56,7 +56,7 @@ pub(crate) const MIGRATE_1MIB: Benchmark = Benchmark {
     ..MIGRATION_RINGS_1
 };
 
-/// How much the workloads do.
+/// The amounts of the workload.
 struct Plan {
     size: Size,
     actors: u64,
@@ -64,7 +64,7 @@ struct Plan {
     processes: usize,
     /// Migrations of each actor: whole rounds.
     migrations: u64,
-    /// What each actor carries.
+    /// The bytes of each actor's state.
     bytes: usize,
 }
 
@@ -129,7 +129,7 @@ impl<'de> Deserialize<'de> for Load {
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Traveller {
-    /// Where it goes, again and again; it starts at the first.
+    /// The theaters of the round; the first is the actor's first one.
     theaters: Vec<SocketAddr>,
     migrations: u64,
     until: u64,
@@ -165,7 +165,7 @@ impl Traveller {
         self.judge.tell(Stuck(format!("after {} migrations: {why}", self.migrations)));
     }
 
-    /// How often it has moved, if its load is what it was.
+    /// Returns the number of migrations, if the load is intact.
     #[message(remote = "playhouse_bench::workloads::migration::Migrations")]
     fn migrations(&self) -> Option<u64> {
         let whole = self.load.0.iter().enumerate().all(|(at, byte)| *byte == Load::byte(at));

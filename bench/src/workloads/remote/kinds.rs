@@ -1,5 +1,5 @@
-//! What it costs that an actor could be reached from elsewhere, or could move, where neither happens: `threadring` and
-//! `creation` with remote and with mobile actors, all in one theater. They are measured against those with local actors.
+//! The price of remote and mobile actors that receive only local messages and never migrate: `threadring` and `creation` with
+//! both kinds, all in one theater. They are measured against the same workloads with local actors.
 
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
@@ -84,7 +84,7 @@ playhouse::remote!(Judge: Arrived);
 #[serde(crate = "playhouse::serde")]
 struct Created;
 
-/// A token with so many hops left.
+/// A token with this number of hops left.
 #[derive(Message, Serialize, Deserialize)]
 #[message(remote)]
 #[serde(crate = "playhouse::serde")]

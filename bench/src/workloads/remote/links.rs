@@ -216,13 +216,13 @@ fn throughput(remote_peer: &RemotePeer, system: &System, size: Size) -> Result<O
 pub(crate) struct Master {
     expected: u64,
     here: u64,
-    /// Who waits for each of them.
+    /// The maker, which waits for each of them.
     maker: Option<ActorRef<Maker>>,
     finish: Finish<u64>,
 }
 
 impl Master {
-    /// One of so many actors.
+    /// Creates a master that expects this number of actors.
     pub(crate) fn of(expected: u64, finish: Finish<u64>) -> Self {
         Self { expected, here: 0, maker: None, finish }
     }
@@ -296,7 +296,7 @@ impl Maker {
     }
 }
 
-/// All at once, or one by one.
+/// Creates the actors all at once, or one by one.
 fn create_by(system: &System, size: Size, at_one_time: u64) -> Result<Outcome, Failure> {
     let plan = Plan::of(size);
     let remote_peer = RemotePeer::start(system.workers())?;

@@ -87,7 +87,7 @@ macro_rules! actors {
                 }
             }
 
-            /// One in another process.
+            /// A member in another process.
             #[derive(Serialize, Deserialize)]
             #[serde(crate = "playhouse::serde")]
             struct Member {
@@ -119,7 +119,7 @@ macro_rules! actors {
                 }
             }
 
-            /// One ring.
+            /// Builds one ring.
             pub(super) fn build(here: &Theater, peers: &[Peer], judge: ActorRef<Judge>) -> Result<Ring, Failure> {
                 let failed = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
                 let head = here.system().spawn(Head { next: None, judge });
@@ -160,11 +160,11 @@ actors!(
     ]
 );
 
-/// A ring, whatever its actors are.
+/// A ring of actors of any kind.
 pub(crate) struct Ring {
-    /// Has a token hop so often.
+    /// Starts a token with this number of hops.
     pub(crate) start: Box<dyn Fn(u64)>,
-    /// How often a token has come to each of the members in other processes.
+    /// Asks each of the members in other processes for its number of hops.
     pub(crate) hops: Box<dyn Fn() -> Result<Vec<u64>, AskError>>,
 }
 

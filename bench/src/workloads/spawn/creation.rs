@@ -1,4 +1,4 @@
-//! Creation alone: a master creates actors, each says that it is there.
+//! Creation alone: a master creates actors, and each acknowledges its start.
 
 use playhouse::prelude::*;
 

@@ -23,7 +23,7 @@ pub(crate) const FIB: Benchmark = Benchmark {
     target: Target::ns(100.0),
 };
 
-/// Whom an actor tells its value.
+/// The receiver of an actor's value.
 enum Above {
     Parent(ActorRef<Fib>),
     Finish(Finish<u64>),

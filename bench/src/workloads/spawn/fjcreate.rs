@@ -1,5 +1,5 @@
-//! A million actors that live at the same time: creation, one message each, and an end. `waves` does so again and again,
-//! and the memory of the first two waves must do for all.
+//! A million actors that live at the same time: creation, one message each, and an end. `waves` repeats that, and the memory of
+//! the first two waves must suffice for all.
 
 use playhouse::prelude::*;
 
@@ -68,10 +68,10 @@ struct Done(u64);
 struct Master {
     plan: Plan,
     waves: u64,
-    /// Those of this wave.
+    /// The actors of this wave.
     children: Vec<ActorRef<Child>>,
     employed: u64,
-    /// Of all waves.
+    /// The actors of all waves.
     done: u64,
     sum: u64,
     /// Peak memory once it should have settled.
@@ -79,7 +79,7 @@ struct Master {
     finish: Finish<Waved>,
 }
 
-/// What has come of all waves.
+/// The results of all waves.
 struct Waved {
     sum: u64,
     settled_mb: Option<f64>,

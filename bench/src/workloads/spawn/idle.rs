@@ -1,4 +1,4 @@
-//! Many actors that do nothing: what it takes to have them.
+//! Many idle actors: their memory.
 
 use playhouse::prelude::*;
 
@@ -20,7 +20,7 @@ pub(crate) const IDLE: Benchmark = Benchmark {
     target: None,
 };
 
-/// How much `idle` does.
+/// The amounts of `idle`.
 struct Plan {
     /// Actors created, all alive at the end.
     actors: u64,
@@ -31,7 +31,7 @@ struct Plan {
 impl Plan {
     /// Actors created before the master lets others run and goes on by a message to itself.
     const SLICE: u64 = 1_000;
-    /// One of so many actors is asked in the end whether it lives.
+    /// At the end, one actor out of this number is asked.
     const SAMPLE: u64 = 100;
 
     fn of(size: Size) -> Self {

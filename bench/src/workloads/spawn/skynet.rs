@@ -22,7 +22,7 @@ pub(crate) const SKYNET: Benchmark = Benchmark {
     target: Target::ns(100.0),
 };
 
-/// Whom a node tells its sum.
+/// The receiver of a node's sum.
 enum Above {
     Parent(ActorRef<Node>),
     Finish(Finish<u64>),
@@ -35,7 +35,7 @@ struct Node {
     above: Above,
     /// The number of the first leaf below.
     number: u64,
-    /// How many leaves are below.
+    /// The number of leaves below.
     leaves: u64,
     sum: u64,
     waiting: u64,

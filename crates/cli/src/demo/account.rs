@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use playhouse_bench::chatapp::{Report, Trips, plural, thousands};
+use playhouse_bench::chatapp::{MigrationCounts, Report, plural, thousands};
 use playhouse_bench::report::latency::duration;
 use serde::Serialize;
 
@@ -41,7 +41,7 @@ struct Migrations {
 }
 
 impl Account {
-    pub fn new(mut report: Report, workers: usize, trips: &Trips, done: &Done, dead_letters: u64) -> Account {
+    pub fn new(mut report: Report, workers: usize, trips: &MigrationCounts, done: &Done, dead_letters: u64) -> Account {
         let order = report.counts().order;
         let out_of_order = order.wrong;
         let migrations = Migrations {

@@ -111,7 +111,7 @@ impl Director {
                 refill = Some((address, many));
             }
             let addresses = self.addresses();
-            if world.progress.reached().0 > 0 && world.watch().trips().under_way < MOVING_MAX {
+            if world.progress.reached().0 > 0 && world.watch().migrations().under_way < MOVING_MAX {
                 for _ in 0..MOVED_PER_TICK {
                     let to = match &mut refill {
                         Some((address, left)) if *left > 0 => {
@@ -159,7 +159,7 @@ impl Director {
     fn wait_for_arrivals(&self, world: &World) -> Result<(), Failure> {
         let (watch, begun) = (world.watch(), Instant::now());
         loop {
-            let under_way = watch.trips().under_way;
+            let under_way = watch.migrations().under_way;
             if under_way == 0 {
                 return Ok(());
             }

@@ -158,7 +158,7 @@ fn watch(
         let most = if turn == 0 { SET_UP_MAX } else { TURN_MAX + 20 * longest };
         if since.elapsed() > most {
             note(&format!("no turn has ended for {} s: an answer is missing", most.as_secs()));
-            world.spread().salvage();
+            world.spread().collect_partial();
             let report = world.spread().report(SALVAGE);
             return report.map(|report| (report, ended)).ok_or_else(|| {
                 Failure::new(format!(
@@ -171,13 +171,13 @@ fn watch(
             present = watch.census(CENSUS);
             counted = Some(Instant::now());
         }
-        status.update(&world.activity(), &watch.trips(), &present);
+        status.update(&world.activity(), &watch.migrations(), &present);
     }
 }
 
 /// Ends the theaters, and returns the results.
 fn end(director: Director, world: &World, report: Report, done: Done) -> Result<Account, Failure> {
-    let trips = world.watch().trips();
+    let trips = world.watch().migrations();
     let Director { theater, workers, processes, .. } = director;
     let mut dead_letters = done.dead_letters + theater.system().stats().total.dead_letters;
     for process in processes {

@@ -23,7 +23,7 @@ use self::folder::Folder;
 use self::plots::Plot;
 use super::chosen::Chosen;
 use super::{Args, measure, peers, sweep};
-use crate::output::print;
+use crate::output::{note, print};
 
 /// All that a report is about.
 struct Report<'a> {
@@ -65,7 +65,7 @@ pub fn run(
         (measure::measure(benchmarks, options, args, failures), Vec::new())
     };
     if let Some(unrest) = machine.unrest() {
-        eprintln!("note: {unrest}");
+        note(&format!("note: {unrest}"));
     }
     let local: Vec<_> = benchmarks.iter().copied().filter(|benchmark| benchmark.family != Family::Remote).collect();
     let sweeps = if local.is_empty() {

@@ -1,10 +1,10 @@
-//! What the dice decide.
+//! Decisions of the dice.
 
 use super::scenario::Scenario;
 use crate::harness::random::{Chance, Dice};
 
 /// The probabilities of the scenario as thresholds: one roll decides between the behaviours.
-pub(super) struct Odds {
+pub(super) struct MoveDice {
     /// A roll below this starts a chat;
     new_chat_below: u64,
     /// one from there to below this leaves a chat;
@@ -15,10 +15,10 @@ pub(super) struct Odds {
     pub invite: Chance,
 }
 
-/// What a client's dice decide for a move. Chats are given by their place among those that it may post to or leave.
+/// The decision of a client's dice for a move. Chats are given by their index among those that the client may post to or leave.
 pub(super) enum Choice {
     Nothing,
-    /// To leave or to post, and it is in no chat.
+    /// The client should leave or post, but is in no chat.
     NoChat,
     NewChat,
     Leave {
@@ -30,11 +30,11 @@ pub(super) enum Choice {
     },
 }
 
-impl Odds {
-    pub fn of(scenario: &Scenario) -> Odds {
+impl MoveDice {
+    pub fn of(scenario: &Scenario) -> MoveDice {
         let threshold = |percent: f64| Chance::of_percent(percent.min(100.0)).threshold();
         let behaviour = scenario.behaviour;
-        Odds {
+        MoveDice {
             new_chat_below: threshold(behaviour.new_chat),
             leave_below: threshold(behaviour.new_chat + behaviour.leave),
             post_below: threshold(behaviour.new_chat + behaviour.leave + behaviour.post),
@@ -43,7 +43,7 @@ impl Odds {
         }
     }
 
-    /// The move of a client that may post to or leave so many chats.
+    /// Chooses the move of a client that may post to or leave this number of chats.
     #[inline]
     pub fn choose(&self, dice: &mut Dice, chats: usize) -> Choice {
         let roll = u64::from(dice.roll());

@@ -4,16 +4,16 @@ use std::hint::black_box;
 
 use serde::{Deserialize, Serialize};
 
-use crate::harness::random::step;
+use super::random::step;
 
-/// What one client does in each of its moves besides talking.
+/// The additional work of a client in each of its moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Work {
     /// Nothing.
     Idle,
-    /// So many dependent arithmetic steps, each about a nanosecond; touches no memory.
+    /// Dependent arithmetic steps, each about a nanosecond, without access to memory.
     Compute(u32),
-    /// Allocates so many bytes, writes them, and reads them back in another order.
+    /// Allocates this number of bytes, writes them, and reads them back in another order.
     Memory(u32),
 }
 
