@@ -553,6 +553,16 @@ mod tests {
     }
 
     #[test]
+    fn the_file_in_the_guide_is_right() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guide/command-line.md");
+        let page = std::fs::read_to_string(page).expect("the page can be read");
+        let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let file = Written::new("guide", example.expect("the page has a file"));
+        assert_eq!(values(&["theater", "--config", file.path()], &[], "join").len(), 2);
+        assert_eq!(values(&["top", "host:1", "--config", file.path()], &[], "cluster"), ["shop"]);
+    }
+
+    #[test]
     fn a_file_that_is_none_is_refused() {
         let refuse = |path: &str| refused(&["theater", "--config", path], &[]);
         let broken = Written::new("broken", "[theater]\nlisten == 1\n");

@@ -57,12 +57,12 @@ enum Event {
 
 /// News of a theater of `--join`.
 enum Joins {
-    /// It cannot be reached yet, for this reason; it is called again.
+    /// The theater cannot be reached yet, for this reason, and is called again.
     Waits(String),
     Joined,
-    /// Its link is lost; it is called again.
+    /// The link is lost, and the theater is called again.
     Lost,
-    /// It refuses, for a reason that no second call changes, which ends the program.
+    /// The theater refuses, for a reason that no second call changes. The program ends.
     Refused(TheaterError),
 }
 
@@ -177,7 +177,7 @@ fn keep_joined(theater: &Theater, address: &str, closes: &AtomicBool, tell: &dyn
 enum End {
     Signal(Signal),
     Refused(TheaterError),
-    /// Standard output takes nothing more: nobody learns the address.
+    /// Standard output takes nothing more, and no reader learns the address.
     OutputFailed,
 }
 

@@ -75,7 +75,7 @@ fn nothing_is_overwritten_and_nothing_half_written() {
     fs::write(format!("{part}/two.key"), "mine").unwrap();
     refused(&["certificates", &part, "--name", "one", "--name", "two"], &["two.key exists already"]);
     assert_eq!(files(&part), ["two.key"]);
-    // One whose name is too long for a file, behind others that are not.
+    // The second name is too long for a file.
     let long = "n".repeat(300);
     refused(&["certificates", &folder.join("long"), "--name", "one", "--name", &long], &["nothing was written"]);
     assert!(!folder.0.join("long").exists());

@@ -23,7 +23,7 @@ fn marked(mark: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// How many processes of a run there are.
+/// Counts the processes of a run.
 fn processes(mark: &str) -> usize {
     processes_of(mark).len()
 }
@@ -139,7 +139,7 @@ fn all_processes_are_signalled_and_the_world_ends_with_its_results() {
 #[test]
 fn a_second_interrupt_ends_all_processes_at_once() {
     let (mut child, mut errors) = serve("twice");
-    // It cannot end its turn before the second signal is there.
+    // The program cannot end its turn before the second signal has come.
     signal(&child, "-STOP");
     signal(&child, "-INT");
     signal(&child, "-CONT");
@@ -151,7 +151,7 @@ fn a_second_interrupt_ends_all_processes_at_once() {
     assert!(noted);
     signal(&child, "-INT");
     let code = child.wait().unwrap().code();
-    // It may have been quicker.
+    // The program may have ended before the second signal.
     assert!(code == Some(130) || code == Some(0), "{code:?}");
     all_end("twice", errors);
 }

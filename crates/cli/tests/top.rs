@@ -34,14 +34,14 @@ impl Drop for Host {
     }
 }
 
-/// What is printed of the theaters at `address`.
+/// Returns the text of one look at `address`.
 fn top(address: &str, arguments: &[&str]) -> String {
     let (code, out, errors) = run(&[&["top", address, "--once", "--every", "0.3"], arguments].concat());
     assert_eq!((code, &*errors), (0, ""), "{out}");
     out
 }
 
-/// What is printed of a theater where nothing happens but that it is looked at. It sees so when it is looked at again within
+/// Returns the text of a look at a theater where nothing happens but looks. The theater shows them when it is looked at again within
 /// some seconds, which it may take a few attempts to do.
 fn asked_before(address: &str, arguments: &[&str]) -> String {
     for _ in 0..10 {
@@ -65,7 +65,7 @@ fn a_theater_in_another_process_is_seen() {
     let out = asked_before(&host.address, &["--cluster", "shop"]);
     let process = format!("process {}", host.process.id());
     assert!(out.contains(&format!("Theater {}, cluster \"shop\", {process}, up ", host.address)), "{out}");
-    // What is known to happen there: it is asked how it is, by somebody whom it has a link with.
+    // One thing happens in the theater: a linked theater asks for its state.
     let asked = line(&out, &["Inspect", "Inspector"]);
     assert!(asked.last().unwrap().parse::<u64>().unwrap() >= 1, "{out}");
     line(&out, &["Inspector"]);
@@ -218,7 +218,7 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
                 shown.extend_from_slice(&some[..count]);
             }
         };
-        // It has the terminal for itself, and has drawn.
+        // The program has taken the terminal, and has drawn.
         read("\x1b[?1049h");
         read(&host.address);
         assert!(!tcgetattr(&theirs).unwrap().local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON));

@@ -150,7 +150,7 @@ pub fn exit_when_unread() {
     std::thread::spawn(|| {
         let out = std::io::stdout();
         let mut pipe = [PollFd::new(&out, PollFlags::empty())];
-        if poll(&mut pipe, None).is_ok_and(|_| pipe[0].revents().contains(PollFlags::ERR)) {
+        if poll(&mut pipe, None).is_ok_and(|_| pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
             clean_up();
             std::process::exit(0);
         }
