@@ -91,8 +91,7 @@ fn theaters_join_and_close_and_say_so() {
 fn events_are_objects_with_time_and_level_and_the_output_too() {
     let mut first = Theater::start(&["--cluster", "test", "--log-format", "json"]);
     let second = Theater::start(&["--cluster", "test", "--join", &first.address, "--log", "warn"]);
-    let stranger = run(&["top", &first.address, "--cluster", "other"]);
-    assert_eq!(stranger.0, 1, "{stranger:?}");
+    let address = first.address.clone();
     let mut object = |words: &[&str]| -> serde_json::Value {
         let line = event(&mut first.errors, words);
         let object: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
@@ -100,8 +99,10 @@ fn events_are_objects_with_time_and_level_and_the_output_too() {
         object
     };
     let started = object(&["theater started"]);
-    assert_eq!((&started["level"], &started["address"]), (&"INFO".into(), &first.address.clone().into()));
+    assert_eq!((&started["level"], &started["address"]), (&"INFO".into(), &address.clone().into()));
     assert_eq!(object(&["peer joined"])["address"], second.address);
+    let stranger = run(&["top", &address, "--cluster", "other"]);
+    assert_eq!(stranger.0, 1, "{stranger:?}");
     let rejected = object(&["peer rejected"]);
     assert_eq!(rejected["level"], "WARN");
     assert!(rejected["reason"].as_str().unwrap().contains("\"other\""), "{rejected}");
