@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use playhouse::{Counters, Evacuation, LinkState, System, Theater, TheaterError};
+use playhouse::{Counters, EvacuationReport, LinkState, System, Theater, TheaterError};
 pub use playhouse_console::address::address;
 use playhouse_console::output::{self, BAD_INPUT, FAILED, fail, print};
 use playhouse_console::progress::StatusLine;
@@ -129,7 +129,7 @@ fn start(args: &Args) -> Result<Theater, TheaterError> {
     if let Some(address) = &args.advertise {
         builder = builder.advertise(&**address);
     }
-    args.membership.apply(builder.on_stranger(|reason| warn!(%reason, "peer rejected")))?.start()
+    args.membership.apply(builder.on_rejected_peer(|reason| warn!(%reason, "peer rejected")))?.start()
 }
 
 /// Prints an event.
@@ -245,7 +245,7 @@ fn drain(theater: &Theater, limit: Duration) {
     let evacuates = theater.clone();
     std::thread::spawn(move || ended.send(evacuates.evacuate(&peers)));
     match evacuated.recv_timeout(limit) {
-        Ok(Evacuation { moved, stayed, .. }) => {
+        Ok(EvacuationReport { moved, stayed, .. }) => {
             for (actor, reason) in &stayed {
                 debug!(%actor, %reason, "actor stays");
             }
