@@ -8,6 +8,15 @@ pub mod safe_messages;
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+/// The programs of the pages that the packages show.
+#[cfg(doctest)]
+mod packages {
+    #[doc = include_str!("../../crates/playhouse/README.md")]
+    mod playhouse {}
+    #[doc = include_str!("../../crates/testkit/README.md")]
+    mod testkit {}
+}
+
 /// The programs of the guide.
 #[cfg(doctest)]
 mod guide {
@@ -35,6 +44,8 @@ mod guide {
     mod timers {}
     #[doc = include_str!("../../guide/output.md")]
     mod output {}
+    #[doc = include_str!("../../guide/command-line.md")]
+    mod command_line {}
     #[doc = include_str!("../../guide/shutdown.md")]
     mod shutdown {}
     #[doc = include_str!("../../guide/observing.md")]
@@ -45,6 +56,8 @@ mod guide {
     mod ported_programs {}
     #[doc = include_str!("../../guide/safe-messages.md")]
     mod safe_messages {}
+    #[doc = include_str!("../../guide/testing.md")]
+    mod testing {}
 }
 
 /// The state of an actor is not reached through its reference, and not kept by who spawned it.

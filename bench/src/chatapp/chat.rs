@@ -143,16 +143,16 @@ impl Actor for Chat {
         self.plan.iter_mut().for_each(|plan| plan.ended());
     }
 
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.plan.iter_mut().for_each(|plan| plan.departing());
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.migrations = self.migrations.wrapping_add(1);
         self.plan.iter_mut().for_each(|plan| plan.arrived());
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.plan.iter_mut().for_each(|plan| plan.stayed(&why));
     }
 }

@@ -184,15 +184,15 @@ impl Client {
 }
 
 impl Actor for Client {
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.spread.iter_mut().for_each(|spread| spread.plan.departing());
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.spread.iter_mut().for_each(|spread| spread.plan.arrived());
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.spread.iter_mut().for_each(|spread| spread.plan.stayed(&why));
     }
 }

@@ -86,15 +86,15 @@ impl Directory {
 }
 
 impl Actor for Directory {
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.plan.iter_mut().for_each(MigrationPlan::departing);
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.plan.iter_mut().for_each(MigrationPlan::arrived);
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.plan.iter_mut().for_each(|plan| plan.stayed(&why));
     }
 }
