@@ -1,4 +1,4 @@
-//! Runs every benchmark at its smallest size, and checks what the reports look like.
+//! Runs every benchmark at its smallest size, and checks the form of the reports.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const KEYS: [&str; 11] =
 /// Keys whose value may be `null`.
 const MAYBE: [&str; 3] = ["limit_ns_per_op", "ratio", "peak_rss_mb"];
 
-/// Keys that are there where there is something to say.
+/// Keys that may be missing.
 const OTHERS: [&str; 4] = ["latency", "cpu_ns_per_op", "target", "reached"];
 
 /// Returns the benchmarks that can run: the programs of some may not be installed.

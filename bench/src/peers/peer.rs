@@ -229,7 +229,10 @@ fn play(
             let (ns_per_op, peak_rss_mb) = (ns as f64 / ops as f64, ended.peak_rss_mb);
             Ok(Run { version, ops, ns_per_op, peak_rss_mb, p99_ns: None, cpu_ns_per_op: None })
         }
-        _ => Err(Missed::Failed(format!("it should say what it has played, and says `{}`", last_lines(&ended.out)))),
+        _ => Err(Missed::Failed(format!(
+            "its answer should name the benchmark and its figures, and is `{}`",
+            last_lines(&ended.out)
+        ))),
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed
         // The receiver is gone after the limit.
         let _ = said.send(Heard::All(lines, peak_rss_mb));
     });
-    let stays = || Missed::Failed(format!("it has not ended {} s after its last word", END.as_secs()));
+    let stays = || Missed::Failed(format!("it has not ended {} s after its last output", END.as_secs()));
     let heard = match hears.recv_timeout(limit) {
         Ok(Heard::Answer) => hears.recv_timeout(END).map_err(|_| stays()),
         heard => heard.map_err(|_| Missed::Over),

@@ -1,4 +1,6 @@
 //! Distributions of waiting times, and durations in readable units.
+//!
+//! No library replaces the nearest ranks: hdrhistogram rounds to buckets, and all times of a run fit into memory.
 
 use std::fmt;
 

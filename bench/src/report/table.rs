@@ -1,4 +1,6 @@
 //! The figures of benchmarks as rows of a table.
+//!
+//! No library replaces it: tabled and comfy-table lay out a finished table, but each row is printed when it is measured.
 
 use super::figures::Report;
 

@@ -70,7 +70,7 @@ impl Ledger {
             Act::NewChat(invited) => {
                 let friends = self.friends(id);
                 match invited.iter().find(|friend| friends.binary_search(friend).is_err()) {
-                    Some(stranger) => Err(format!("client {id} cannot invite {stranger}, who is no friend of it")),
+                    Some(other) => Err(format!("client {id} cannot invite {other}, which is not its friend")),
                     None => check_rising(invited),
                 }
             }

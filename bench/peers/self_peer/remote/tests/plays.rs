@@ -29,7 +29,7 @@ fn it_answers_and_ends_with_its_input() {
 fn what_it_does_not_play_is_said() {
     for (words, said) in [
         (&["count", "--size", "smoke", "--workers", "1"][..], "there is no benchmark `count`"),
-        (&["rpingpong", "--size", "smoke", "--workers", "two"], "`two` is no number of workers"),
+        (&["rpingpong", "--size", "smoke", "--workers", "two"], "`two` is not a number of workers"),
         (&["rpingpong"], "usage: alone WORKLOAD --size smoke|default --workers N"),
     ] {
         // Not at its end, or it would not be said.
