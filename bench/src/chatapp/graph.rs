@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_graph_does_not_cross() {
+    fn invalid_graphs_are_refused() {
         let _alone = alone();
         let error = |objects: &[Plan]| {
             let sketch = Sketch { sum: 0, objects: objects.to_vec() };

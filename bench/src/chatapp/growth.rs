@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_by_a_mebibyte_a_turn_has_that_slope() {
+    fn growth_by_a_mebibyte_a_turn_has_that_slope() {
         let found = slope(|turn| 100 * MIB + u64::from(turn) * MIB);
         assert!((found.bytes_per_turn - MIB as f64).abs() < 1.0 && !found.is_noise, "{found:?}");
         assert!((found.bytes_per_turn_and_client - MIB as f64 / 10.0).abs() < 1.0, "{found:?}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_up_and_down_is_noise_and_so_is_what_is_small() {
+    fn variation_and_small_growth_are_noise() {
         let found = slope(|turn| 100 * MIB + u64::from(turn % 3) * MIB);
         assert!(found.is_noise && found.standard_error > 0.0, "{found:?}");
         // Over all these turns, that is more than would be noise if it were steady.

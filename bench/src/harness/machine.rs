@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_not_known() {
+    fn missing_facts_are_none() {
         let machine = machine("silent", &[]);
         assert_eq!((&machine.cpu, machine.memory_gib, &machine.governor), (&None, None, &None));
         assert_eq!((machine.unrest(), machine.virtual_machine), (None, false));

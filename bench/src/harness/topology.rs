@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_does_not_say_is_one_node_of_cores() {
+    fn without_facts_all_threads_are_cores_of_one_node() {
         let topology = Topology::read(Path::new("/nowhere"), |_| true, 6);
         assert_eq!((topology.threads(), topology.cores(), topology.nodes()), (6, 6, vec![6]));
         assert_eq!(workers(&topology), [1, 2, 4, 6]);

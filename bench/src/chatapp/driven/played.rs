@@ -35,8 +35,8 @@ impl Played {
     pub fn open(scenario: &Scenario, options: &Options) -> Result<Played, RunError> {
         scenario.check().map_err(RunError::Scenario)?;
         // Excludes the leftovers of an earlier world of this process.
-        memory::give_back();
-        memory::forget_peak();
+        memory::release_freed();
+        memory::reset_peak();
         let begun = Instant::now();
         let system = build(options).map_err(RunError::System)?;
         let dead_letters = DeadLetters::of(&system);

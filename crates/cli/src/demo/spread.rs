@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use playhouse_bench::Failure;
-use playhouse_bench::chatapp::{Census, Report, Scenario, Spread};
+use playhouse_bench::chatapp::{Census, Report, Scenario, SpreadWorld};
 
 use super::Args;
 use super::account::Account;
@@ -90,7 +90,7 @@ fn play(
         let progress = Arc::clone(&progress);
         move |reached: &_| progress.take(reached)
     };
-    let spread = Spread::open(&theater, &peers, scenario, observer)?;
+    let spread = SpreadWorld::open(&theater, &peers, scenario, observer)?;
     let stage = Stage {
         spread: Mutex::new(spread),
         progress,
