@@ -58,12 +58,13 @@ pub struct Slope {
 const NOISE_BYTES: f64 = 256.0 * 1024.0;
 
 impl Memory {
-    /// The state before the first sample.
+    /// Takes the state before the first sample.
     pub(super) fn begin(&mut self) {
         self.start_bytes = resident_bytes();
     }
 
-    /// A turn has ended, or with 0 the set-up. Reads a file of the kernel's at some hundred turns of a run, between the turns.
+    /// Samples after a turn, or after the set-up (0). Reads a file of the kernel after some hundred turns of a run, between
+    /// the turns.
     pub(super) fn note(&mut self, turn: u32) {
         if turn == 0 {
             self.set_up_bytes = resident_bytes();

@@ -195,7 +195,7 @@ impl SpreadWorld {
         self.migrator.tell(migrator::SendOne(to));
     }
 
-    /// The turn that is being played is the last one.
+    /// Makes the current turn the last one.
     pub fn end_after_this_turn(&self) {
         self.world.tell(LastTurn);
     }

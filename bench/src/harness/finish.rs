@@ -28,19 +28,19 @@ enum State<T> {
     Dropped,
 }
 
-/// The two ends.
+/// Creates the two ends.
 pub(crate) fn finish<T>(size: Size) -> (Finish<T>, Finished<T>) {
     let shared = Arc::new(Shared { state: Mutex::new(State::Pending), changed: Condvar::new() });
     (Finish(Arc::clone(&shared)), Finished { shared, deadline: size.deadline() })
 }
 
 impl<T> Finish<T> {
-    /// The final state is reached now, with this result.
+    /// Reports that the final state is reached now, with this result.
     pub(crate) fn reached(&self, result: T) {
         self.set(State::Ended(Instant::now(), Ok(result)));
     }
 
-    /// The final state cannot be reached any more.
+    /// Reports that the final state is out of reach.
     pub(crate) fn missed(&self, why: impl Into<String>) {
         self.set(State::Ended(Instant::now(), Err(Failure::new(why))));
     }

@@ -58,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// Why figures of now say little, if others keep the machine busy.
+    /// Returns a warning about figures of now, if other programs keep the machine busy.
     pub fn unrest(&self) -> Option<String> {
         let load = self.load.filter(|&load| load > QUIET_LOAD_MAX)?;
         Some(format!(

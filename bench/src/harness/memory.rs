@@ -2,7 +2,7 @@
 
 use super::outcome::Failure;
 
-/// The largest resident set this process has had, in MiB; `None` where the operating system does not say.
+/// Returns the largest resident set of this process, in MiB; `None` where the operating system does not report it.
 ///
 /// Linux: `VmHWM` of `/proc/self/status`, which only [`reset_peak`] lowers.
 pub fn peak_rss_mb() -> Option<f64> {

@@ -32,8 +32,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The least squares through these points. `None` for fewer than three, through which any line goes, and where all are above
-    /// each other.
+    /// Returns the least squares through these points. `None` for fewer than three, which any line fits, and for points with
+    /// equal x.
     pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 3 {
             return None;
@@ -70,7 +70,7 @@ impl fmt::Display for Fit {
     }
 }
 
-/// The lines through those of these reports that are families of three or more, in the order in which they begin.
+/// Returns the lines through those of these reports that are families of three or more, in the order of their first members.
 pub fn fits(reports: &[Report]) -> Vec<Fit> {
     let mut families: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     for report in reports {

@@ -61,14 +61,14 @@ impl Played {
         Ok(played)
     }
 
-    /// The clients meet as they are told, which was checked.
+    /// Lets the clients meet according to checked orders.
     pub fn meet(&mut self, engagements: Vec<(u32, Engage)>) -> Result<PhaseEnd, RunError> {
         self.ledger.meet(&engagements);
         self.world.tell(Direct::Meet(engagements));
         self.wait(&self.phases)
     }
 
-    /// The next turn is played as they are told, which was checked.
+    /// Plays the next turn according to checked orders.
     pub fn play(&mut self, acts: Vec<(u32, Act)>) -> Result<PhaseEnd, RunError> {
         let turn = self.ledger.next();
         self.ledger.play(&acts);

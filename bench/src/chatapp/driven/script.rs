@@ -27,7 +27,7 @@ pub(super) struct Bad {
 }
 
 impl Bad {
-    /// About no line.
+    /// Creates an error without a line.
     pub fn new(what: impl Into<String>) -> Bad {
         Bad { line: 0, what: what.into(), is_broken: false }
     }

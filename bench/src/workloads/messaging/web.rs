@@ -65,7 +65,7 @@ pub(crate) struct Served {
     pub(crate) outcome: Outcome,
 }
 
-/// The server has a system of its own, with as many workers.
+/// Runs the server on Playhouse, which has a system of its own with as many workers.
 fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     let server = Command::new(Folder::find()?.program(WEB.name)?);
     Ok(serve(server, OURS, system.workers(), size, size.deadline())?.outcome)

@@ -18,7 +18,7 @@ fn it_answers_and_ends_with_its_input() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with(r#"{"peer":"alone","version":""#), "{line}");
         assert!(line.contains(&format!(r#""workload":"{workload}""#)), "{line}");
-        // Its input was open until here.
+        // Its input was open until this line.
         assert!(child.try_wait().unwrap().is_none());
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
