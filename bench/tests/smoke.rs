@@ -64,7 +64,7 @@ fn a_flood_reports_how_long_its_bystander_waits() {
 }
 
 #[test]
-fn the_floor_alone_can_be_measured() {
+fn the_baseline_alone_can_be_measured() {
     assert!(measure_baseline(registry::find("count").unwrap(), &SMOKE).unwrap().unwrap() > 0.0);
     assert_eq!(measure_baseline(registry::find("flood").unwrap(), &SMOKE).unwrap(), None);
     let failure = measure_baseline(&broken(), &SMOKE).unwrap_err();
@@ -143,7 +143,7 @@ fn a_wrong_result_fails_the_run() {
 }
 
 #[test]
-fn a_wrong_result_of_the_floor_fails_the_run() {
+fn a_wrong_result_of_the_baseline_fails_the_run() {
     let failure = measure(&Benchmark { workload: right, ..broken() }, &SMOKE).unwrap_err();
     assert_eq!(failure.to_string(), "in the baseline: wrong result: the sum should be 4 and is 5");
 }

@@ -36,7 +36,7 @@ enum Command {
     Chatapp(chatapp::Args),
     /// List the built-in scenarios, or print one, to copy and change
     Scenario(scenarios::Args),
-    /// Run the benchmarks, each beside its hand-written floor
+    /// Run the benchmarks, each beside its hand-written baseline
     Bench(bench::Args),
     /// Host a theater that others reach, until Ctrl-C
     Theater(theater::Args),
