@@ -38,7 +38,7 @@ fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
         b"playhouse-chatapp 1\nscenario small\n",
         &["error 2 ", "scenario 0xFINGERPRINT", "\"scenario small\""],
     );
-    refused(wait, other_header.as_bytes(), &["error 2 ", "is for scenario other (0x", "here scenario lively (0x"]);
+    refused(wait, other_header.as_bytes(), &["error 2 ", "is for scenario other (0x", "the server plays scenario lively (0x"]);
     let with = |rest: &str| format!("{header}{rest}").into_bytes();
     refused(wait, &with("turn 1\n"), &["error 3 ", "turn 1 is out of order", "the set-up is next"]);
     refused(wait, &with("close\n"), &["error 3 ", "close is out of order"]);
