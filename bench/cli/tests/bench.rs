@@ -35,7 +35,7 @@ fn a_table_fits_a_terminal_and_says_what_its_targets_are_for() {
 }
 
 #[test]
-fn targets_are_scaled_by_the_limit_of_count() {
+fn targets_are_scaled_by_the_baseline_of_count() {
     let [count, fib, idle] = &json(&["fib", "count", "idle"])[..] else { panic!("not three") };
     let scale = number(&count["limit_ns_per_op"]) / 4.7;
     for (report, target_ns) in [(count, 9.0), (fib, 100.0)] {
@@ -50,7 +50,7 @@ fn targets_are_scaled_by_the_limit_of_count() {
 }
 
 #[test]
-fn without_count_its_limit_is_measured_for_the_targets() {
+fn without_count_its_baseline_is_measured_for_the_targets() {
     let [fib, skynet] = &json(&["fib", "skynet"])[..] else { panic!("not two") };
     assert!(number(&fib["target"]["ns_per_op"]) > 0.0, "{fib}");
     assert_eq!(fib["target"]["ns_per_op"], skynet["target"]["ns_per_op"]);
@@ -77,7 +77,7 @@ fn a_sweep_ends_with_a_verdict() {
     assert_eq!(sweep["collapse"], worst_over_best > 2.0);
 }
 
-/// The programs of Savina work if they are told to, and then have no floor beside them.
+/// The programs of Savina work if they are told to, and then have no baseline beside them.
 #[test]
 fn work_takes_time() {
     let ns_per_op = |work: &str| {

@@ -289,7 +289,7 @@ fn bad_recordings_addresses_and_servers_are_refused() {
         refused(&["chatapp", "drive", &bad, "127.0.0.1:1"], &[words, &[&*bad]].concat());
     };
     drive("", &["is empty"]);
-    drive(LITTLE, &[":1: is no recording of this format"]);
+    drive(LITTLE, &[":1: is not a recording of this format"]);
     drive(&text[..text.len() / 2], &["ends in the middle of"]);
     drive(&text.replace("close\n", ""), &["ends without close, after turn 5 of 5"]);
     refused(&["chatapp", "drive", "no/such.chat", "127.0.0.1:1"], &["no/such.chat: cannot be read"]);
@@ -311,5 +311,5 @@ fn bad_recordings_addresses_and_servers_are_refused() {
     drop(listener);
     let (code, out, errors) = run(&["chatapp", "drive", &chat, &taken]);
     assert_eq!((code, &*out), (1, ""), "{errors}");
-    assert!(errors.contains(&format!("{taken}: nobody answers: ")), "{errors}");
+    assert!(errors.contains(&format!("{taken}: no server answers: ")), "{errors}");
 }
