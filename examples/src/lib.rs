@@ -44,6 +44,8 @@ mod guide {
     mod timers {}
     #[doc = include_str!("../../guide/output.md")]
     mod output {}
+    #[doc = include_str!("../../guide/command-line.md")]
+    mod command_line {}
     #[doc = include_str!("../../guide/shutdown.md")]
     mod shutdown {}
     #[doc = include_str!("../../guide/observing.md")]
