@@ -191,7 +191,8 @@ fn the_checks_notice() {
     assert!(!has_test("// fn it(", "it"));
     assert_eq!(slug(" What is not there yet"), "what-is-not-there-yet");
     assert_eq!(code("a `b` c\n```sh\nd `e`\n```\nf `g\nh`"), ["b", "g h"]);
-    let named = tests_named_in("`order::one`, `crates/a/src/b.rs::tests::two`, `Supervise::on`, `--a::b`, `a::B`");
+    let named =
+        tests_named_in("`order::one`, `crates/a/src/b.rs::tests::two`, `SupervisionPolicy::on`, `--a::b`, `a::B`");
     assert_eq!(
         named,
         [

@@ -9,8 +9,13 @@ use clones::expand;
 #[path = "../src/clones/mod.rs"]
 mod clones;
 #[allow(dead_code, reason = "the other macros report more kinds of errors")]
-#[path = "../src/errors.rs"]
-mod errors;
+#[path = "../src/syntax/errors.rs"]
+mod error_list;
+
+/// The module of the macros that the files of `clones` name.
+mod syntax {
+    pub(crate) use super::error_list as errors;
+}
 
 /// What owns data and is moved into messages, in the text of each program: where a run counts a move.
 const MOVED: [(&str, &[&str]); 14] = [

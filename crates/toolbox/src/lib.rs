@@ -9,15 +9,15 @@
 #![forbid(unsafe_code)]
 
 pub mod asks;
-mod block;
 pub mod durable;
 #[doc(hidden)]
 pub mod entry;
-mod keeper;
-mod pipe;
+mod member_watcher;
+mod panics;
 pub mod receptionist;
 pub mod resource;
 pub mod router;
 pub mod shutdown;
 pub mod stdout;
 pub mod topic;
+mod wait;

@@ -3,18 +3,17 @@
 //! What is used when is [read](reading) in the text; what is a reference, and what has been cloned, the compiler knows, and decides in
 //! `playhouse::clones`: see there.
 
+mod marks;
 mod reading;
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{
-    Attribute, Block, Expr, ExprLit, ImplItemFn, Item, ItemFn, Lit, Meta, MetaNameValue, Signature, TraitItemFn,
-    parse_quote, parse_quote_spanned,
-};
+use syn::{Block, Expr, ImplItemFn, Item, ItemFn, Signature, TraitItemFn, parse_quote_spanned};
 
-use crate::errors::Errors;
+use self::marks::{Mark, unmark};
+use crate::syntax::errors::Errors;
 
 /// Expands `#[warn_needless_clones] item`.
 pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
@@ -24,14 +23,14 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
     }
     match syn::parse2::<Item>(item.clone()) {
         Ok(mut parsed @ (Item::Fn(_) | Item::Impl(_) | Item::Mod(_) | Item::Trait(_))) => {
-            Functions.visit_item_mut(&mut parsed);
+            FunctionVisitor.visit_item_mut(&mut parsed);
             let errors = errors.into_tokens();
             quote!(#parsed #errors)
         }
         // The method of a block, perhaps of one that has no body.
         parsed => {
             if let Ok(mut method) = syn::parse2::<ImplItemFn>(item.clone()) {
-                Functions.visit_impl_item_fn_mut(&mut method);
+                FunctionVisitor.visit_impl_item_fn_mut(&mut method);
                 let errors = errors.into_tokens();
                 return quote!(#method #errors);
             }
@@ -48,9 +47,9 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Finds the functions of an item, also those in functions.
-struct Functions;
+struct FunctionVisitor;
 
-impl VisitMut for Functions {
+impl VisitMut for FunctionVisitor {
     fn visit_item_fn_mut(&mut self, function: &mut ItemFn) {
         visit_mut::visit_item_fn_mut(self, function);
         check(&function.sig, &mut function.block);
@@ -71,57 +70,16 @@ impl VisitMut for Functions {
 
 fn check(sig: &Signature, block: &mut Block) {
     let dead = reading::dead_clones(sig, block);
-    Writing { dead }.visit_block_mut(block);
-}
-
-/// What is cloned at a place, for the way back there.
-pub(super) enum Mark {
-    /// The variable of a site.
-    Variable(usize),
-    /// A value without a name.
-    Value,
-}
-
-/// The attribute that says so.
-const MARK: &str = "__playhouse_clone";
-
-fn mark(expr: &mut Expr, mark: Mark) {
-    let site = match mark {
-        Mark::Variable(site) => quote!(= #site),
-        Mark::Value => quote!(),
-    };
-    let name = Ident::new(MARK, Span::mixed_site());
-    if let Some(attrs) = attributes(expr) {
-        attrs.push(parse_quote!(#[#name #site]));
-    }
-}
-
-fn unmark(expr: &mut Expr) -> Option<Mark> {
-    let attrs = attributes(expr)?;
-    let at = attrs.iter().position(|attr| attr.path().is_ident(MARK))?;
-    match attrs.remove(at).meta {
-        Meta::NameValue(MetaNameValue { value: Expr::Lit(ExprLit { lit: Lit::Int(site), .. }), .. }) => {
-            site.base10_parse().ok().map(Mark::Variable)
-        }
-        _ => Some(Mark::Value),
-    }
-}
-
-fn attributes(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
-    match expr {
-        Expr::MethodCall(call) => Some(&mut call.attrs),
-        Expr::Call(call) => Some(&mut call.attrs),
-        _ => None,
-    }
+    Rewriter { dead }.visit_block_mut(block);
 }
 
 /// Puts the question to the compiler where a clone may be needless.
-struct Writing {
+struct Rewriter {
     /// Of each site.
     dead: Vec<bool>,
 }
 
-impl VisitMut for Writing {
+impl VisitMut for Rewriter {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         visit_mut::visit_expr_mut(self, expr);
         match unmark(expr) {

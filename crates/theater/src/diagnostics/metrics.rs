@@ -15,6 +15,7 @@ impl Theater {
     /// | `playhouse_migrations_total` | `direction` | actors that have come (`in`) and that have left (`out`) |
     ///
     /// `peer` is where the other theater can be called, and `?` for those that do not listen, in sum.
+    #[cfg(feature = "metrics")] // as the module, whose features the reference of `playhouse` does not show
     pub fn record_metrics(&self) {
         self.system().record_metrics();
         let id = self.system().core().id().to_string();
@@ -35,7 +36,7 @@ impl Theater {
             ::metrics::gauge!("playhouse_link_packets", &labels).set(packets as f64);
             ::metrics::gauge!("playhouse_link_bytes", &labels).set(bytes as f64);
         }
-        let (came, left) = self.house.directory.migrations();
+        let (came, left) = self.theater_core.directory.migrations();
         for (direction, actors) in [("in", came), ("out", left)] {
             ::metrics::counter!("playhouse_migrations_total", "system" => id.clone(), "direction" => direction)
                 .absolute(actors);
