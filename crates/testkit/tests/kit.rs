@@ -155,7 +155,7 @@ fn what_an_actor_sends_is_seen() {
             "Parent \"boss\" -> Child \"worker\": watch",
             "Parent \"boss\" -> Child \"worker\": start",
             "Parent \"boss\" -> Child \"worker\": Work",
-            "Parent \"boss\" -> Ear<Line> #0: Line",
+            "Parent \"boss\" -> ProbeActor<Line> #0: Line",
         ]
     );
     // What waits, too.

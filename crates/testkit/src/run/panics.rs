@@ -8,7 +8,7 @@ use std::sync::Once;
 /// What a panic said.
 pub(crate) fn panic_message(thrown: &(dyn Any + Send)) -> String {
     let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+    text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 thread_local! {
