@@ -342,7 +342,10 @@ fn of_two_lives_one_saves_and_the_other_is_told() {
     assert_eq!(old.ask(Balance).wait(), Ok((1, 1)), "it is out of date");
     store.remove("account", 2).unwrap();
     let error = new.ask(Pay(4)).wait().unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "\"account\" does not exist, but revision 2 was expected: it was removed, load it again");
+    assert_eq!(
+        error.to_string(),
+        "\"account\" does not exist, but revision 2 was expected: it was removed, load it again"
+    );
 }
 
 #[test]
@@ -440,7 +443,10 @@ fn what_cannot_be_a_key_or_a_state_is_said() {
     let store = MemoryStore::new();
     let cases = [
         ("", "\"\" cannot be a key, because it is empty: 1 to 80 bytes without control characters are allowed"),
-        ("a\nb", "\"a\\nb\" cannot be a key, because it contains '\\n': 1 to 80 bytes without control characters are allowed"),
+        (
+            "a\nb",
+            "\"a\\nb\" cannot be a key, because it contains '\\n': 1 to 80 bytes without control characters are allowed",
+        ),
     ];
     for (key, expected) in cases {
         assert_eq!(store.load(key).unwrap_err().to_string(), expected);

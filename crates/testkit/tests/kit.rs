@@ -179,7 +179,7 @@ impl Restless {
 }
 
 #[test]
-#[should_panic(expected = "this never ends")]
+#[should_panic(expected = "the run never ends")]
 fn what_never_ends_is_reported() {
     let kit = Kit::new();
     kit.system().spawn(Restless).tell(GoOn);

@@ -90,8 +90,8 @@ fn flaws_say_what_would_be_right() {
     let text = order().on("paid", "refund", "new").verify().unwrap_err().to_string();
     assert_eq!(
         text,
-        "the state machine \"order\" has flaws:\n- in \"new\", nothing is said of \"refund\": \
-         say what it does by `on`, or that it does nothing by `ignores`"
+        "the state machine \"order\" has flaws:\n- in \"new\", the effect of \"refund\" is missing: \
+         declare it with `on`, or declare with `ignores` that it has none"
     );
 }
 

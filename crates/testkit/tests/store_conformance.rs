@@ -325,8 +325,8 @@ fn a_report_says_what_was_expected_and_what_was_found() {
     let report = check(BeginsAnewAtOne);
     let expected = format!(
         "store: {} of {} rules are broken:\n\
-         - no revision twice: what is made anew after a removal has a larger revision than all before, so that who has slept \
-         overwrites nothing\n  \
+         - no revision twice: a state that is created after a removal has a revision above all earlier ones, so that a \
+         stale caller overwrites nothing\n  \
          but revision 1 came after 1, with a removal between them",
         report.broken().len(),
         store::RULES.len()
@@ -344,7 +344,7 @@ fn a_report_says_what_was_expected_and_what_was_found() {
 }
 
 #[test]
-#[should_panic(expected = "- prefixes: the keys are listed that begin with a prefix")]
+#[should_panic(expected = "- prefixes: the keys that begin with a prefix")]
 fn a_broken_rule_fails_the_test() {
     check(ListsBackwards).assert_all_kept();
 }
