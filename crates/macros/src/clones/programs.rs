@@ -1,4 +1,4 @@
-//! What is found in the twenty programs of `safe_messages` if a clone goes into a message where they move.
+//! The warnings in the twenty programs of `safe_messages`, if messages clone where the programs move.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use proc_macro2::TokenStream;
 
 use super::expand;
 
-/// What owns data and is moved into messages, in the text of each program: where a run counts a move.
+/// The owned data that each program moves into messages, as text.
 const MOVED: [(&str, &[&str]); 14] = [
     ("concurrent", &["std::mem::take(&mut self.captured)", "captives"]),
     ("copymessages", &["list"]),
@@ -33,7 +33,7 @@ const MOVED: [(&str, &[&str]); 14] = [
     ("threadfin", &["format!(\"{text} from account {}\", self.number)", "std::mem::take(&mut self.statement)", "text"]),
 ];
 
-/// How many clones in a program the compiler is asked about.
+/// Returns the number of clones in a program about which the compiler is asked.
 fn found(program: &str) -> usize {
     let item: TokenStream = format!("mod program {{ {program} }}").parse().unwrap();
     expand(&TokenStream::new(), item).to_string().matches(":: clones :: original (").count()
