@@ -1,4 +1,4 @@
-//! Runs under a seed: the same again, shown as charts, and reported with their commit.
+//! Runs under a seed: they are repeated, drawn as charts, and reported with their commit.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ fn the_same_seed_gives_the_same_run_and_others_give_others() {
     }
 }
 
-/// Says one thing after another.
+/// An actor that says one thing after another.
 struct Talker(ActorRef<Listener>, Vec<&'static str>);
 #[derive(Default)]
 struct Listener;
@@ -69,7 +69,7 @@ fn the_hash_knows_the_order() {
     assert_eq!(hash(&["nod", "well"]), hash(&["nod", "well"]));
     assert_ne!(hash(&["nod", "well"]), hash(&["well", "nod"]));
     assert_ne!(hash(&["nod"]), hash(&["nod", "nod"]));
-    // Fixed, so that a change of what is hashed is noticed: hashes are compared across machines and versions.
+    // The hash is fixed, because hashes are compared across machines and versions.
     assert_eq!(replay(1, named("commit").unwrap().right()).hash(), COMMIT_HASH);
 }
 

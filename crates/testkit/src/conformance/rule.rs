@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(report.kept(), ["first"]);
         assert_eq!(
             report.to_string(),
-            "waits: 2 of 3 rules are broken:\n- second: it ends\n  but nothing has come of it after 3s\n\
+            "waits: 2 of 3 rules are broken:\n- second: it ends\n  but the rule is undecided after 3s\n\
              - third: it is not kept\n  but no"
         );
     }
