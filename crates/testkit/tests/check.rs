@@ -72,7 +72,7 @@ fn messages_of_a_pair_keep_their_order_and_others_come_in_all() {
 }
 
 #[test]
-fn what_commutes_is_tried_once() {
+fn commuting_orders_are_tried_once() {
     let two_lists = |system: &System| (givers(system, &[&[1, 2]]), givers(system, &[&[3, 4]]));
     assert_eq!(check(two_lists).schedules(), 1);
     let both = |system: &System| {
@@ -342,7 +342,7 @@ impl AsyncHandler<Keep> for Keeper {
 }
 
 #[test]
-fn who_waits_for_ever_is_named_and_nothing_is_left_behind() {
+fn actors_that_wait_forever_are_named_and_nothing_is_left_behind() {
     let kept = Arc::new(());
     let report = Checker::new().run(|system| {
         let keeper = system.spawn_with(SpawnOptions::new().name("attic"), Keeper);

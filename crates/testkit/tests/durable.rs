@@ -139,7 +139,7 @@ impl Customer {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_though_actors_crash_on_a_slow_disk_under_every_seed() {
+fn acknowledged_orders_survive_crashes_on_a_slow_disk_under_every_seed() {
     let totals = [const { AtomicU64::new(0) }; 4];
     under_seeds(0..300, |seed| {
         let system = System::builder().workers(2).simulated(seed).start().unwrap();

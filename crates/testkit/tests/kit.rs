@@ -70,7 +70,7 @@ fn time_passes_only_within_what_is_given() {
 }
 
 #[test]
-fn what_does_not_come_or_should_not_is_reported() {
+fn missing_and_unexpected_messages_are_reported() {
     let kit = Kit::new();
     let probe = kit.probe::<Line>();
     let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::from_secs(1) });
@@ -144,7 +144,7 @@ fn a_test_plays_the_part_of_a_child() {
 }
 
 #[test]
-fn what_an_actor_sends_is_seen() {
+fn sent_messages_are_recorded() {
     let kit = Kit::new();
     let probe = kit.probe::<Line>();
     let parent = kit.system().spawn_with(SpawnOptions::new().name("boss"), Parent { to: probe.recipient() });
@@ -181,7 +181,7 @@ impl Restless {
 
 #[test]
 #[should_panic(expected = "the run never ends")]
-fn what_never_ends_is_reported() {
+fn endless_runs_are_reported() {
     let kit = Kit::new();
     kit.system().spawn(Restless).tell(GoOn);
     kit.settle();

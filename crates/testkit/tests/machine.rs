@@ -76,7 +76,7 @@ fn a_way_out_of_a_final_state_is_found() {
 }
 
 #[test]
-fn what_is_not_declared_is_found() {
+fn undeclared_states_are_found() {
     let (state, event) = at("payed", "send");
     assert_eq!(flaws(&order().on("payed", "send", "sent")), [Flaw::Unknown { state, event }]);
     let none = Machine::new("nothing").state("only");

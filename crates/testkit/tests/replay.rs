@@ -76,7 +76,7 @@ fn the_hash_knows_the_order() {
 const COMMIT_HASH: u64 = 10_654_811_605_049_426_852;
 
 #[test]
-fn a_chart_shows_who_sends_what_to_whom() {
+fn a_chart_shows_senders_messages_and_receivers() {
     let run = replay(0, |system| talk(system, &["well"]));
     assert_eq!(
         run.chart().to_string(),
@@ -126,7 +126,7 @@ fn a_failure_prints_seed_and_commit_and_can_be_repeated() {
 }
 
 #[test]
-fn what_is_allowed_under_all_orders_is_allowed_under_seeds() {
+fn violations_allowed_under_all_orders_are_allowed_under_seeds() {
     let program = |system: &System| {
         let till = system.spawn(Till(0));
         till.stop();

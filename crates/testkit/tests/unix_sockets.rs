@@ -41,7 +41,7 @@ fn unix_sockets_keep_all_rules() {
 }
 
 #[test]
-fn what_a_killed_theater_has_left_behind_is_not_in_the_way() {
+fn files_of_a_killed_theater_do_not_disturb_others() {
     let folder = Folder::new("left");
     let address: SocketAddr = "127.0.0.1:7001".parse().unwrap();
     drop(std::os::unix::net::UnixListener::bind(folder.0.join("7001")).unwrap());
@@ -71,7 +71,7 @@ fn a_file_that_is_no_socket_is_left_alone() {
 }
 
 #[test]
-fn who_listens_keeps_its_address_though_its_lock_was_removed() {
+fn a_listener_keeps_its_address_after_its_lock_was_removed() {
     let folder = Folder::new("unlocked");
     let transport = UnixSockets::in_folder(&folder.0);
     let [first, second] = ["127.0.0.1:7001", "127.0.0.1:7001"].map(|address| {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_and_no_subject_is_said() {
+    fn malformed_patterns_and_subjects_are_refused() {
         for pattern in ["", ".", "a..b", ".a", "a.", "a.>.b", "a>", "a.b>", ">.a", "a*", "a.*b", ">>"] {
             let error = Pattern::new(pattern).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{pattern:?} is no pattern: ")), "{error}");

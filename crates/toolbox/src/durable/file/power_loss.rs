@@ -83,7 +83,7 @@ fn steps() -> usize {
 }
 
 #[test]
-fn whenever_the_power_fails_the_former_or_the_new_state_is_there_and_whole() {
+fn after_a_power_failure_the_former_or_the_new_state_is_complete() {
     let mut outcomes = [0, 0];
     for step in 0..=steps() {
         for seed in 0..60 {
@@ -107,7 +107,7 @@ fn whenever_the_power_fails_the_former_or_the_new_state_is_there_and_whole() {
 }
 
 #[test]
-fn what_was_loaded_is_there_after_a_power_cut_though_who_saved_it_was_killed() {
+fn a_loaded_state_survives_a_power_cut_after_its_writer_was_killed() {
     for step in 0..=steps() {
         for seed in 0..20 {
             let disk = FaultyDisk::default();
@@ -136,7 +136,7 @@ fn an_error_of_the_disk_leaves_the_former_or_the_new_state_and_the_next_save_wor
 }
 
 #[test]
-fn no_revision_comes_twice_where_who_removed_before_was_killed() {
+fn no_revision_is_reused_after_its_remover_was_killed() {
     for step in 0..=steps() {
         for (cut, seed) in (0..8).flat_map(|cut| (0..10).map(move |seed| (cut, seed))) {
             let disk = FaultyDisk::default();
