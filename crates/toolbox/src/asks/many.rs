@@ -12,9 +12,53 @@ use super::too_few::TooFewAnswers;
 use crate::wait::{block_on, pipe, system_of};
 
 /// Each actor that was asked, with its answer or its error.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{EachAnswer, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let answers: EachAnswer<Node, u32> = ask_many(nodes, Number).all().wait();
+/// assert_eq!(answers.len(), 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type EachAnswer<A, R> = Vec<(ActorRef<A>, Result<R, AskError>)>;
 
 /// The first answers with their actors, in the order of arrival, or the error that there are too few.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{Enough, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let two: Enough<Node, u32> = ask_many(nodes, Number).first(2).wait();
+/// assert_eq!(two?.len(), 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 
 /// Asks each of `targets` with a clone of `message`.
@@ -64,6 +108,30 @@ where
 }
 
 /// A request to several actors, before the choice of answers to wait for: see [`ask_many`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use playhouse::asks::{AskMany, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let request: AskMany<Node, Number> = ask_many(nodes, Number).within(Duration::from_secs(1));
+/// assert_eq!(request.quorum().wait()?.len(), 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent until `all`, `first` or `quorum` is called and awaited"]
 pub struct AskMany<A: Actor, M: Message> {
     pub(super) targets: Vec<ActorRef<A>>,
@@ -123,6 +191,29 @@ fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mu
 /// # Cancel safety
 /// Dropping the future takes back requests that are not handled yet and were not sent to another theater. Answers
 /// that have come are lost.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{AllAnswers, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let all: AllAnswers<Node, Number> = ask_many(nodes, Number).all();
+/// let sum: u32 = all.wait().into_iter().filter_map(|(_, answer)| answer.ok()).sum();
+/// assert_eq!(sum, 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent until it is awaited"]
 pub struct AllAnswers<A: Actor, M: Message> {
     gather: Gather<A, M>,
@@ -173,6 +264,28 @@ impl<A: Actor, M: Message> AllAnswers<A, M> {
 /// # Cancel safety
 /// Dropping the future takes back requests that are not handled yet and were not sent to another theater. Answers
 /// that have come are lost.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{FirstAnswers, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let first: FirstAnswers<Node, Number> = ask_many(nodes, Number).first(1);
+/// assert!(first.wait()?[0].1 < 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent until it is awaited"]
 pub struct FirstAnswers<A: Actor, M: Message> {
     wanted: usize,

@@ -144,6 +144,28 @@ type IsNotGood<R> = Box<dyn Fn(&R) -> bool + Send>;
 /// # Cancel safety
 /// Dropping its future makes no further attempt. It takes the request back if the request is not handled yet and was
 /// not sent to another theater.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{Retry, RetryAsk};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let request: RetryAsk<Node, Number> = Retry::attempts(3).ask(nodes[1], Number);
+/// assert_eq!(request.wait()?, 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent until it is awaited"]
 pub struct RetryAsk<A: Actor, M: Message> {
     retry: Retry,
@@ -161,6 +183,29 @@ impl<A: Actor, M: Message> fmt::Debug for RetryAsk<A, M> {
 
 /// An error of an ask with retries: all attempts have failed, or one has failed in a way that no other attempt would
 /// change.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{Retry, RetryError};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// nodes[0].stop();
+/// let error: RetryError = Retry::attempts(3).ask(nodes[0], Number).wait().unwrap_err();
+/// assert_eq!((error.attempts, error.last), (1, AskError::Stopped)); // another attempt would not help
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryError {

@@ -32,6 +32,24 @@ pub enum Outcome {
 }
 
 /// The outcome of one task.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::shutdown::{Outcome, TaskReport};
+/// # use playhouse::prelude::*;
+/// # use playhouse::shutdown::CoordinatedShutdown;
+/// # use std::time::Duration;
+/// #
+/// # let system = System::start()?;
+/// # let shutdown = CoordinatedShutdown::new(&system);
+/// # shutdown.phase("flush", Duration::from_secs(5)).task("log", || Ok(()))?;
+/// let report = shutdown.run();
+/// let task: &TaskReport = &report.phases[0].tasks[0];
+/// assert_eq!((&*task.name, &task.outcome), ("log", &Outcome::Finished));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskReport {
     /// The name of the task.
@@ -41,6 +59,24 @@ pub struct TaskReport {
 }
 
 /// The course of one phase.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::shutdown::PhaseReport;
+/// # use playhouse::prelude::*;
+/// # use playhouse::shutdown::CoordinatedShutdown;
+/// # use std::time::Duration;
+/// #
+/// # let system = System::start()?;
+/// # let shutdown = CoordinatedShutdown::new(&system);
+/// # shutdown.phase("flush", Duration::from_secs(5)).task("log", || Ok(()))?;
+/// let report = shutdown.run();
+/// let phase: &PhaseReport = &report.phases[0];
+/// assert_eq!((&*phase.name, phase.tasks.len()), ("flush", 1));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseReport {
     /// The name of the phase.

@@ -75,6 +75,26 @@ macro_rules! remote_topic {
 
 /// The actor through which other theaters use a [`Topic`](super::Topic): see
 /// [`Topic::endpoint`](super::Topic::endpoint).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+/// use playhouse::topic::{Topic, TopicEndpoint};
+///
+/// #[derive(Message, Clone, Serialize, Deserialize)]
+/// #[serde(crate = "playhouse::serde")]
+/// struct Order(u64);
+/// playhouse::remote_topic!(Order);
+///
+/// let system = System::start()?;
+/// let orders: Topic<Order> = Topic::new(&system);
+/// let endpoint: ActorRef<TopicEndpoint<Order>> = orders.endpoint(); // publish it for other theaters
+/// # drop(orders);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TopicEndpoint<M: Message> {
     pub(super) topic: Weak<TopicState<M>>,
     pub(super) home: Option<ActorRef<TopicEndpoint<M>>>,
