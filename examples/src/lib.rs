@@ -8,6 +8,15 @@ pub mod safe_messages;
 #[doc = include_str!("../../README.md")]
 mod readme {}
 
+/// The programs of the pages that the packages show.
+#[cfg(doctest)]
+mod packages {
+    #[doc = include_str!("../../crates/playhouse/README.md")]
+    mod playhouse {}
+    #[doc = include_str!("../../crates/testkit/README.md")]
+    mod testkit {}
+}
+
 /// The programs of the guide.
 #[cfg(doctest)]
 mod guide {
@@ -45,6 +54,8 @@ mod guide {
     mod ported_programs {}
     #[doc = include_str!("../../guide/safe-messages.md")]
     mod safe_messages {}
+    #[doc = include_str!("../../guide/testing.md")]
+    mod testing {}
 }
 
 /// The state of an actor is not reached through its reference, and not kept by who spawned it.

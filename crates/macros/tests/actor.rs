@@ -288,8 +288,8 @@ struct Watching(Sender<&'static str>);
 #[actor]
 impl Watching {
     #[terminated]
-    fn lost(&mut self, ctx: &mut Context<Self>, down: playhouse::Down) {
-        assert_eq!(down.reason, StopReason::Stopped);
+    fn lost(&mut self, ctx: &mut Context<Self>, terminated: playhouse::Terminated) {
+        assert_eq!(terminated.reason, StopReason::Stopped);
         let _ = self.0.send("terminated");
         ctx.stop();
     }

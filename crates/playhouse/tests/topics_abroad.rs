@@ -371,7 +371,7 @@ fn a_slow_theater_slows_who_publishes_in_a_third_one() {
 }
 
 /// Has an actor of `theater` watch `who`; how it ended is logged.
-fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Down> {
+fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     let mourner = theater.system().spawn(support::Mourner(log.clone()));
     mourner.tell(support::Mourn(who));
@@ -383,7 +383,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
     for seed in 0..100 {
         let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
         let desk = found(&away, &home, &topic);
-        let down = mourn(&away, joined.endpoint());
+        let terminated = mourn(&away, joined.endpoint());
         net.run_until_idle();
         for number in 0..50 {
             topic.publish(News(0, number));
@@ -391,7 +391,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
         drop(topic);
         net.run_until_idle();
         assert_eq!(log.take(), (0..50).map(|number| ("away", 0, number)).collect::<Vec<_>>(), "seed {seed}");
-        assert!(joined.is_disconnected() && down.take().len() == 1, "seed {seed}");
+        assert!(joined.is_disconnected() && terminated.take().len() == 1, "seed {seed}");
         // Nobody gets what is published there now, and that is said.
         let dead = away.system().stats().total.dead_letters;
         let published = joined.publish(News(1, 0));
@@ -410,14 +410,14 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
     for seed in 0..20 {
         let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
         let desk = found(&away, &home, &topic);
-        let down = mourn(&away, joined.endpoint());
+        let terminated = mourn(&away, joined.endpoint());
         net.run_until_idle();
         net.kill(&home);
         let error = Topic::join(away.system(), desk, SlowPublisher).wait().unwrap_err();
         assert!(matches!(error, JoinError::NoAnswer(AskError::TheaterLost { .. })), "seed {seed}: {error}");
         assert!(net.run_until(|| joined.is_disconnected()), "seed {seed}");
         net.run_until_idle();
-        assert_eq!(down.take().len(), 1);
+        assert_eq!(terminated.take().len(), 1);
         // The home may live on, but nobody gets what is published there now, and that is said.
         let dead = away.system().stats().total.dead_letters;
         assert_eq!(joined.publish(News(1, 0)).sent, 0, "seed {seed}");

@@ -27,8 +27,3 @@ pub use kit::{Kit, Probe};
 pub use machine::{Flaw, Flaws, Machine};
 pub use replay::{Replay, commit, replay, simulate, under_seeds};
 pub use run::{NoSchedule, Schedule, Sent};
-
-/// The programs of the guide, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../guide/testing.md")]
-mod guide {}

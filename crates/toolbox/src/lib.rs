@@ -8,6 +8,7 @@
 //! reads a table of members and sends directly. The order of messages, asks and overload are those of a plain
 //! reference. A watcher in the background removes members that have ended.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod asks;

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message};
+use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, Terminated};
 
 /// A table of members whose ends are reported by a [`MemberWatcher`].
 pub(crate) trait Membership: Send + 'static {
     /// Handles the end of a watched member.
-    fn ended(&mut self, down: &Down, ctx: &mut Context<MemberWatcher<Self>>)
+    fn ended(&mut self, terminated: &Terminated, ctx: &mut Context<MemberWatcher<Self>>)
     where
         Self: Sized;
 
@@ -23,8 +23,8 @@ pub(crate) trait Membership: Send + 'static {
 pub(crate) struct MemberWatcher<T>(pub(crate) T);
 
 impl<T: Membership> Actor for MemberWatcher<T> {
-    fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
-        self.0.ended(&down, ctx);
+    fn terminated(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
+        self.0.ended(&terminated, ctx);
     }
 }
 

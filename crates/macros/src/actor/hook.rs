@@ -1,5 +1,5 @@
-//! The hooks `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[departing]`, `#[arrived]` and
-//! `#[stayed]`: `Actor`'s methods forward to them.
+//! The hooks `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]` and
+//! `#[migration_failed]`: `Actor`'s methods forward to them.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -22,11 +22,11 @@ pub(crate) enum HookKind {
     /// Called when the actor has been idle for a given time.
     ReceiveTimeout,
     /// Called before a migration.
-    Departing,
+    Migrating,
     /// Called after a migration, in the new theater.
-    Arrived,
+    Migrated,
     /// Called after a migration that has failed.
-    Stayed,
+    MigrationFailed,
 }
 
 impl HookKind {
@@ -37,9 +37,9 @@ impl HookKind {
             "stopped" => Some(Self::Stopped),
             "terminated" => Some(Self::Terminated),
             "receive_timeout" => Some(Self::ReceiveTimeout),
-            "departing" => Some(Self::Departing),
-            "arrived" => Some(Self::Arrived),
-            "stayed" => Some(Self::Stayed),
+            "migrating" => Some(Self::Migrating),
+            "migrated" => Some(Self::Migrated),
+            "migration_failed" => Some(Self::MigrationFailed),
             _ => None,
         }
     }
@@ -61,29 +61,33 @@ impl HookKind {
             Self::Stopped => "stopped",
             Self::Terminated => "terminated",
             Self::ReceiveTimeout => "receive_timeout",
-            Self::Departing => "departing",
-            Self::Arrived => "arrived",
-            Self::Stayed => "stayed",
+            Self::Migrating => "migrating",
+            Self::Migrated => "migrated",
+            Self::MigrationFailed => "migration_failed",
         }
     }
 
     /// Returns the argument besides the context: its name, its type, and the error where it is missing.
     fn argument(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
-            Self::Terminated => Some(("down", "Down", "a `#[terminated]` method takes the notice of the end")),
-            Self::Stayed => Some(("why", "MigrateError", "a `#[stayed]` method takes the error of the migration")),
-            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Departing | Self::Arrived => None,
+            Self::Terminated => {
+                Some(("terminated", "Terminated", "a `#[terminated]` method takes the notice of the end"))
+            }
+            Self::MigrationFailed => {
+                Some(("why", "MigrateError", "a `#[migration_failed]` method takes the error of the migration"))
+            }
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => None,
         }
     }
 
     /// Returns the signature that the user should write.
     fn form(self) -> &'static str {
         match self {
-            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Departing | Self::Arrived => {
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => {
                 "(&mut self, ctx: &mut Context<Self>)"
             }
-            Self::Stayed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
-            Self::Terminated => "(&mut self, down: Down, ctx: &mut Context<Self>)",
+            Self::MigrationFailed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
+            Self::Terminated => "(&mut self, terminated: Terminated, ctx: &mut Context<Self>)",
         }
     }
 }
@@ -182,7 +186,7 @@ impl Hook {
         let of_actor = Ident::new(self.kind.name(), span);
         let has_context = self.params.iter().any(|param| matches!(param, Param::Context));
         let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, span);
-        let (argument, ty, _) = self.kind.argument().unwrap_or(("told", "Down", ""));
+        let (argument, ty, _) = self.kind.argument().unwrap_or(("told", "Terminated", ""));
         let (argument, ty) = (Ident::new(argument, span), Ident::new(ty, span));
         let argument_param = self.kind.argument().map(|_| quote_spanned!(span=> #argument: ::playhouse::#ty,));
         let passed = self.params.iter().map(|param| match param {

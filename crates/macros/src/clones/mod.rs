@@ -4,8 +4,6 @@
 //! `playhouse::clones` about references and cloned values.
 
 mod marks;
-#[cfg(test)]
-mod programs;
 mod reading;
 
 use proc_macro2::{Span, TokenStream};

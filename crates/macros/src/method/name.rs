@@ -13,7 +13,7 @@ const IN_USE: &[&str] = &[
     "IntoFuture IntoIterator Iterator None Ok Option Ord PartialEq PartialOrd Result Send Sized",
     "Some String Sync ToOwned ToString TryFrom TryInto Unpin Vec",
     // the prelude of Playhouse, as far as the code of an actor names it
-    "Actor ActorRef AsyncHandler Context DeferredHandler Down Handler Message Recipient Reply System",
+    "Actor ActorRef AsyncHandler Context DeferredHandler Handler Message Recipient Reply System Terminated",
 ];
 
 /// Returns the name of the message of `method`, if the user gave none.

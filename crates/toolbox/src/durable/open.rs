@@ -79,7 +79,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
     /// guard on messages that need the value.
     ///
     /// The call is omitted if the actor was restarted, because its next incarnation opens the value itself. The call
-    /// is also omitted if the actor has migrated. It opens the value in [`arrived`](Actor::arrived) at its new
+    /// is also omitted if the actor has migrated. It opens the value in [`migrated`](Actor::migrated) at its new
     /// theater.
     pub fn then<A: Actor>(
         self,

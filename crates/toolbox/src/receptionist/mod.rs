@@ -38,7 +38,7 @@ use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use playhouse_actor::{Actor, ActorId, Context, Down};
+use playhouse_actor::{Actor, ActorId, Context, Terminated};
 
 use self::entry::{AnyEntry, Entry};
 pub use self::find::{Find, Listing};
@@ -116,9 +116,9 @@ impl Receptionist {
 }
 
 impl Actor for Receptionist {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        for at in self.entries_of.remove(&down.who).unwrap_or_default() {
-            if self.entries.get_mut(&at).is_some_and(|entry| entry.forget(down.who)) {
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        for at in self.entries_of.remove(&terminated.who).unwrap_or_default() {
+            if self.entries.get_mut(&at).is_some_and(|entry| entry.forget(terminated.who)) {
                 self.entries.remove(&at);
             }
         }

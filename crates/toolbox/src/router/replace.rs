@@ -3,7 +3,7 @@
 use std::sync::Weak;
 use std::time::Duration;
 
-use playhouse_actor::{Actor, Context, Down, StopReason};
+use playhouse_actor::{Actor, Context, StopReason, Terminated};
 
 use super::members::{RouterState, Slot};
 use crate::member_watcher::{MemberWatcher, Membership};
@@ -39,10 +39,10 @@ impl<A: Actor> RouterMembership<A> {
 }
 
 impl<A: Actor> Membership for RouterMembership<A> {
-    fn ended(&mut self, down: &Down, ctx: &mut Context<MemberWatcher<Self>>) {
+    fn ended(&mut self, terminated: &Terminated, ctx: &mut Context<MemberWatcher<Self>>) {
         let Some(router) = self.router.upgrade() else { return };
-        if let Some(Slot::Pooled(slot)) = router.remove(down.who)
-            && down.reason != StopReason::Shutdown
+        if let Some(Slot::Pooled(slot)) = router.remove(terminated.who)
+            && terminated.reason != StopReason::Shutdown
         {
             self.replace_later(slot, ctx);
         }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
 
-use playhouse_actor::{ActorId, Context, Down, StopReason};
+use playhouse_actor::{ActorId, Context, StopReason, Terminated};
 
 use super::Outcome;
 use crate::member_watcher::{MemberWatcher, Membership};
@@ -36,11 +36,11 @@ pub(super) struct DrainedActors {
 }
 
 impl Membership for DrainedActors {
-    fn ended(&mut self, down: &Down, _: &mut Context<MemberWatcher<Self>>) {
-        for (_, number) in self.drained.iter().filter(|(who, _)| *who == down.who) {
-            let outcome = match &down.reason {
+    fn ended(&mut self, terminated: &Terminated, _: &mut Context<MemberWatcher<Self>>) {
+        for (_, number) in self.drained.iter().filter(|(who, _)| *who == terminated.who) {
+            let outcome = match &terminated.reason {
                 StopReason::Panicked(_) | StopReason::Failed(_) | StopReason::TheaterLost => {
-                    Outcome::Failed(down.reason.to_string())
+                    Outcome::Failed(terminated.reason.to_string())
                 }
                 _ => Outcome::Finished,
             };

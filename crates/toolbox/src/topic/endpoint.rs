@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Weak;
 
 use playhouse_actor::wire::{Remote, WireForm};
-use playhouse_actor::{Actor, ActorRef, Context, Down, Handler, Message, StopReason};
+use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, StopReason, Terminated};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,7 @@ macro_rules! remote_topic {
         $crate::remote_topic!(@ $message, ::core::any::type_name::<$message>());
     };
     ($message:ty = $name:literal) => {
-        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.Desk<", $name, ">"));
+        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.TopicEndpoint<", $name, ">"));
     };
     (@ $message:ty, $name:expr) => {
         impl $crate::topic::RemoteTopic for $message {
@@ -121,8 +121,8 @@ impl<M: Message> Actor for TopicEndpoint<M> {
 
     /// A home that stops drains this actor behind its last messages. The notice of its end may arrive before them, so
     /// an ordinary stop is ignored.
-    fn terminated(&mut self, down: Down, ctx: &mut Context<Self>) {
-        if !matches!(down.reason, StopReason::Stopped | StopReason::NotAlive) {
+    fn terminated(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
+        if !matches!(terminated.reason, StopReason::Stopped | StopReason::NotAlive) {
             ctx.this().drain();
         }
     }

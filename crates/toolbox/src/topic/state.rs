@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
 
-use playhouse_actor::{Actor, ActorId, ActorRef, Context, Down, Message, Uncounted};
+use playhouse_actor::{Actor, ActorId, ActorRef, Context, Message, Terminated, Uncounted};
 
 use super::endpoint::{PublishRequest, TopicEndpoint};
 use super::subscriber::{SendOutcome, Subscriber, Target};
@@ -134,9 +134,9 @@ pub(super) struct TopicMembership<M: Message> {
 }
 
 impl<M: Message> Membership for TopicMembership<M> {
-    fn ended(&mut self, down: &Down, _: &mut Context<MemberWatcher<Self>>) {
+    fn ended(&mut self, terminated: &Terminated, _: &mut Context<MemberWatcher<Self>>) {
         if let Some(topic) = self.topic.upgrade() {
-            topic.forget(down.who);
+            topic.forget(terminated.who);
         }
     }
 }

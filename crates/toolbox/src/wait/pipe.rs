@@ -30,7 +30,7 @@ pub(crate) fn pipe<A: Actor, F>(
     });
 }
 
-/// Awaits `future` as [`pipe`] does, but calls `then` only in the incarnation that began it: see [`Context::life`].
+/// Awaits `future` as [`pipe`] does, but calls `then` only in the incarnation that began it: see [`Context::incarnation`].
 /// In a later incarnation only `settle` is called.
 pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
     ctx: &mut Context<A>,
@@ -40,9 +40,9 @@ pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
 ) where
     F: Future<Output: Send + 'static> + Send + 'static,
 {
-    let life = ctx.life();
+    let life = ctx.incarnation();
     await_in_child(ctx, future, move |this, outcome, ctx| match outcome.map(settle) {
-        _ if ctx.life() != life => {}
+        _ if ctx.incarnation() != life => {}
         Some(outcome) => then(this, outcome, ctx),
         None => ctx.fail_without_place(Panicked),
     });
