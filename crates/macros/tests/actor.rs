@@ -1,6 +1,6 @@
-//! What `#[actor]` and `#[derive(Message)]` write, at work in a system.
+//! The code of `#[actor]` and `#[derive(Message)]`, at work in a system.
 
-// A bound that only one message needs stands apart from those of the actor.
+// A bound that only one message needs is separate from those of the actor.
 #![allow(clippy::multiple_bound_locations)]
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use playhouse::prelude::*;
 
-/// Everything that a message method may look like.
+/// An actor with all forms of message methods.
 #[derive(Default)]
 struct Desk {
     log: Vec<String>,
@@ -95,7 +95,7 @@ impl Desk {
         panic!("{why}")
     }
 
-    // Names that also belong to the glue.
+    // These names also belong to the generated code.
     #[message]
     fn handle(&mut self, msg: u8, ctx: &mut Context<Self>) -> u8 {
         let _ = ctx.this();
@@ -127,7 +127,7 @@ impl Desk {
     #[message]
     fn old(&mut self) {}
 
-    /// Not a message, and not a hook.
+    /// This method is neither a message nor a hook.
     fn stopped(&self) -> bool {
         self.log.is_empty()
     }
@@ -136,7 +136,7 @@ impl Desk {
 #[test]
 fn messages_reach_their_methods() -> playhouse::Result<()> {
     let system = System::start()?;
-    let desk = system.spawn(TopicEndpoint::default());
+    let desk = system.spawn(Desk::default());
     desk.tell(Add("one".into()));
     assert_eq!(desk.ask(Lines).wait()?, ["one"]);
 
@@ -153,7 +153,7 @@ fn messages_reach_their_methods() -> playhouse::Result<()> {
     assert_eq!(desk.ask(Match(4)).wait()?, 4);
     assert_eq!(desk.ask(Either).wait()?, 1);
 
-    let other = system.spawn(TopicEndpoint::default());
+    let other = system.spawn(Desk::default());
     assert_eq!(other.ask(CopyFrom(desk)).wait()?, 2);
     other.tell(CopyWithContext(desk));
     assert_eq!(other.ask(Lines).wait()?.len(), 4);
@@ -172,14 +172,14 @@ fn messages_reach_their_methods() -> playhouse::Result<()> {
 
 #[test]
 fn methods_stay_methods() {
-    let mut desk = TopicEndpoint::default();
+    let mut desk = Desk::default();
     assert!(desk.stopped());
     desk.add("one".into());
     assert_eq!(desk.lines(), ["one"]);
     assert_eq!(desk.ignore(String::new(), 1, 0), 2);
 }
 
-/// Generic over a type with bounds of all kinds.
+/// An actor that is generic over types with bounds of all kinds.
 struct Cache<K, V, const N: usize>
 where
     V: Clone,
@@ -199,13 +199,13 @@ where
         }
     }
 
-    /// Only the key is an argument, `V` is in the reply.
+    /// Only the key is an argument, and `V` is in the reply.
     #[message(derive(Debug))]
     fn lookup(&self, key: K) -> Option<V> {
         self.entries.get(&key).cloned()
     }
 
-    /// No argument, and generics in the reply.
+    /// The method has no argument, and generics in the reply.
     #[message]
     fn all(&self) -> Vec<(K, V)>
     where
@@ -312,7 +312,7 @@ fn hooks_are_called() -> playhouse::Result<()> {
     Ok(())
 }
 
-/// Beside the messages of the block, handlers may be written by hand.
+/// Hand-written handlers stand beside the messages of the block.
 #[derive(Message, Debug, Clone)]
 #[message(reply = Result<Vec<T>, String>)]
 enum Query<T: Debug>
@@ -359,7 +359,7 @@ impl<const N: usize> Handler<Bytes<N>> for Desk {
 #[test]
 fn derived_messages_are_handled() -> playhouse::Result<()> {
     let system = System::start()?;
-    let desk = system.spawn(TopicEndpoint::default());
+    let desk = system.spawn(Desk::default());
     assert_eq!(desk.ask(Query::Pair(1, 2)).wait()?, Ok(vec![1, 2]));
     assert_eq!(desk.ask(Query::Only { one: 1 }).wait()?, Ok(vec![1]));
     assert!(desk.ask(Query::<u8>::All).wait()?.is_err());
@@ -453,7 +453,7 @@ mod several_blocks {
 
         #[actor(more)]
         impl Account {
-            /// Its argument has no wire form.
+            /// The argument has no wire form.
             #[message(named)]
             pub fn read(&self, read: fn(&[String]) -> usize, reply: Reply<usize>) {
                 reply.send(read(&self.log));
