@@ -34,5 +34,5 @@ pub use schedule::{NoSchedule, Schedule, Sent};
 
 /// The programs of the guide, compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../../guide/testing.md")]
+#[doc = include_str!("../../../guide/src/testing.md")]
 mod guide {}
