@@ -193,6 +193,45 @@ fn the_readme_is_short() {
     assert!(bytes <= README_BYTES_MAX, "{bytes} bytes: at most {README_BYTES_MAX}");
 }
 
+/// The sentences of a document: its paragraphs, rows and headings, without code.
+fn sentences(document: &str) -> Vec<String> {
+    // Two backticks enclose code that has some itself.
+    let text = ["``", "`"].iter().fold(prose(document), |text, fence| {
+        let outside: Vec<_> = text.split(fence).step_by(2).collect();
+        outside.join("code")
+    });
+    let mut parts = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        let begins = line.is_empty() || line.starts_with(['|', '#', '-', '*']);
+        if begins {
+            parts.push(String::new());
+        }
+        let part = parts.last_mut().unwrap();
+        part.push_str(line.trim_start_matches(['#', '-', '*', ' ']));
+        part.push(' ');
+    }
+    let cells = parts.iter().flat_map(|part| part.split('|'));
+    let sentences = cells.flat_map(|cell| cell.split_inclusive(['.', '?', '!', ':']).collect::<Vec<_>>());
+    // A dot within a number or a name ends nothing: what goes on there begins with a small letter or a digit.
+    sentences.map(|sentence| sentence.trim().to_owned()).filter(|sentence| !sentence.is_empty()).collect()
+}
+
+/// Rules for sentences: a subject is a named thing, and a cause is a "because".
+#[test]
+fn the_readme_and_the_book_name_their_subjects() {
+    let openings = ["What", "Who", "Whoever", "Where", "So", "That"];
+    let pronouns = ["who", "whom", "whoever"];
+    for document in chapters().into_iter().chain(["README.md".to_owned()]) {
+        for sentence in sentences(&read(&document)) {
+            let mut words = sentence.split(|c: char| !c.is_alphanumeric());
+            let opening = words.next().unwrap_or_default();
+            assert!(!openings.contains(&opening), "{document}: {opening:?} opens {sentence:?}");
+            let pronoun = words.find(|word| pronouns.contains(&word.to_lowercase().as_str()));
+            assert!(pronoun.is_none(), "{document}: {pronoun:?} in {sentence:?}");
+        }
+    }
+}
+
 // -- error texts --------------------------------------------------------------------------------------------------------
 
 /// The page that lists the error texts.
@@ -385,6 +424,7 @@ fn the_checks_notice() {
     assert!(!has_test("// fn it(", "it"));
     assert_eq!(slug(" What is not there yet"), "what-is-not-there-yet");
     assert_eq!(prose("a\n```rust\nb\n```\nc"), "a\n\nc");
+    assert_eq!(sentences("# A b\nC `d. e`\nf. G\n| h | i |\n"), ["A b C code f.", "G", "h", "i"]);
     assert_eq!(pieces("the name … is taken by …"), ["the name", "is taken by"]);
     assert!(is_match("the name `a` is taken by `b`", "the name … is taken") && is_match("a b", "… b"));
     assert!(!is_match("a b", "b") && !is_match("a b", "a c"));
