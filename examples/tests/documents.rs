@@ -304,7 +304,7 @@ fn each_error_text_of_the_book_is_one_of_the_crates() {
     let page = read(ERRORS);
     let (libraries, _) = parts_of_errors(&page);
     let mut sources = String::new();
-    for library in ["executor", "actor", "theater", "toolbox", "playhouse"] {
+    for library in ["executor", "actor", "theater", "toolbox", "playhouse", "testkit"] {
         collect_sources(&root().join("crates").join(library).join("src"), ".rs", &mut sources);
     }
     let texts = error_texts(libraries);
