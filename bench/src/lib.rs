@@ -28,14 +28,17 @@
 // The parts that it leaves out use some of the others.
 #![cfg_attr(not(feature = "whole"), allow(dead_code))]
 
+#[cfg(feature = "benchmarks")]
 pub mod alone;
+#[cfg(feature = "benchmarks")]
 pub mod bootstrap;
-#[cfg(feature = "whole")]
+#[cfg(feature = "chatapp")]
 pub mod chatapp;
 pub mod fit;
 pub mod latency;
 #[cfg(feature = "whole")]
 pub mod load;
+#[cfg(feature = "benchmarks")]
 pub mod machine;
 pub mod memory;
 pub mod outcome;
@@ -43,24 +46,36 @@ pub mod outcome;
 pub mod partner;
 #[cfg(feature = "whole")]
 pub mod peer;
+#[cfg(feature = "benchmarks")]
 pub mod registry;
+#[cfg(feature = "benchmarks")]
 pub mod report;
+#[cfg(feature = "benchmarks")]
 pub mod runner;
 #[cfg(feature = "whole")]
 pub mod scaling;
+#[cfg(feature = "benchmarks")]
 pub mod steps;
+#[cfg(feature = "benchmarks")]
 pub mod sweep;
+#[cfg(feature = "benchmarks")]
 pub mod topology;
+#[cfg(feature = "benchmarks")]
 pub mod worker_sweep;
 
+#[cfg(feature = "benchmarks")]
 mod limit;
+#[cfg(feature = "benchmarks")]
 mod process;
 #[cfg(feature = "whole")]
 mod savina;
+#[cfg(feature = "benchmarks")]
 mod workloads;
 
 pub use outcome::{Failure, Outcome, Size};
+#[cfg(feature = "benchmarks")]
 pub use registry::Benchmark;
+#[cfg(feature = "benchmarks")]
 pub use steps::Steps;
 
 /// Of Playhouse.

@@ -12,11 +12,13 @@ macro_rules! pages {
     )*};
 }
 
-/// The programs of the README, and of the book. (Those of `testing.md` are in the testkit.)
+/// The programs of the README, of the pages that the packages show, and of the book.
 #[cfg(doctest)]
 mod documents {
     pages! {
         readme = "../../README.md";
+        package_playhouse = "../../crates/playhouse/README.md";
+        package_testkit = "../../crates/testkit/README.md";
         actors = "../../guide/src/actors.md";
         asks = "../../guide/src/asks.md";
         blocking_work = "../../guide/src/blocking-work.md";
@@ -43,6 +45,7 @@ mod documents {
         safe_messages = "../../guide/src/safe-messages.md";
         shutdown = "../../guide/src/shutdown.md";
         supervision = "../../guide/src/supervision.md";
+        testing = "../../guide/src/testing.md";
         theaters = "../../guide/src/theaters.md";
         timers = "../../guide/src/timers.md";
         tokio = "../../guide/src/tokio.md";

@@ -148,10 +148,10 @@ fn has_test(source: &str, name: &str) -> bool {
     })
 }
 
-/// The programs of a chapter are compiled and run where one of these files includes it.
+/// `examples/src/lib.rs` includes the programs of a chapter, which are compiled and run.
 #[test]
 fn each_program_of_the_book_is_tested() {
-    let tested = ["examples/src/lib.rs", "crates/testkit/src/lib.rs"].map(read).concat();
+    let tested = read("examples/src/lib.rs");
     for chapter in chapters() {
         let has_programs = read(&chapter).lines().any(|line| line.starts_with("```rust"));
         let is_tested = tested.contains(&format!("../{chapter}\""));
@@ -283,15 +283,24 @@ fn printed(source: &str) -> String {
     lines.replace("\\\"", "\"")
 }
 
-fn collect_sources(folder: &Path, ending: &str, into: &mut String) {
-    for entry in fs::read_dir(folder).unwrap() {
+/// The text of all files of this folder and its folders with this ending.
+fn sources(folder: &Path, ending: &str) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect_sources(&path, ending, into);
+            text.push_str(&sources(&path, ending));
         } else if path.to_string_lossy().ends_with(ending) {
-            into.push_str(&printed(&fs::read_to_string(&path).unwrap()));
+            text.push_str(&fs::read_to_string(&path).unwrap());
         }
     }
+    text
+}
+
+/// The sources of the libraries that a program may get an error from.
+fn sources_of_libraries() -> String {
+    let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit"];
+    libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
 }
 
 /// The parts of the page: those about the libraries, and the one about the compiler.
@@ -303,10 +312,7 @@ fn parts_of_errors(page: &str) -> (&str, &str) {
 fn each_error_text_of_the_book_is_one_of_the_crates() {
     let page = read(ERRORS);
     let (libraries, _) = parts_of_errors(&page);
-    let mut sources = String::new();
-    for library in ["executor", "actor", "theater", "toolbox", "playhouse", "testkit"] {
-        collect_sources(&root().join("crates").join(library).join("src"), ".rs", &mut sources);
-    }
+    let sources = printed(&sources_of_libraries());
     let texts = error_texts(libraries);
     assert!(texts.len() > 50, "{}", texts.len());
     for text in texts {
@@ -319,22 +325,22 @@ fn each_error_text_of_the_book_is_one_of_the_crates() {
 #[test]
 fn each_variant_of_an_error_is_in_the_book() {
     let page = read(ERRORS);
-    let files = [
-        ("AskError", "crates/actor/src/ask/error.rs"),
-        ("MigrateError", "crates/actor/src/migration/mod.rs"),
-        ("TheaterError", "crates/theater/src/error.rs"),
-        ("FindError", "crates/theater/src/error.rs"),
-        ("NameError", "crates/theater/src/naming/name_server.rs"),
-        ("DurableError", "crates/toolbox/src/durable/state.rs"),
-        ("StoreError", "crates/toolbox/src/durable/store.rs"),
-        ("JobError", "crates/toolbox/src/resource.rs"),
-        ("TryRunError", "crates/toolbox/src/resource.rs"),
-        ("JoinError", "crates/toolbox/src/topic/join.rs"),
+    let sources = sources_of_libraries();
+    let errors = [
+        "AskError",
+        "MigrateError",
+        "TheaterError",
+        "FindError",
+        "NameError",
+        "DurableError",
+        "StoreError",
+        "JobError",
+        "TryRunError",
+        "JoinError",
     ];
-    for (error, file) in files {
-        let source = read(file);
-        let start = source.find(&format!("pub enum {error}")).unwrap_or_else(|| panic!("{error} is not in {file}"));
-        let body = between(&source[start..], "{\n", "\n}")[0];
+    for error in errors {
+        let start = sources.find(&format!("pub enum {error}")).unwrap_or_else(|| panic!("no crate has {error}"));
+        let body = between(&sources[start..], "{\n", "\n}")[0];
         let variants = body.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     "));
         let names = variants.filter_map(|line| line.trim().split(['(', '{', ',', ' ']).next());
         for name in names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())) {
@@ -349,8 +355,7 @@ fn each_error_of_the_macros_is_in_the_book() {
     let page = read(ERRORS);
     let (_, compiler) = parts_of_errors(&page);
     let texts = error_texts(compiler);
-    let mut recorded = String::new();
-    collect_sources(&root().join("crates/macros/tests/ui/fail"), ".stderr", &mut recorded);
+    let recorded = printed(&sources(&root().join("crates/macros/tests/ui/fail"), ".stderr"));
     let errors: Vec<&str> = recorded.lines().filter_map(|line| line.strip_prefix("error: ")).collect();
     assert!(errors.len() > 100, "{}", errors.len());
     let missing: Vec<_> = errors.iter().filter(|error| !texts.iter().any(|text| is_match(error, text))).collect();
@@ -431,7 +436,8 @@ fn the_checks_notice() {
     assert_eq!(error_texts("| `a … b` | c |\n|---|\n| ``x `y` `` | z |"), ["a … b", "x `y`"]);
     assert_eq!(printed("    f(\n        \"a \\\n         b \\\"c\\\"\"\n"), "f(\n\"a b \"c\"\"\n");
     assert_eq!(code("a `b` c\n```sh\nd `e`\n```\nf `g\nh`"), ["b", "g h"]);
-    let named = tests_named_in("`order::one`, `crates/a/src/b.rs::tests::two`, `Supervise::on`, `--a::b`, `a::B`");
+    let named =
+        tests_named_in("`order::one`, `crates/a/src/b.rs::tests::two`, `SupervisionPolicy::on`, `--a::b`, `a::B`");
     assert_eq!(
         named,
         [

@@ -45,8 +45,8 @@ fn recorded(record: impl FnOnce()) -> BTreeMap<String, u64> {
 #[test]
 fn the_figures_are_those_of_the_system() {
     let system = System::builder().workers(2).handler_times(true).start().unwrap();
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-    let clerk = supervisor.ask(Supervised::new("clerk", Clerk::default)).wait().unwrap().unwrap();
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+    let clerk = supervisor.ask(ChildSpec::new("clerk", Clerk::default)).wait().unwrap().unwrap();
     (0..10).for_each(|_| clerk.tell(Stamp));
     clerk.tell(FallOver);
     clerk.tell(Stamp);

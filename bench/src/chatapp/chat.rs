@@ -143,16 +143,16 @@ impl Actor for Chat {
         self.tour.iter_mut().for_each(|tour| tour.ended());
     }
 
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.tour.iter_mut().for_each(|tour| tour.departing());
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.stay = self.stay.wrapping_add(1);
         self.tour.iter_mut().for_each(|tour| tour.arrived());
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
     }
 }

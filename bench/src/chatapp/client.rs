@@ -183,15 +183,15 @@ impl Client {
 }
 
 impl Actor for Client {
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.luggage.iter_mut().for_each(|luggage| luggage.tour.departing());
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.luggage.iter_mut().for_each(|luggage| luggage.tour.arrived());
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.luggage.iter_mut().for_each(|luggage| luggage.tour.stayed(&why));
     }
 }

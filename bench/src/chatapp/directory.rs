@@ -86,15 +86,15 @@ impl Directory {
 }
 
 impl Actor for Directory {
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         self.tour.iter_mut().for_each(Tour::departing);
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.tour.iter_mut().for_each(Tour::arrived);
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
     }
 }

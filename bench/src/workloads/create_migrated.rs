@@ -35,13 +35,13 @@ impl Emigrant {
         ctx.migrate_to(self.to);
     }
 
-    #[arrived]
+    #[migrated]
     fn say_so(&mut self) {
         self.moved = true;
         self.master.tell(Created);
     }
 
-    #[stayed]
+    #[migration_failed]
     fn say_why(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.master.tell(StayedBehind(why.to_string()));
     }

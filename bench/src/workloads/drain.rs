@@ -47,7 +47,7 @@ struct Tenant {
 
 #[actor(remote = "bench.drain.Tenant", mobile)]
 impl Tenant {
-    #[arrived]
+    #[migrated]
     fn moved(&mut self) {
         self.moves += 1;
     }

@@ -149,7 +149,7 @@ impl Traveller {
         ctx.migrate_to(self.theaters[next]);
     }
 
-    #[arrived]
+    #[migrated]
     fn has_come(&mut self, ctx: &mut Context<Self>) {
         self.migrations += 1;
         if self.migrations == self.until {
@@ -159,7 +159,7 @@ impl Traveller {
         }
     }
 
-    #[stayed]
+    #[migration_failed]
     fn is_stuck(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.judge.tell(Stuck(format!("after {} migrations: {why}", self.migrations)));
     }

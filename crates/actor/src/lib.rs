@@ -3,6 +3,7 @@
 //! Programs use `playhouse`, which re-exports all of this with its macros. There is no unsafe code here: what needs it
 //! is in `playhouse-executor`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod actor;
@@ -23,9 +24,9 @@ pub use actor::group::Group;
 pub use actor::group::GroupName;
 #[doc(hidden)]
 pub use actor::names::{ShortType, name_of};
-pub use actor::reference::{ActorRef, AskTarget, Owned, Recipient, ToRecipient, TrySendError};
+pub use actor::reference::{ActorRef, AskTarget, OwnedActor, Recipient, ToRecipient, TrySendError};
 pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
-pub use actor::{Actor, ActorId, Down, StopReason};
+pub use actor::{Actor, ActorId, StopReason, Terminated};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
 #[doc(hidden)]
@@ -35,21 +36,21 @@ pub use ask::reentrant::{Await, Waiter};
 pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
 #[doc(hidden)]
 pub use ask::waiting;
-pub use ask::{Ask, AskError, Phase};
+pub use ask::{Ask, AskError, AskPhase};
 #[doc(hidden)]
 pub use message::clones;
 pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
 pub use migration::{MigrateError, Mobile};
 #[doc(hidden)]
-pub use observe::{Doings, Look};
+pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
 pub use remote::stub as away;
 pub use remote::wire;
 pub use supervise::crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
 pub use supervise::remote::TheaterLost;
-pub use supervise::{Directive, FindChild, GaveUp, Supervise, Supervised, Supervisor};
+pub use supervise::{ChildSpec, Directive, FindChild, SupervisionFailed, SupervisionPolicy, Supervisor};
 pub use system::ending::Ending;
 pub use system::{
     BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,

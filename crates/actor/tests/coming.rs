@@ -4,10 +4,12 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use playhouse_actor::away::{Carrier, Parcel};
-use playhouse_actor::wire::{self, Codec, ComesBy, Coming, Luggage, Moves, Settle, WireForm, Written};
+use playhouse_actor::away::{ForwardedMessage, Forwarder};
+use playhouse_actor::wire::{
+    self, ActorMetadata, Arrival, ArrivalRoute, Codec, MigrationVTable, Settle, WireForm, Written,
+};
 use playhouse_actor::*;
-use playhouse_executor::Way;
+use playhouse_executor::StubRoute;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
@@ -34,8 +36,8 @@ remote!(mobile Counter: Word);
 #[derive(Default)]
 struct Exit(AtomicU32);
 
-impl Carrier for Exit {
-    fn carry(&self, _: Parcel<'_>) -> Written {
+impl Forwarder for Exit {
+    fn carry(&self, _: ForwardedMessage<'_>) -> Written {
         self.0.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
@@ -56,9 +58,9 @@ impl Settle for NoWatchers {
 struct Scene {
     system: System,
     counter: ActorRef<Counter>,
-    moves: Moves,
+    moves: MigrationVTable,
     exit: Arc<Exit>,
-    way: Arc<Way>,
+    route: Arc<StubRoute>,
 }
 
 /// A counter that has heard one word, and has left.
@@ -67,22 +69,22 @@ fn left() -> Scene {
     let counter = system.spawn(Counter { heard: 0 });
     assert_eq!(counter.ask(Word).wait(), Ok(1));
     let moves = wire::spawns().find_map(|entry| entry.moves).unwrap();
-    (moves.pack)(counter.id(), Box::new(|pack| pack.map(drop)));
+    (moves.prepare)(counter.id(), Box::new(|pack| pack.map(drop)));
     system.run_until_idle();
-    let (exit, way) = (Arc::<Exit>::default(), Arc::<Way>::default());
-    (moves.leave)(counter.id(), Arc::clone(&exit) as Arc<dyn Carrier>, Arc::clone(&way));
+    let (exit, route) = (Arc::<Exit>::default(), Arc::<StubRoute>::default());
+    (moves.commit)(counter.id(), Arc::clone(&exit) as Arc<dyn Forwarder>, Arc::clone(&route));
     system.run_until_idle();
-    Scene { system, counter, moves, exit, way }
+    Scene { system, counter, moves, exit, route }
 }
 
 impl Scene {
     fn comes_back(&self) {
         let mut state = Vec::new();
         Codec::Positional.write(&Counter { heard: 10 }, &mut state).unwrap();
-        let install = (self.moves.read)(&state, Codec::Positional, Luggage::default()).unwrap();
+        let install = (self.moves.read)(&state, Codec::Positional, ActorMetadata::default()).unwrap();
         install(
             self.counter.id(),
-            Coming { settling: Box::new(NoWatchers), way: ComesBy::Freely { is_settled: false } },
+            Arrival { settling: Box::new(NoWatchers), route: ArrivalRoute::Freely { is_settled: false } },
         );
     }
 
@@ -96,7 +98,7 @@ fn a_way_that_something_has_taken_is_not_closed() {
     let scene = left();
     scene.counter.tell(Word);
     scene.system.run_until_idle();
-    assert_eq!((scene.carried(), scene.way.close()), (1, false));
+    assert_eq!((scene.carried(), scene.route.close()), (1, false));
     scene.counter.tell(Word);
     scene.system.run_until_idle();
     assert_eq!(scene.carried(), 2);
@@ -105,7 +107,7 @@ fn a_way_that_something_has_taken_is_not_closed() {
 #[test]
 fn what_finds_the_way_closed_waits_for_the_actor() {
     let scene = left();
-    assert!(scene.way.close());
+    assert!(scene.route.close());
     for _ in 0..3 {
         scene.counter.tell(Word);
     }
@@ -120,14 +122,14 @@ fn what_was_sent_before_the_actor_had_left_waits_as_well_when_it_is_back_so_soon
     let system = System::builder().simulated(1).start().unwrap();
     let counter = system.spawn(Counter { heard: 0 });
     let moves = wire::spawns().find_map(|entry| entry.moves).unwrap();
-    (moves.pack)(counter.id(), Box::new(|pack| pack.map(drop)));
+    (moves.prepare)(counter.id(), Box::new(|pack| pack.map(drop)));
     system.run_until_idle();
     counter.tell(Word);
     system.run_until_idle();
-    let (exit, way) = (Arc::<Exit>::default(), Arc::<Way>::default());
-    assert!(way.close());
-    (moves.leave)(counter.id(), Arc::clone(&exit) as Arc<dyn Carrier>, Arc::clone(&way));
-    let scene = Scene { system, counter, moves, exit, way };
+    let (exit, route) = (Arc::<Exit>::default(), Arc::<StubRoute>::default());
+    assert!(route.close());
+    (moves.commit)(counter.id(), Arc::clone(&exit) as Arc<dyn Forwarder>, Arc::clone(&route));
+    let scene = Scene { system, counter, moves, exit, route };
     scene.system.run_until_idle();
     scene.counter.tell(Word);
     scene.comes_back();

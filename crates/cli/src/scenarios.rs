@@ -1,9 +1,10 @@
 //! `playhouse scenario`: what is built in.
 
-use std::path::Path;
 use std::process::ExitCode;
 
-use playhouse_bench::chatapp::{BUILT_IN, BuiltIn, Scenario};
+use playhouse_bench::chatapp::{BUILT_IN, BuiltIn};
+use playhouse_console::world::names;
+pub use playhouse_console::world::resolve;
 
 use crate::output::{BAD_INPUT, fail, print};
 
@@ -30,23 +31,4 @@ pub fn run(args: &Args) -> ExitCode {
         }
         None => fail(BAD_INPUT, &format!("no built-in scenario is called \"{name}\"; there are: {}", names())),
     }
-}
-
-/// Finds what `--scenario` means: a built-in name, or else a file.
-pub fn resolve(name_or_file: &str) -> Result<Scenario, String> {
-    if let Some(scenario) = BuiltIn::find(name_or_file) {
-        return scenario.scenario().map_err(|error| error.to_string());
-    }
-    let path = Path::new(name_or_file);
-    if let Ok(false) = path.try_exists() {
-        return Err(format!(
-            "no scenario file \"{name_or_file}\", and none of that name is built in; there are: {}",
-            names()
-        ));
-    }
-    Scenario::load(path).map_err(|error| error.to_string())
-}
-
-fn names() -> String {
-    BUILT_IN.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ")
 }

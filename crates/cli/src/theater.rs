@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use playhouse::{Counters, System, Theater, TheaterError};
+pub use playhouse_console::address::address;
 
 use crate::interrupt;
 use crate::membership::Membership;
@@ -31,14 +32,6 @@ pub struct Args {
     /// Worker threads, from 1 to 1024; one per core without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
-}
-
-/// Takes what looks like `host:port`; whether there is such a host is found out later.
-pub fn address(text: &str) -> Result<String, String> {
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => Ok(text.to_owned()),
-        _ => Err("an address reads host:port, with a port from 0 to 65535".to_owned()),
-    }
 }
 
 #[derive(Clone)]
@@ -78,7 +71,7 @@ pub fn run(args: &Args) -> ExitCode {
         Some(address) => builder.advertise(&**address),
         None => builder,
     };
-    let builder = builder.on_stranger(|error| eprintln!("{}refused a caller: {error}", clear()));
+    let builder = builder.on_rejected_peer(|error| eprintln!("{}refused a caller: {error}", clear()));
     let theater = match args.membership.of(builder).and_then(|builder| builder.start()) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),

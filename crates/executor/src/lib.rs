@@ -39,9 +39,9 @@ pub use message::envelope::{
     Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Decided, Ending, Envelope, MailKind, Resident, Undelivered,
 };
 pub use message::mailbox::{Mailbox, OnFull};
-pub use migration::stub::{AwayCx, Gate, Way, pause_stage};
+pub use migration::stub::{AwayCx, Gate, StubRoute, pause_stage};
 pub use observe::census::{Census, WorkerState};
-pub use observe::observed::{Came, Handling, Observer};
+pub use observe::observed::{HandlerOutcome, Handling, Observer};
 pub use observe::sampling::Sampler;
 pub use observe::stats::Counters;
 pub use scheduler::poll::{Reactor, flush_soon};

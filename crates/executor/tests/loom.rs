@@ -43,25 +43,25 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex, Notify};
 use loom::thread;
 
-use ownership::Tenure;
+use ownership::Ownership;
 use sync::barrier;
 use sync::signal::Signal;
 
 /// Records of the model: how often each was run, and by whom.
 const RECORDS: usize = 2;
 
-struct Lease {
+struct HandoffState {
     detached: bool,
     left: *mut AtomicUsize,
 }
 
 // SAFETY: the pointer is only compared.
-unsafe impl Send for Lease {}
+unsafe impl Send for HandoffState {}
 
 struct Worker {
-    tenure: Tenure<AtomicUsize>,
+    ownership: Ownership<AtomicUsize>,
     full_fence: AtomicBool,
-    lease: Mutex<Lease>,
+    handoff: Mutex<HandoffState>,
     /// Stands for queue and core: `true` while somebody is in RUNTIME or has taken it.
     core_busy: AtomicBool,
     runs: Vec<AtomicUsize>,
@@ -72,9 +72,9 @@ struct Worker {
 impl Worker {
     fn new(full_fence: bool) -> Worker {
         Worker {
-            tenure: Tenure::new(Arc::default()),
+            ownership: Ownership::new(Arc::default()),
             full_fence: AtomicBool::new(full_fence),
-            lease: Mutex::new(Lease { detached: false, left: std::ptr::null_mut() }),
+            handoff: Mutex::new(HandoffState { detached: false, left: std::ptr::null_mut() }),
             core_busy: AtomicBool::new(false),
             runs: (0..RECORDS).map(|_| AtomicUsize::new(0)).collect(),
             recycled: (0..RECORDS).map(|_| AtomicBool::new(false)).collect(),
@@ -87,20 +87,20 @@ impl Worker {
 
     fn claim(&self, record: *mut AtomicUsize) -> u32 {
         match self.full_fence.load(Ordering::Relaxed) {
-            true => self.tenure.claim::<true>(record),
-            false => self.tenure.claim::<false>(record),
+            true => self.ownership.claim::<true>(record),
+            false => self.ownership.claim::<false>(record),
         }
     }
 
     fn enter(&self) -> bool {
         let free = match self.full_fence.load(Ordering::Relaxed) {
-            true => self.tenure.enter::<true>(),
-            false => self.tenure.enter::<false>(),
+            true => self.ownership.enter::<true>(),
+            false => self.ownership.enter::<false>(),
         };
-        if free || !self.lease.lock().unwrap().detached {
+        if free || !self.handoff.lock().unwrap().detached {
             return true;
         }
-        self.tenure.leave();
+        self.ownership.leave();
         false
     }
 
@@ -113,19 +113,19 @@ impl Worker {
     /// record, as `check_fence`.
     fn work(&self) {
         let mut next = 0;
-        self.tenure.begin();
+        self.ownership.begin();
         while next < RECORDS {
             let record = self.record(next);
             if self.claim(record) != 0 {
                 if !self.enter() {
-                    if self.lease.lock().unwrap().left == record {
+                    if self.handoff.lock().unwrap().left == record {
                         self.runs[next].fetch_add(1, Ordering::Relaxed);
                     }
                     return;
                 }
                 self.use_core();
-                self.tenure.signal.clear(Signal::TICK);
-                self.tenure.begin();
+                self.ownership.signal.clear(Signal::TICK);
+                self.ownership.begin();
                 continue;
             }
             self.runs[next].fetch_add(1, Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl Worker {
                 // A handler that needs the core: a timer, or a log that is full.
                 if self.enter() {
                     self.use_core();
-                    self.tenure.leave();
+                    self.ownership.leave();
                 }
                 // The end of a segment: it is given back, and the next gulp begins.
                 if !self.enter() {
@@ -143,7 +143,7 @@ impl Worker {
                 if !self.full_fence.load(Ordering::Relaxed) {
                     self.full_fence.store(true, Ordering::Release);
                 }
-                self.tenure.begin();
+                self.ownership.begin();
             }
             next += 1;
         }
@@ -154,12 +154,12 @@ impl Worker {
 
     /// The monitor: takes the work if it can, and runs the records behind the claimed one.
     fn take_over(&self) {
-        let mut lease = self.lease.lock().unwrap();
+        let mut handoff = self.handoff.lock().unwrap();
         let full = self.full_fence.load(Ordering::Acquire);
-        let Some(claimed) = self.tenure.revoke(full) else { return };
+        let Some(claimed) = self.ownership.revoke(full) else { return };
         assert!(!self.core_busy.swap(true, Ordering::AcqRel), "taken while the thread was at the core");
-        lease.detached = true;
-        lease.left = claimed.as_ptr();
+        handoff.detached = true;
+        handoff.left = claimed.as_ptr();
         let claimed = (0..RECORDS).find(|index| self.record(*index) == claimed.as_ptr()).unwrap();
         assert!(!self.recycled[claimed].load(Ordering::Acquire), "an old claim was believed");
         let from = claimed + 1;
@@ -182,7 +182,7 @@ fn runs_each_record_once(full_fence: bool) {
             assert_eq!(run.load(Ordering::Relaxed), 1);
         }
         // A thread that has lost the worker gives no segment back.
-        let left = worker.lease.lock().unwrap().left;
+        let left = worker.handoff.lock().unwrap().left;
         let believed = (0..RECORDS).find(|index| worker.record(*index) == left);
         assert!(
             !believed.is_some_and(|index| worker.recycled[index].load(Ordering::Relaxed)),
@@ -207,26 +207,26 @@ fn a_worker_is_taken_over_only_with_fences_on_both_sides() {
 fn a_log_that_is_taken_loses_and_repeats_nothing() {
     const APPENDS: usize = 3;
     loom::model(|| {
-        let tenure = Arc::new(Tenure::<usize>::new(Arc::default()));
-        let lease = Arc::new(Mutex::new((false, 0usize)));
+        let ownership = Arc::new(Ownership::<usize>::new(Arc::default()));
+        let handoff = Arc::new(Mutex::new((false, 0usize)));
         let tail = Arc::new(AtomicUsize::new(0));
         let open = Arc::new(AtomicBool::new(true));
         let posted = Arc::new(Mutex::new(Vec::new()));
         let mut stuck = 7usize;
         let stuck: *mut usize = &raw mut stuck;
-        tenure.begin();
-        assert_eq!(tenure.claim::<true>(stuck), 0);
+        ownership.begin();
+        assert_eq!(ownership.claim::<true>(stuck), 0);
 
         let monitor = {
-            let (tenure, lease, tail, open, posted) =
-                (tenure.clone(), lease.clone(), tail.clone(), open.clone(), posted.clone());
+            let (ownership, handoff, tail, open, posted) =
+                (ownership.clone(), handoff.clone(), tail.clone(), open.clone(), posted.clone());
             thread::spawn(move || {
-                let mut lease = lease.lock().unwrap();
-                assert!(tenure.revoke(true).is_some(), "the handler is in USER all the time");
+                let mut handoff = handoff.lock().unwrap();
+                assert!(ownership.revoke(true).is_some(), "the handler is in USER all the time");
                 open.store(false, Ordering::Relaxed);
                 let taken = tail.load(Ordering::Acquire);
                 posted.lock().unwrap().extend(0..taken);
-                *lease = (true, taken);
+                *handoff = (true, taken);
             })
         };
         // The handler: appends while the log is open, asks when it finds it closed.
@@ -236,23 +236,23 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
                 tail.store(sent + 1, Ordering::Release);
             } else {
                 // `end` is null: the slow path. A closed log here means that REVOKED was raised before.
-                assert!(!tenure.enter::<true>());
-                let mut lease = lease.lock().unwrap();
-                assert!(lease.0);
+                assert!(!ownership.enter::<true>());
+                let mut handoff = handoff.lock().unwrap();
+                assert!(handoff.0);
                 let mut posted = posted.lock().unwrap();
-                posted.extend(lease.1..tail.load(Ordering::Relaxed));
-                lease.1 = sent + 1;
+                posted.extend(handoff.1..tail.load(Ordering::Relaxed));
+                handoff.1 = sent + 1;
                 tail.store(sent + 1, Ordering::Relaxed);
                 posted.push(sent);
-                tenure.leave();
+                ownership.leave();
             }
             sent += 1;
         }
         monitor.join().unwrap();
         // What was appended after the monitor looked is found at its next tick.
-        let lease = lease.lock().unwrap();
+        let handoff = handoff.lock().unwrap();
         let mut posted = posted.lock().unwrap();
-        posted.extend(lease.1..tail.load(Ordering::Acquire));
+        posted.extend(handoff.1..tail.load(Ordering::Acquire));
         assert_eq!(*posted, (0..APPENDS).collect::<Vec<_>>());
     });
 }
@@ -261,18 +261,18 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
     loom::model(|| {
-        let tenure = Arc::new(Tenure::<usize>::new(Arc::default()));
+        let ownership = Arc::new(Ownership::<usize>::new(Arc::default()));
         let nest = Arc::new(AtomicUsize::new(0));
         // Stands for the state of the nested actor. Loom reports accesses that no order separates.
         let state = Arc::new(loom::cell::UnsafeCell::new(0));
         let mut outer = 7usize;
         let outer: *mut usize = &raw mut outer;
-        tenure.begin();
-        assert_eq!(tenure.claim::<true>(outer), 0);
+        ownership.begin();
+        assert_eq!(ownership.claim::<true>(outer), 0);
         let monitor = {
-            let (tenure, nest, state) = (tenure.clone(), nest.clone(), state.clone());
+            let (ownership, nest, state) = (ownership.clone(), nest.clone(), state.clone());
             thread::spawn(move || {
-                assert!(tenure.revoke(true).is_some(), "the handler is in USER all the time");
+                assert!(ownership.revoke(true).is_some(), "the handler is in USER all the time");
                 if nest.load(Ordering::Acquire) == 0 {
                     // SAFETY: the stage is not claimed: this is what the model checks.
                     state.with_mut(|state| unsafe { *state += 1 });
@@ -283,7 +283,7 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
         for _ in 0..2 {
             nest.store(1, Ordering::Relaxed);
             barrier::light::<true>();
-            if tenure.signal.get() & Signal::REVOKED == 0 {
+            if ownership.signal.get() & Signal::REVOKED == 0 {
                 // SAFETY: the stage is claimed.
                 state.with_mut(|state| unsafe { *state += 1 });
             }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use playhouse_executor::{
-    Address, AsyncEnvelope, Config, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, StageChoice, SystemCore,
-    Undelivered, Way,
+    Address, AsyncEnvelope, Config, Control, ControlCx, Crash, Cx, Ending, Envelope, Resident, StageChoice, StubRoute,
+    SystemCore, Undelivered,
 };
 
 struct Plain(u64);
@@ -102,7 +102,7 @@ fn an_actor_that_has_departed_has_no_state() {
     let had = find(&system, plain, |cx| {
         cx.freeze();
         let before = cx.state().is_some();
-        cx.depart(Arc::new(Way::default()));
+        cx.depart(Arc::new(StubRoute::default()));
         let after = cx.state().is_some();
         cx.kill();
         (before, after)

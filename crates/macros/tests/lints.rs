@@ -78,8 +78,8 @@ impl Counter {
     }
 
     #[terminated]
-    fn lost(&mut self, down: Down) {
-        self.names.push(down.who.to_string());
+    fn lost(&mut self, terminated: Terminated) {
+        self.names.push(terminated.who.to_string());
     }
 }
 

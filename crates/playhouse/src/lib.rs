@@ -107,6 +107,8 @@
 //! None is on by default: a program whose actors are all in one process is smaller, and built sooner. `#[actor(remote)]` and
 //! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(all(feature = "theaters", not(any(unix, windows))))]
 compile_error!(
     "the feature `theaters` of Playhouse needs a Unix system (Linux, macOS, a BSD) or Windows: its links wait for sockets as those have \
@@ -116,11 +118,12 @@ compile_error!(
 pub use playhouse_actor::*;
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(all(feature = "theaters", any(unix, windows)))]
+#[cfg_attr(docsrs, doc(cfg(feature = "theaters")))]
 pub use playhouse_theater::{
-    ActorLine, Balance, Balancing, COOKIE_FILE, Cookie, CountNames, Evacuation, Find, FindError, GetName, Happened,
-    INSPECTOR, Inspect, Inspector, LinkLine, LinkState, MessageLine, Migration, NameAsk, NameError, NameServer, Names,
-    Peer, PeerState, PublishError, PutName, RemoveName, Simulation, Snapshot, StageLine, Theater, TheaterBuilder,
-    TheaterError, Tls, UpdateName, WorkerLine, transport,
+    ActorStats, COOKIE_FILE, Cookie, CountNames, EvacuationReport, Find, FindError, GetName, INSPECTOR, Inspect,
+    Inspector, LinkState, LinkStats, MessageStats, Migration, NameAsk, NameError, NameServer, NameServerClient,
+    NetworkStats, Peer, PeerState, PublishError, PutName, Rebalance, RebalanceGuard, RemoveName, Simulation, Snapshot,
+    StageStats, Theater, TheaterBuilder, TheaterError, Tls, UpdateName, WorkerStats, transport,
 };
 #[doc(hidden)]
 pub use playhouse_toolbox::entry;
@@ -139,11 +142,11 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// What a program with actors needs.
 pub mod prelude {
     pub use crate::{
-        Actor, ActorId, ActorRef, AskError, AsyncHandler, Context, DeadLetter, DeferredHandler, Directive, Down,
-        FindChild, GaveUp, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, Owned, Phase, Placement,
-        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, Supervise, Supervised, Supervisor,
-        System, TimerKey, ToRecipient, TrySendError, actor, message,
+        Actor, ActorId, ActorRef, AskError, AskPhase, AsyncHandler, ChildSpec, Context, DeadLetter, DeferredHandler,
+        Directive, FindChild, Group, HandledBy, Handler, Mailbox, Message, MigrateError, OnFull, OwnedActor, Placement,
+        Recipient, Reply, SpawnError, SpawnOptions, Stealing, StopReason, StreamKey, SupervisionFailed,
+        SupervisionPolicy, Supervisor, System, Terminated, TimerKey, ToRecipient, TrySendError, actor, message,
     };
     #[cfg(all(feature = "theaters", any(unix, windows)))]
-    pub use crate::{NameError, NameServer, Names, Peer, Theater};
+    pub use crate::{NameError, NameServer, NameServerClient, Peer, Theater};
 }

@@ -9,7 +9,7 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse::{AskError, Phase};
+use playhouse::{AskError, AskPhase};
 
 mod support;
 use support::{Dice, LIMIT, finishes, lock};
@@ -258,10 +258,10 @@ fn timers_of_actors_that_askers_run_are_in_time_and_asks_have_deadlines() {
                 }
             }
             until_here(&system);
-            assert_eq!(block_on(clerk.ask(Never).within(5 * MS)), Err(AskError::Deadline { phase: Phase::Running }));
+            assert_eq!(block_on(clerk.ask(Never).within(5 * MS)), Err(AskError::Deadline { phase: AskPhase::Running }));
             assert_eq!(
                 block_on(clerk.ask(Crash).within(5 * MS)),
-                Err(AskError::Deadline { phase: Phase::Queued }),
+                Err(AskError::Deadline { phase: AskPhase::Queued }),
                 "it waits behind the handler"
             );
             clerk.kill();

@@ -156,6 +156,9 @@ fn it_is_not_run_by_an_actor() {
     mourner.ask(Mourn(puppet)).wait().unwrap();
     puppet.tell(Do::this(move |_| drop(shutdown.run())));
     system.run_until_idle();
-    let down = log.take().pop().unwrap();
-    assert!(matches!(&down.reason, StopReason::Panicked(why) if why.contains("run it in the main thread")), "{down}");
+    let terminated = log.take().pop().unwrap();
+    assert!(
+        matches!(&terminated.reason, StopReason::Panicked(why) if why.contains("run it in the main thread")),
+        "{terminated}"
+    );
 }

@@ -100,7 +100,7 @@ impl Teller {
 
     #[message]
     fn lives(&mut self, ctx: &mut Context<Self>) -> u64 {
-        ctx.life() + 1
+        ctx.incarnation() + 1
     }
 }
 
@@ -115,10 +115,10 @@ fn teller_with(
     pool: &ResourcePool,
     mut store: impl FnMut() -> Arc<dyn Store> + Send + 'static,
 ) -> ActorRef<Teller> {
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let pool = pool.clone();
     let teller = move || Teller { pool: pool.clone(), store: store(), account: None };
-    supervisor.ask(Supervised::new("teller", teller)).wait().unwrap().unwrap()
+    supervisor.ask(ChildSpec::new("teller", teller)).wait().unwrap().unwrap()
 }
 
 #[test]
@@ -309,9 +309,9 @@ fn a_value_that_several_lives_share_knows_what_each_has_saved() {
     let pool = ResourcePool::start(&system, 1, 10).unwrap();
     let account = Durable::open(&pool, MemoryStore::new(), "account", Account::default()).wait().unwrap();
     let account = Arc::new(account);
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let own = Arc::clone(&account);
-    let sharer = Supervised::new("sharer", move || Sharer(Arc::clone(&own)));
+    let sharer = ChildSpec::new("sharer", move || Sharer(Arc::clone(&own)));
     let sharer = supervisor.ask(sharer).wait().unwrap().unwrap();
     sharer.tell(Begin(5));
     system.run_until_idle();

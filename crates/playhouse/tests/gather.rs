@@ -53,7 +53,7 @@ fn all_answers_come_in_the_order_of_those_asked_with_one_deadline() {
         voters.reverse();
         let start = system.now();
         let answers = ask_many(voters.clone(), Vote).within(SECOND * 7 / 2).all().wait();
-        let late = || Err(AskError::Deadline { phase: Phase::Running });
+        let late = || Err(AskError::Deadline { phase: AskPhase::Running });
         let expected = [late(), late(), Ok(3), Ok(2), Ok(1)];
         assert_eq!(answers, voters.into_iter().zip(expected).collect::<Vec<_>>(), "seed {seed}");
         let took = system.now() - start;
@@ -314,7 +314,7 @@ impl AsyncHandler<Wait> for Clock {
 fn a_request_whose_handler_crashes_is_asked_again_only_where_that_is_wanted() {
     quiet_panics();
     let system = simulated(1);
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let seen = Log::new();
     let log = seen.clone();
     let mut lives = 0;
@@ -325,7 +325,7 @@ fn a_request_whose_handler_crashes_is_asked_again_only_where_that_is_wanted() {
         till.seen = log.clone();
         till
     };
-    let till = supervisor.ask(Supervised::new("till", factory)).wait().unwrap().unwrap();
+    let till = supervisor.ask(ChildSpec::new("till", factory)).wait().unwrap().unwrap();
     let pay = Pay { key: IdempotencyKey::from(7), amount: 3 };
     let crashed = Retry::attempts(9).ask(till, pay.clone()).wait().unwrap_err();
     assert_eq!((crashed.attempts, crashed.last), (1, AskError::Panicked));

@@ -85,7 +85,7 @@ impl Counter {
         panic!("meant: a crash");
     }
     #[terminated]
-    fn note_end(&mut self, _down: Down) {
+    fn note_end(&mut self, _down: Terminated) {
         self.ended += 1;
     }
 }

@@ -8,7 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse::{StopReason, Supervise, Supervised, Supervisor};
+use playhouse::{ChildSpec, StopReason, SupervisionPolicy, Supervisor};
 
 mod support;
 use support::{Log, Mourn, Mourner, finishes, quiet_panics, simulated};
@@ -138,15 +138,15 @@ impl Asks {
     }
 }
 
-fn watched<A: Actor>(system: &System, who: ActorRef<A>) -> Log<playhouse::Down> {
+fn watched<A: Actor>(system: &System, who: ActorRef<A>) -> Log<playhouse::Terminated> {
     let log = Log::new();
     system.spawn(Mourner(log.clone())).tell(Mourn(who));
     system.run_until_idle();
     log
 }
 
-fn reasons(log: &Log<playhouse::Down>) -> Vec<StopReason> {
-    log.lock().iter().map(|down| down.reason.clone()).collect()
+fn reasons(log: &Log<playhouse::Terminated>) -> Vec<StopReason> {
+    log.lock().iter().map(|terminated| terminated.reason.clone()).collect()
 }
 
 fn as_told(how: How) -> StopReason {
@@ -240,8 +240,8 @@ fn an_error_does_not_outlive_the_crash_that_it_was_part_of() {
     finishes(|| {
         for how in ALL {
             let system = simulated(1);
-            let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-            let child = supervisor.ask(Supervised::new("child", move || Fails::new(how))).wait().unwrap().unwrap();
+            let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+            let child = supervisor.ask(ChildSpec::new("child", move || Fails::new(how))).wait().unwrap().unwrap();
             let log = watched(&system, child);
             assert_eq!(child.ask(FailAndPanic).wait(), Err(AskError::Panicked));
             system.run_until_idle();
@@ -255,9 +255,9 @@ fn an_error_does_not_outlive_the_crash_that_it_was_part_of() {
 
 /// Two children that are restarted together.
 fn two_children(system: &System) -> [ActorRef<Fails>; 2] {
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_all()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_all()));
     ["first", "second"].map(|name| {
-        let child = Supervised::new(name, || Fails::new(How::Plain));
+        let child = ChildSpec::new(name, || Fails::new(How::Plain));
         supervisor.ask(child).wait().unwrap().unwrap()
     })
 }

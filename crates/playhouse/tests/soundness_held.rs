@@ -197,7 +197,7 @@ impl Number {
         ctx.watch(other);
     }
     #[terminated]
-    fn terminated(&mut self, _: playhouse::Down) {
+    fn terminated(&mut self, _: playhouse::Terminated) {
         self.0 += 1_000;
     }
 }

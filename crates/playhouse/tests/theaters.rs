@@ -266,17 +266,17 @@ impl Traveller {
         self.seen.clone()
     }
 
-    #[departing]
+    #[migrating]
     fn leave(&mut self) {
         self.seen.push("departing".to_owned());
     }
 
-    #[arrived]
+    #[migrated]
     fn come(&mut self, _ctx: &mut Context<Self>) {
         self.seen.push("arrived".to_owned());
     }
 
-    #[stayed]
+    #[migration_failed]
     fn stay(&mut self, why: MigrateError) {
         self.seen.push(why.to_string());
     }
@@ -379,7 +379,7 @@ struct Stumbler {
 
 #[actor(remote = "theaters.Stumbler", mobile)]
 impl Stumbler {
-    #[arrived]
+    #[migrated]
     fn come(&mut self, ctx: &mut Context<Self>) {
         assert!(!self.panics, "it stumbles");
         ctx.fail("it stumbles");

@@ -130,7 +130,7 @@ struct Clerk {
 #[actor(mobile, remote = "toolbox_abroad.Clerk")]
 impl Clerk {
     #[started]
-    #[arrived]
+    #[migrated]
     fn settle_in(&mut self, ctx: &mut Context<Self>) {
         self.moves += 1;
         self.pool = ctx.system().service::<ResourcePool>().map(|pool| (*pool).clone());
@@ -259,7 +259,7 @@ impl Rooted {
         ctx.migrate_to(to);
     }
 
-    #[stayed]
+    #[migration_failed]
     fn stay(&mut self, _: MigrateError) {
         self.stays += 1;
     }

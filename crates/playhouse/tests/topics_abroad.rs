@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize, Serializer};
-use playhouse::topic::{Desk, JoinError, Published, RemoteTopic, Topic, WhenOverloaded};
+use playhouse::topic::{JoinError, Published, RemoteTopic, Topic, TopicEndpoint, WhenOverloaded};
 use playhouse::{Simulation, TheaterBuilder, remote_topic};
 use support::{Do, Log, Puppet, finishes};
 
@@ -49,8 +49,8 @@ fn reader(theater: &Theater, name: &'static str, log: &Notes) -> ActorRef<Reader
 }
 
 /// The desk of `topic`, which lives in `home`, as `theater` finds it.
-fn found<M: RemoteTopic>(theater: &Theater, home: &Theater, topic: &Topic<M>) -> ActorRef<Desk<M>> {
-    home.replace("topic", topic.desk());
+fn found<M: RemoteTopic>(theater: &Theater, home: &Theater, topic: &Topic<M>) -> ActorRef<TopicEndpoint<M>> {
+    home.replace("topic", topic.endpoint());
     theater.find(&format!("playhouse://{}/topic", home.address().unwrap())).wait().unwrap()
 }
 
@@ -286,12 +286,12 @@ fn what_an_overloaded_way_has_dropped_is_counted_at_both_ends() {
         assert_eq!(got.len() as u64, sent + 1, "seed {seed}");
         assert!(got.is_sorted() && got.last() == Some(&published));
         assert_eq!((pair.joined.missed(), pair.topic.missed()), (100, 0));
-        assert_eq!((pair.joined.is_cut_off(), pair.topic.joined()), (false, 1));
+        assert_eq!((pair.joined.is_disconnected(), pair.topic.joined()), (false, 1));
     }
 }
 
 #[test]
-fn a_theater_whose_way_is_overloaded_is_cut_off_if_it_joined_so() {
+fn a_theater_whose_way_is_overloaded_is_disconnected_if_it_joined_so() {
     for seed in 0..20 {
         let pair = Pair::new(seed, Unsubscribe);
         let mut unsubscribed = 0;
@@ -300,7 +300,7 @@ fn a_theater_whose_way_is_overloaded_is_cut_off_if_it_joined_so() {
             unsubscribed > 0
         });
         assert_eq!((unsubscribed, published), (1, sent + 1));
-        assert!(pair.joined.is_cut_off() && pair.joined.desk().is_stopped(), "seed {seed}");
+        assert!(pair.joined.is_disconnected() && pair.joined.endpoint().is_stopped(), "seed {seed}");
         assert_eq!(pair.topic.joined(), 0);
         assert_eq!(pair.topic.publish(News(0, published)).elsewhere, 0);
         // To the others, it still publishes.
@@ -371,7 +371,7 @@ fn a_slow_theater_slows_who_publishes_in_a_third_one() {
 }
 
 /// Has an actor of `theater` watch `who`; how it ended is logged.
-fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Down> {
+fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     let mourner = theater.system().spawn(support::Mourner(log.clone()));
     mourner.tell(support::Mourn(who));
@@ -383,7 +383,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
     for seed in 0..100 {
         let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
         let desk = found(&away, &home, &topic);
-        let down = mourn(&away, joined.desk());
+        let terminated = mourn(&away, joined.endpoint());
         net.run_until_idle();
         for number in 0..50 {
             topic.publish(News(0, number));
@@ -391,7 +391,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
         drop(topic);
         net.run_until_idle();
         assert_eq!(log.take(), (0..50).map(|number| ("away", 0, number)).collect::<Vec<_>>(), "seed {seed}");
-        assert!(joined.is_cut_off() && down.take().len() == 1, "seed {seed}");
+        assert!(joined.is_disconnected() && terminated.take().len() == 1, "seed {seed}");
         // Nobody gets what is published there now, and that is said.
         let dead = away.system().stats().total.dead_letters;
         let published = joined.publish(News(1, 0));
@@ -410,14 +410,14 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
     for seed in 0..20 {
         let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
         let desk = found(&away, &home, &topic);
-        let down = mourn(&away, joined.desk());
+        let terminated = mourn(&away, joined.endpoint());
         net.run_until_idle();
         net.kill(&home);
         let error = Topic::join(away.system(), desk, SlowPublisher).wait().unwrap_err();
         assert!(matches!(error, JoinError::NoAnswer(AskError::TheaterLost { .. })), "seed {seed}: {error}");
-        assert!(net.run_until(|| joined.is_cut_off()), "seed {seed}");
+        assert!(net.run_until(|| joined.is_disconnected()), "seed {seed}");
         net.run_until_idle();
-        assert_eq!(down.take().len(), 1);
+        assert_eq!(terminated.take().len(), 1);
         // The home may live on, but nobody gets what is published there now, and that is said.
         let dead = away.system().stats().total.dead_letters;
         assert_eq!(joined.publish(News(1, 0)).sent, 0, "seed {seed}");
@@ -474,7 +474,7 @@ fn a_topic_that_has_joined_is_joined_in_turn() {
         // The end goes through to the leaf.
         drop(topic);
         net.run_until_idle();
-        assert!(joined.is_cut_off() && leaf.is_cut_off(), "seed {seed}");
+        assert!(joined.is_disconnected() && leaf.is_disconnected(), "seed {seed}");
     }
 }
 
@@ -507,7 +507,7 @@ fn actors_join_and_get_what_is_published_from_then_on() {
 struct Unlisted;
 
 impl RemoteTopic for Unlisted {
-    fn desk_name() -> &'static str {
+    fn endpoint_name() -> &'static str {
         "topics_abroad.Unlisted"
     }
 }
@@ -516,9 +516,9 @@ impl RemoteTopic for Unlisted {
 fn who_stops_a_desk_cuts_off_who_has_joined() {
     let Pair { net, home, topic, joined, log, .. } = Pair::new(1, SlowPublisher);
     topic.publish(News(0, 0));
-    topic.desk().stop();
+    topic.endpoint().stop();
     net.run_until_idle();
-    assert!(joined.is_cut_off());
+    assert!(joined.is_disconnected());
     assert_eq!((topic.joined(), topic.publish(News(0, 1)).elsewhere), (0, 0));
     net.run_until_idle();
     assert_eq!(log.take(), [("away", 0, 0)]);

@@ -11,28 +11,18 @@
 
 #![forbid(unsafe_code)]
 
-mod causality;
-mod chart;
 mod check;
 pub mod conformance;
-mod explorer;
+mod drawing;
 mod kit;
 mod machine;
 pub mod programs;
-mod quiet;
 mod replay;
 mod run;
-mod schedule;
-mod step;
 
-pub use chart::Chart;
 pub use check::{Checker, Failure, Report, Violation, check};
+pub use drawing::Chart;
 pub use kit::{Kit, Probe};
 pub use machine::{Flaw, Flaws, Machine};
 pub use replay::{Replay, commit, replay, simulate, under_seeds};
-pub use schedule::{NoSchedule, Schedule, Sent};
-
-/// The programs of the guide, compiled and run.
-#[cfg(doctest)]
-#[doc = include_str!("../../../guide/src/testing.md")]
-mod guide {}
+pub use run::{NoSchedule, Schedule, Sent};

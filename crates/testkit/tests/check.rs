@@ -234,9 +234,9 @@ fn a_dead_letter_is_found_and_can_be_allowed() {
 #[test]
 fn a_child_that_is_restarted_has_a_new_state_under_all_orders() {
     let program = |system: &System| {
-        let policy = Supervise::one_for_one().max_restarts(3, Duration::from_secs(5));
+        let policy = SupervisionPolicy::one_for_one().max_restarts(3, Duration::from_secs(5));
         let supervisor = system.spawn(Supervisor::new(policy));
-        let list = supervisor.ask(Supervised::new("list", List::default)).wait().unwrap().unwrap();
+        let list = supervisor.ask(ChildSpec::new("list", List::default)).wait().unwrap().unwrap();
         system.spawn(Giver(list, vec![7, 8]));
         list.tell(PushUnless(1, 7));
         system.run_until_idle();

@@ -155,12 +155,12 @@ fn what_was_acknowledged_is_there_though_actors_crash_on_a_slow_disk_under_every
             crashes: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
         });
-        let policy = Supervise::one_for_one().max_restarts(1000, Duration::from_secs(1));
+        let policy = SupervisionPolicy::one_for_one().max_restarts(1000, Duration::from_secs(1));
         let supervisor = system.spawn(Supervisor::new(policy));
         // Under every second seed, two of them are after one book.
         let ledgers = (0..1 + seed % 2).map(|number| {
             let own = Arc::clone(&world);
-            let ledger = Supervised::new(format!("{number}"), move || Ledger { world: Arc::clone(&own), book: None });
+            let ledger = ChildSpec::new(format!("{number}"), move || Ledger { world: Arc::clone(&own), book: None });
             supervisor.ask(ledger).wait().unwrap().unwrap()
         });
         let ledgers: Vec<_> = ledgers.collect();

@@ -103,7 +103,7 @@ impl Parent {
         self.to.tell(Line(n));
     }
     #[terminated]
-    fn again(&mut self, _: Down, ctx: &mut Context<Self>) {
+    fn again(&mut self, _: Terminated, ctx: &mut Context<Self>) {
         self.hire(ctx);
     }
 }

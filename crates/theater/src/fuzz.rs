@@ -51,7 +51,7 @@ pub fn frame(bytes: &[u8]) {
 
 /// The number that starts an `actor` in `theater`.
 pub fn kind_of_start(theater: &Theater, actor: &str) -> Option<usize> {
-    theater.house.registry.kinds().iter().position(|kind| kind.actor == actor && kind.message.is_none())
+    theater.theater_core.registry.kinds().iter().position(|kind| kind.actor == actor && kind.message.is_none())
 }
 
 /// Has a link of `theater` with nobody take the frames that `bytes` is made of, each behind its length (one byte), and lose
@@ -60,15 +60,15 @@ pub fn kind_of_start(theater: &Theater, actor: &str) -> Option<usize> {
 /// # Panics
 /// If the link does, or keeps more of the other end than that has said.
 pub fn link(theater: &Theater, bytes: &[u8]) {
-    let link = Link::of_a_stranger(&theater.house);
+    let link = Link::of_a_rejected_peer(&theater.theater_core);
     let mut frames = 0;
     let mut rest = bytes;
     while let Some((&length, behind)) = rest.split_first() {
         let (frame, behind) = behind.split_at(behind.len().min(usize::from(length)));
-        link.take_of_stranger(frame);
+        link.take_of_rejected_peer(frame);
         frames += 1;
         rest = behind;
     }
-    assert!(link.known_of_stranger() <= frames);
+    assert!(link.known_of_rejected_peer() <= frames);
     link.lose();
 }

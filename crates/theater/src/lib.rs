@@ -4,6 +4,7 @@
 //! link keeps, without any input or output), `link` (sending and receiving), `naming` (actors of other theaters), `proxy` (the ways of their mail), `migration`,
 //! `diagnostics`, `sim` (theaters on one thread, for tests).
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod diagnostics;
@@ -20,17 +21,17 @@ mod sim;
 pub mod transport;
 
 pub use diagnostics::inspector::{
-    ActorLine, INSPECTOR, Inspect, Inspector, LinkLine, MessageLine, Snapshot, StageLine, WorkerLine,
+    ActorStats, INSPECTOR, Inspect, Inspector, LinkStats, MessageStats, Snapshot, StageStats, WorkerStats,
 };
 pub use error::{FindError, PublishError, TheaterError};
-pub use migration::rebalance::{Balance, Balancing};
+pub use migration::rebalance::{Rebalance, RebalanceGuard};
 pub use naming::name_server::{
-    CountNames, GetName, NameAsk, NameError, NameServer, Names, PutName, RemoveName, UpdateName,
+    CountNames, GetName, NameAsk, NameError, NameServer, NameServerClient, PutName, RemoveName, UpdateName,
 };
 pub use node::answer::{Find, Migration};
 pub use node::builder::TheaterBuilder;
 pub use node::cookie::{COOKIE_FILE, Cookie};
 pub use node::peers::{LinkState, PeerState};
-pub use node::theater::{Evacuation, Peer, Theater};
-pub use sim::{Happened, Simulation};
+pub use node::theater::{EvacuationReport, Peer, Theater};
+pub use sim::{NetworkStats, Simulation};
 pub use transport::tls::Tls;

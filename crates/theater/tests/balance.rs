@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use faulty::eventually;
 use playhouse_actor::*;
-use playhouse_theater::{Balance, Theater};
+use playhouse_theater::{Rebalance, Theater};
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, theater};
 
@@ -43,7 +43,7 @@ struct Tell;
 remote_message!(Tell -> (u64, u32));
 
 impl Actor for Nomad {
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.arrivals += 1;
     }
 }
@@ -110,7 +110,7 @@ fn load_is_evened_and_then_all_stay() {
     nomads.iter().for_each(|nomad| nomad.tell(Work));
     // Nobody moves where nobody has said so.
     assert_eq!(settled(&nomads), [0; NOMADS]);
-    let balances = [&busy, &idle].map(|theater| theater.balance(Balance::load().every(LOOK).moves_max(8)));
+    let balances = [&busy, &idle].map(|theater| theater.rebalance(Rebalance::load().every(LOOK).moves_max(8)));
     eventually(|| (nomads.iter().filter(|nomad| told(**nomad).1 > 0).count() > 0).then_some(()));
     let moves = settled(&nomads);
     let moved = moves.iter().filter(|moves| **moves > 0).count();
@@ -135,7 +135,7 @@ fn who_talks_is_brought_together_and_stays() {
     for _ in 0..50 {
         x.tell(Talk);
     }
-    let _balances = [a, b].map(|theater| theater.balance(Balance::talk().every(LOOK)));
+    let _balances = [a, b].map(|theater| theater.rebalance(Rebalance::by_traffic().every(LOOK)));
     eventually(|| (told(x).1 + told(y).1 > 0).then_some(()));
     let moves = settled(&[x, y]);
     assert_eq!(moves.iter().sum::<u32>() % 2, 1, "they are in two theaters after {moves:?} moves");
@@ -155,7 +155,7 @@ fn who_hears_more_at_home_stays_there() {
         other.tell(Talk);
     }
     y.ask(Meet(known_in(b, a, "x"))).wait().unwrap();
-    let _balance = a.balance(Balance::talk().every(LOOK));
+    let _balance = a.rebalance(Rebalance::by_traffic().every(LOOK));
     let begun = Instant::now();
     while begun.elapsed() < 20 * LOOK {
         y.tell(Talk);

@@ -70,7 +70,7 @@ impl<'de> Deserialize<'de> for Life {
 /// Goes from theater to theater, and keeps what it is told.
 #[derive(Serialize, Deserialize)]
 struct Traveller {
-    life: Life,
+    incarnation: Life,
     last: BTreeMap<u8, u64>,
     /// Came twice, or too late.
     wrong: Vec<(u8, u64)>,
@@ -80,12 +80,12 @@ struct Traveller {
 
 impl Traveller {
     fn new(number: u64, tour: Vec<SocketAddr>) -> Traveller {
-        Traveller { life: Life::begin(number), last: BTreeMap::new(), wrong: Vec::new(), tour, begun: false }
+        Traveller { incarnation: Life::begin(number), last: BTreeMap::new(), wrong: Vec::new(), tour, begun: false }
     }
 
     fn go_on(&mut self, ctx: &mut Context<Self>) {
         if self.tour.is_empty() {
-            ARRIVED.lock().unwrap().insert(self.life.of);
+            ARRIVED.lock().unwrap().insert(self.incarnation.of);
         } else if self.begun {
             ctx.migrate_to(self.tour.remove(0));
         }
@@ -114,7 +114,7 @@ struct Read;
 remote_message!(Read -> (u64, Vec<(u8, u64)>));
 
 impl Actor for Traveller {
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.go_on(ctx);
     }
 }
@@ -141,7 +141,7 @@ impl Handler<Note> for Traveller {
 }
 impl Handler<Read> for Traveller {
     fn handle(&mut self, _: Read, _: &mut Context<Self>) -> (u64, Vec<(u8, u64)>) {
-        (self.life.number, self.wrong.clone())
+        (self.incarnation.number, self.wrong.clone())
     }
 }
 remote!(mobile Traveller: Go, GoTo, Note, Read);
@@ -167,7 +167,7 @@ impl Actor for Writer {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.watch(self.to);
     }
-    fn terminated(&mut self, _: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, _: Terminated, _: &mut Context<Self>) {
         self.ended += 1;
     }
 }
@@ -377,16 +377,16 @@ impl Survivors {
         let mut latest = 0;
         let alive = eventually(|| {
             let read = known.map(|known| {
-                let (life, _) = match known.ask(Read).within(LIMIT).wait() {
+                let (incarnation, _) = match known.ask(Read).within(LIMIT).wait() {
                     Ok(read) => read,
                     Err(AskError::Deadline { .. }) => {
                         panic!("{}: not told; {:?}, {:?}", what(), first.peers(), second.peers())
                     }
                     Err(_) => return None,
                 };
-                assert!(life >= latest, "{}: it lives twice, {life} and {latest}", what());
-                latest = life;
-                Some(life)
+                assert!(incarnation >= latest, "{}: it lives twice, {incarnation} and {latest}", what());
+                latest = incarnation;
+                Some(incarnation)
             });
             let lives: Vec<u64> = LIVES.lock().unwrap()[&number].iter().copied().collect();
             match read {

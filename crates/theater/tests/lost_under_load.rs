@@ -96,7 +96,7 @@ struct Guest {
     arrivals: u32,
 }
 impl Actor for Guest {
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.arrivals += 1;
         if self.arrivals == 2 {
             ctx.stop();

@@ -136,8 +136,8 @@ impl Actor for Witness {
         ctx.watch(self.1);
         ctx.watch(self.2);
     }
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        self.0.send(down.reason).unwrap();
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.0.send(terminated.reason).unwrap();
     }
 }
 

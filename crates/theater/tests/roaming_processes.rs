@@ -221,7 +221,7 @@ impl Actor for Node {
         note(&format!("lives {} {} {}", self.id, self.moves, process()));
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.moves += 1;
         note(&format!("lives {} {} {}", self.id, self.moves, process()));
     }
@@ -275,9 +275,9 @@ impl Actor for Witness {
     fn started(&mut self, ctx: &mut Context<Self>) {
         self.0.iter().for_each(|node| ctx.watch(*node));
     }
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        let id = self.0.iter().position(|node| node.id() == down.who).expect("it is watched");
-        journal().ended.push((id as u32, down.reason));
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let id = self.0.iter().position(|node| node.id() == terminated.who).expect("it is watched");
+        journal().ended.push((id as u32, terminated.reason));
         CHANGED.notify_all();
     }
 }

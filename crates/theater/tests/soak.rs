@@ -51,7 +51,7 @@ impl Mayfly {
     }
 }
 impl Actor for Mayfly {
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         match self.flights.checked_sub(1) {
             Some(left) => {
                 self.flights = left;
@@ -89,10 +89,10 @@ impl Message for Count {
 }
 
 impl Actor for Watcher {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
         self.ended += 1;
-        if down.reason != StopReason::Stopped {
-            self.wrong.push(format!("{:?}", down.reason));
+        if terminated.reason != StopReason::Stopped {
+            self.wrong.push(format!("{:?}", terminated.reason));
         }
     }
 }

@@ -5,18 +5,19 @@
 //! its user's messages, and is asked and slowed down as if its user had sent to the actor behind it. An actor in the
 //! background keeps the table true.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod asks;
-mod block;
 pub mod durable;
 #[doc(hidden)]
 pub mod entry;
-mod keeper;
-mod pipe;
+mod member_watcher;
+mod panics;
 pub mod receptionist;
 pub mod resource;
 pub mod router;
 pub mod shutdown;
 pub mod stdout;
 pub mod topic;
+mod wait;

@@ -79,9 +79,9 @@ fn run(folder: &str) -> playhouse::Result<()> {
     let system = System::start()?;
     let pool = ResourcePool::start(&system, 1, 100)?;
     let store = FileStore::open(folder)?;
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let clerk = move || Clerk { pool: pool.clone(), store: store.clone(), book: None };
-    let clerk = supervisor.ask(Supervised::new("clerk", clerk)).wait()??;
+    let clerk = supervisor.ask(ChildSpec::new("clerk", clerk)).wait()??;
 
     let (orders, pieces) = clerk.ask(Count).wait()?;
     println!("the book has {orders} orders, {pieces} pieces");

@@ -46,7 +46,7 @@ impl Player {
         (self.hits, self.out_of_turn, self.trips)
     }
 
-    #[arrived]
+    #[migrated]
     fn look_around(&mut self) {
         self.trips += 1;
     }
@@ -66,7 +66,7 @@ impl Judge {
         self.trips
     }
 
-    #[arrived]
+    #[migrated]
     fn look_around(&mut self) {
         self.trips += 1;
     }

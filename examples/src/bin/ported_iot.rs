@@ -107,9 +107,9 @@ impl DeviceGroup {
     }
 
     #[terminated]
-    fn forget(&mut self, down: Down) {
+    fn forget(&mut self, terminated: Terminated) {
         self.devices.retain(|id, device| {
-            let lives = device.id() != down.who;
+            let lives = device.id() != terminated.who;
             if !lives {
                 println!("Device actor for {id} has been terminated");
             }
@@ -173,9 +173,9 @@ impl DeviceManager {
     }
 
     #[terminated]
-    fn forget(&mut self, down: Down) {
+    fn forget(&mut self, terminated: Terminated) {
         self.groups.retain(|id, group| {
-            let lives = group.id() != down.who;
+            let lives = group.id() != terminated.who;
             if !lives {
                 println!("Device group actor for {id} has been terminated");
             }

@@ -46,9 +46,9 @@ impl MidLevel {
     }
 
     #[terminated]
-    fn leaf_ended(&mut self, down: Down) {
-        println!("MidLevelActor: {down}");
-        panic!("MidLevelActor: Mid-level actor panicking because {down}");
+    fn leaf_ended(&mut self, terminated: Terminated) {
+        println!("MidLevelActor: {terminated}");
+        panic!("MidLevelActor: Mid-level actor panicking because {terminated}");
     }
 }
 
@@ -73,8 +73,8 @@ impl Root {
     }
 
     #[terminated]
-    fn mid_level_ended(&mut self, down: Down, ctx: &mut Context<Self>) {
-        println!("RootActor: {down}");
+    fn mid_level_ended(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
+        println!("RootActor: {terminated}");
         println!("RootActor: Terminating root actor, all my kids are dead!");
         ctx.stop();
     }

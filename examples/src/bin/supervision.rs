@@ -69,8 +69,8 @@ impl Watchman {
     }
 
     #[terminated]
-    fn tell_the_news(&mut self, down: Down) {
-        let _nobody_listens = self.news.send(down.reason);
+    fn tell_the_news(&mut self, terminated: Terminated) {
+        let _nobody_listens = self.news.send(terminated.reason);
     }
 }
 
@@ -79,13 +79,13 @@ fn main() -> playhouse::Result<()> {
     let system = System::start()?;
 
     // Two restarts in a minute are accepted. At the third crash the supervisor gives up.
-    let policy = Supervise::one_for_one().max_restarts(2, 60 * second);
+    let policy = SupervisionPolicy::one_for_one().max_restarts(2, 60 * second);
     let supervisor = system.spawn(Supervisor::new(policy));
     let (news, listen) = std::sync::mpsc::channel();
     system.spawn(Watchman { news }).ask(Guard(supervisor)).wait()?;
 
     // The outer error is the ask's, the inner one the spawn's. The address is good over all restarts.
-    let baker = supervisor.ask(Supervised::new("baker", Baker::default)).wait()??;
+    let baker = supervisor.ask(ChildSpec::new("baker", Baker::default)).wait()??;
     for loaves in [2, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11] {
         match baker.ask(Bake(loaves)).within(10 * second).wait() {
             Ok(Ok(baked)) => println!("order of {loaves}: done, {baked} by this baker"),

@@ -36,7 +36,7 @@ impl Handler<Degrees> for Reader {
 fn main() -> playhouse::Result<()> {
     let north = Theater::builder().listen("127.0.0.1:0").start()?;
     let weather = Topic::<Degrees>::new(north.system());
-    north.publish("weather", weather.desk())?;
+    north.publish("weather", weather.endpoint())?;
 
     let south = Theater::builder().start()?;
     let name = format!("playhouse://{}/weather", north.address().expect("it listens"));
@@ -61,7 +61,7 @@ fn main() -> playhouse::Result<()> {
     }
 
     drop(weather);
-    while !joined.is_cut_off() {
+    while !joined.is_disconnected() {
         std::thread::yield_now();
     }
     println!("the topic has ended in the north, and the south knows");

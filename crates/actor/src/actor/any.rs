@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use playhouse_executor::SystemCore;
 
 use crate::actor::reference::ActorRef;
-use crate::actor::{Actor, ActorId, Life, Notify, Watcher};
-use crate::remote::stub::{Berth, Carrier};
+use crate::actor::{Actor, ActorId, ActorState, Notify, Watcher};
+use crate::remote::stub::{Forwarder, StubPlacement};
 use crate::remote::wire::{Controls, Remote, handles, spawns};
 
 /// A reference to an actor of any type that other theaters may send to: `Copy`, keeping nothing alive, and good wherever the
@@ -107,29 +107,29 @@ impl fmt::Debug for AnyActor {
 }
 
 /// A type of actors that other theaters may send to, as this program knows it.
-pub(crate) struct Known {
+pub(crate) struct ActorType {
     name: &'static str,
     resident: TypeId,
-    pub(crate) place: fn(&SystemCore, Berth, Arc<dyn Carrier>) -> ActorId,
+    pub(crate) stub: fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId,
     controls: &'static Controls,
     /// Actors of this type can be taken to other theaters.
     is_mobile: bool,
 }
 
-impl Known {
+impl ActorType {
     /// The type that is called `name`.
-    pub(crate) fn named(name: &str) -> Option<&'static Known> {
-        static ALL: OnceLock<HashMap<&'static str, Known>> = OnceLock::new();
+    pub(crate) fn named(name: &str) -> Option<&'static ActorType> {
+        static ALL: OnceLock<HashMap<&'static str, ActorType>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
-            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.place, &of.controls, false));
+            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, false));
             let of_spawns = spawns().map(|of| {
                 let is_mobile = of.moves.is_some();
-                ((of.actor_name)(), (of.resident)(), of.place, &of.controls, is_mobile)
+                ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, is_mobile)
             });
             // The entries of those that are started come last: they know whether they move.
             let all = of_messages.chain(of_spawns);
-            all.map(|(name, resident, place, controls, is_mobile)| {
-                (name, Known { name, resident, place, controls, is_mobile })
+            all.map(|(name, resident, stub, controls, is_mobile)| {
+                (name, ActorType { name, resident, stub, controls, is_mobile })
             })
             .collect()
         });
@@ -137,18 +137,18 @@ impl Known {
     }
 
     /// The type `A`, if other theaters may send to its actors.
-    pub(crate) fn of<A: Actor>() -> Option<&'static Known> {
+    pub(crate) fn of<A: Actor>() -> Option<&'static ActorType> {
         static ALL: OnceLock<HashMap<TypeId, &'static str>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
             let of_messages = handles().map(|of| ((of.resident)(), (of.actor_name)()));
             of_messages.chain(spawns().map(|of| ((of.resident)(), (of.actor_name)()))).collect()
         });
-        Known::named(all.get(&TypeId::of::<Life<A>>())?)
+        ActorType::named(all.get(&TypeId::of::<ActorState<A>>())?)
     }
 
     /// Whether actors of the type `A` can be taken to other theaters.
     pub(crate) fn moves<A: Actor>() -> bool {
-        Known::of::<A>().is_some_and(|known| known.is_mobile)
+        ActorType::of::<A>().is_some_and(|known| known.is_mobile)
     }
 
     /// `id`, which is one of these, or was.
@@ -166,7 +166,7 @@ impl Known {
     pub(crate) fn nobody() -> AnyActor {
         struct Nobody;
         impl crate::actor::Actor for Nobody {}
-        let id = ActorId(playhouse_executor::RawAddress::nowhere::<Life<Nobody>>().raw());
+        let id = ActorId(playhouse_executor::RawAddress::nowhere::<ActorState<Nobody>>().raw());
         AnyActor { id, name: "", controls: const { &Controls::of::<Nobody>() } }
     }
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use playhouse_executor::{Address, Failure, Port, Sends, with_current_system, wrap_cx};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::any::{AnyActor, Known};
+use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::group::Group;
 use crate::actor::reference::{ActorRef, AskTarget};
 use crate::actor::spawn::{SpawnError, SpawnOptions};
-use crate::actor::{Actor, ActorId, Down, Life, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, Terminated, Watch, Watcher};
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
 use crate::ask::{Ask, AskError};
-use crate::message::mail::{Continuation, DownMail, Pipe, Start};
+use crate::message::mail::{Continuation, Pipe, Start, TerminatedMail};
 use crate::message::{HandledBy, Message, Repeated};
 use crate::migration::Mobile;
 use crate::system::System;
@@ -24,7 +24,7 @@ use crate::timer::timers::{Copying, Pace, Timer};
 
 wrap_cx! {
     /// The context of a handler, given besides its message.
-    pub struct Context<A: Actor>(Life<A>);
+    pub struct Context<A: Actor>(ActorState<A>);
 }
 
 /// Names a timer of an actor. An actor that moves takes its timers along, so it can keep the key in its state. To another actor the key means
@@ -67,9 +67,9 @@ impl<A: Actor> Context<A> {
     /// message of its own for a dedicated actor's child, for one of a large family, and while others wait for the worker.
     #[inline]
     pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
-        match playhouse_executor::spawn_near(Life { actor }, Start) {
+        match playhouse_executor::spawn_near(ActorState { actor }, Start) {
             Ok(address) => ActorRef::new(address),
-            Err((life, _)) => self.system().spawn(life.actor),
+            Err((incarnation, _)) => self.system().spawn(incarnation.actor),
         }
     }
 
@@ -140,7 +140,7 @@ impl<A: Actor> Context<A> {
     /// A mobile actor goes on watching `who` from each theater that it moves to, if other theaters may send to `who`. If `who` has ended
     /// meanwhile, the reason is [`NotAlive`](crate::StopReason::NotAlive).
     pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
-        let known = if Known::moves::<A>() { Known::of::<B>() } else { None };
+        let known = if ActorType::moves::<A>() { ActorType::of::<B>() } else { None };
         match known {
             Some(known) => self.watch_any(known.actor(who.id())),
             None => {
@@ -153,22 +153,22 @@ impl<A: Actor> Context<A> {
     /// `moves_along`: the notice is for one of those that the actor is known to watch.
     fn watcher(&self, moves_along: bool) -> (Watcher, Notify) {
         struct ByDown<const MOVES_ALONG: bool>;
-        impl<A: Actor, const MOVES_ALONG: bool> Sends<Life<A>, Down> for ByDown<MOVES_ALONG> {
-            fn send(to: Address<Life<A>>, down: Down) {
-                to.send(DownMail::<MOVES_ALONG>(down));
+        impl<A: Actor, const MOVES_ALONG: bool> Sends<ActorState<A>, Terminated> for ByDown<MOVES_ALONG> {
+            fn send(to: Address<ActorState<A>>, terminated: Terminated) {
+                to.send(TerminatedMail::<MOVES_ALONG>(terminated));
             }
         }
-        let notify: Port<Down> = if moves_along {
-            self.cx.address().port::<Down, ByDown<true>, ()>()
+        let notify: Port<Terminated> = if moves_along {
+            self.cx.address().port::<Terminated, ByDown<true>, ()>()
         } else {
-            self.cx.address().port::<Down, ByDown<false>, ()>()
+            self.cx.address().port::<Terminated, ByDown<false>, ()>()
         };
         (Watcher::next(self.id()), Notify::Port(notify))
     }
 
     /// As [`Context::watch`], for an actor of any type.
     pub fn watch_any(&mut self, who: AnyActor) {
-        let moves_along = Known::moves::<A>();
+        let moves_along = ActorType::moves::<A>();
         if moves_along {
             self.cx.with_extra(|extra| {
                 if !extra.watching.contains(&who) {
@@ -230,7 +230,7 @@ impl<A: Actor> Context<A> {
     ///
     /// # Panics
     /// If `pause` is zero.
-    pub fn send_spaced<M, Mode>(&mut self, pause: Duration, message: M) -> TimerKey
+    pub fn send_with_fixed_delay<M, Mode>(&mut self, pause: Duration, message: M) -> TimerKey
     where
         M: HandledBy<A, Mode> + Repeated,
     {
@@ -243,7 +243,7 @@ impl<A: Actor> Context<A> {
     ///
     /// [`started`](Actor::started) is called after each restart: what it sets needs not be kept, and would be there twice.
     /// False: there is no such timer (any more).
-    pub fn keep(&mut self, key: TimerKey) -> bool {
+    pub fn keep_timer(&mut self, key: TimerKey) -> bool {
         let keep = |timer: &mut Timer| timer.kept = true;
         self.cx.with_extra_if_any(|extra| extra.timers.get_mut(&key.0).map(keep).is_some()).unwrap_or(false)
     }
@@ -304,7 +304,7 @@ impl<A: Actor> Context<A> {
     ///
     /// With it go all actors of its [group](crate::Group) that live here, once they are all between two messages.
     ///
-    /// There, [`arrived`](Actor::arrived) is called. Where it cannot be taken there, [`stayed`](Actor::stayed) is called
+    /// There, [`migrated`](Actor::migrated) is called. Where it cannot be taken there, [`migration_failed`](Actor::migration_failed) is called
     /// here, and it goes on as if nothing had been. Where it is in that theater already, and where the request is forgotten, neither is called.
     pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
     where
@@ -325,8 +325,8 @@ impl<A: Actor> Context<A> {
 
     /// The number of this actor's life here: a larger one after each restart, and when it has come back from another theater. A `then`
     /// is called in whichever life the answer finds; this tells it whether that is the one that has asked.
-    pub fn life(&mut self) -> u64 {
-        self.cx.with_extra_if_any(|extra| extra.life).unwrap_or(0)
+    pub fn incarnation(&mut self) -> u64 {
+        self.cx.with_extra_if_any(|extra| extra.incarnation).unwrap_or(0)
     }
 
     /// The name given to this actor, if one was.
@@ -386,7 +386,7 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
     }
 
     /// Sends the request. `then` is called with the answer as a message of this actor, also if it was restarted meanwhile
-    /// ([`Context::life`] tells); not at all if it has ended.
+    /// ([`Context::incarnation`] tells); not at all if it has ended.
     ///
     /// A closure cannot follow an actor to another theater. If the actor is there when the answer comes, the answer is a dead letter, and `then` is not
     /// called: see [`pipe_to_self`](ContextAsk::pipe_to_self) for actors that move.

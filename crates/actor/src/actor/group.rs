@@ -9,9 +9,9 @@ use std::any::type_name;
 use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Actor, ActorId, Life};
+use crate::actor::{Actor, ActorId, ActorState};
 use crate::system::System;
-use crate::system::services::agency_of;
+use crate::system::services::migration_host_of;
 
 /// What a group is called by all theaters.
 #[doc(hidden)]
@@ -42,13 +42,16 @@ pub struct Group {
 impl Group {
     /// A new group; groups are spread over the stages by turns.
     pub fn new(system: &System) -> Group {
-        let name = agency_of(system.core()).and_then(|agency| agency.new_group());
+        let name = migration_host_of(system.core()).and_then(|migration_host| migration_host.new_group());
         Group { stage: system.core().next_stage(), name }
     }
 
     /// The group around an actor on this stage.
     pub(crate) fn around(actor: ActorId, stage: u16, system: &System) -> Group {
-        Group { stage, name: agency_of(system.core()).and_then(|agency| agency.group_of(actor)) }
+        Group {
+            stage,
+            name: migration_host_of(system.core()).and_then(|migration_host| migration_host.group_of(actor)),
+        }
     }
 
     /// The group with this name, which has this stage.
@@ -65,7 +68,7 @@ impl Group {
 
     /// Its stage in this system.
     pub(crate) fn stage_in(self, system: &SystemCore) -> u16 {
-        let known = self.name.and_then(|name| Some(agency_of(system)?.stage_of(name, self.stage)));
+        let known = self.name.and_then(|name| Some(migration_host_of(system)?.stage_of(name, self.stage)));
         known.unwrap_or(self.stage)
     }
 }
@@ -79,20 +82,20 @@ pub(crate) struct Joined<A: Actor> {
 }
 
 impl<A: Actor> Joined<A> {
-    pub(crate) fn new(group: GroupName, start: impl Envelope<Life<A>>) -> Joined<A> {
+    pub(crate) fn new(group: GroupName, start: impl Envelope<ActorState<A>>) -> Joined<A> {
         Joined { group, start: Box::new(start) }
     }
 }
 
 /// A first message of any type.
 trait First<A: Actor>: Send {
-    fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>);
+    fn run(self: Box<Self>, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>);
     fn bounce(self: Box<Self>, why: Undelivered);
 }
 
-impl<A: Actor, E: Envelope<Life<A>>> First<A> for E {
-    fn run(self: Box<Self>, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        Envelope::run(*self, life, cx);
+impl<A: Actor, E: Envelope<ActorState<A>>> First<A> for E {
+    fn run(self: Box<Self>, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        Envelope::run(*self, incarnation, cx);
     }
 
     fn bounce(self: Box<Self>, why: Undelivered) {
@@ -102,18 +105,18 @@ impl<A: Actor, E: Envelope<Life<A>>> First<A> for E {
 
 /// `actor` is a member of the group.
 pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: ActorId) {
-    if let Some(agency) = agency_of(system) {
-        agency.join(group, actor, type_name::<A>());
+    if let Some(migration_host) = migration_host_of(system) {
+        migration_host.join(group, actor, type_name::<A>());
     }
 }
 
-impl<A: Actor> Envelope<Life<A>> for Joined<A> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor> Envelope<ActorState<A>> for Joined<A> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let id = ActorId(cx.address().raw());
         playhouse_executor::with_current_system(|system| {
             join::<A>(system.expect("an actor starts on a worker"), self.group, id);
         });
-        self.start.run(life, cx);
+        self.start.run(incarnation, cx);
     }
 
     fn describe() -> (MailKind, &'static str) {

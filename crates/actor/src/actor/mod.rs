@@ -19,14 +19,14 @@ use playhouse_executor::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::actor::any::{AnyActor, Known};
+use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::context::Context;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::ask::reentrant::Waiters;
 use crate::message::stream::Streams;
 use crate::migration::{self, MigrateError};
-use crate::remote::stub::{self, Carrier, Parcel};
+use crate::remote::stub::{self, ForwardedMessage, Forwarder};
 use crate::supervise::Child;
 use crate::supervise::crashes::{self, AfterCrash};
 use crate::timer::receive_timeout::Idle;
@@ -49,21 +49,21 @@ pub trait Actor: Sized + Send + 'static {
     fn stopped(&mut self, _ctx: &mut Context<Self>) {}
 
     /// An actor that this one watches has ended.
-    fn terminated(&mut self, _down: Down, _ctx: &mut Context<Self>) {}
+    fn terminated(&mut self, _down: Terminated, _ctx: &mut Context<Self>) {}
 
     /// The actor has handled no message for the time given to [`Context::set_receive_timeout`]. It is called again after each
     /// such time, until that is [cancelled](Context::cancel_receive_timeout).
     fn receive_timeout(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor is about to be taken to another theater: called between two messages, before its state is written and offered to the other theater. Where
-    /// that does not take it, [`stayed`](Actor::stayed) is called afterwards. See [`Mobile`](crate::Mobile).
-    fn departing(&mut self, _ctx: &mut Context<Self>) {}
+    /// that does not take it, [`migration_failed`](Actor::migration_failed) is called afterwards. See [`Mobile`](crate::Mobile).
+    fn migrating(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor has come from another theater: called before anything else there, instead of `started`.
-    fn arrived(&mut self, _ctx: &mut Context<Self>) {}
+    fn migrated(&mut self, _ctx: &mut Context<Self>) {}
 
     /// The actor was to be taken to another theater, and stays here.
-    fn stayed(&mut self, _why: MigrateError, _ctx: &mut Context<Self>) {}
+    fn migration_failed(&mut self, _why: MigrateError, _ctx: &mut Context<Self>) {}
 }
 
 /// The identity of an actor, without its type. Never given to another actor again.
@@ -82,7 +82,7 @@ impl ActorId {
     pub fn nobody() -> ActorId {
         struct Nobody;
         impl Actor for Nobody {}
-        ActorId(RawAddress::nowhere::<Life<Nobody>>().raw())
+        ActorId(RawAddress::nowhere::<ActorState<Nobody>>().raw())
     }
 
     /// Its address.
@@ -140,7 +140,7 @@ impl fmt::Display for StopReason {
 
 /// The notice that a watched actor has ended: see [`Context::watch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Down {
+pub struct Terminated {
     /// Who.
     pub who: ActorId,
     /// The name it was given, if it was; not where that is unknown here: it had ended before it was watched, or its theater is lost.
@@ -149,7 +149,7 @@ pub struct Down {
     pub reason: StopReason,
 }
 
-impl fmt::Display for Down {
+impl fmt::Display for Terminated {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "{name:?} has ended: {}", self.reason),
@@ -161,7 +161,7 @@ impl fmt::Display for Down {
 /// What lives in a cell: the actor.
 #[doc(hidden)]
 #[repr(transparent)]
-pub struct Life<A> {
+pub struct ActorState<A> {
     pub(crate) actor: A,
 }
 
@@ -177,16 +177,16 @@ pub struct Extra<A: Actor> {
     pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
     /// Another one with each state that it was given here.
-    pub(crate) life: u64,
+    pub(crate) incarnation: u64,
     /// Its receive timeout.
     pub(crate) idle: Option<Idle>,
     pub(crate) streams: Streams<A>,
     pub(crate) waiters: Waiters,
     pub(crate) child: Option<Child<A>>,
     /// Where the actor is, if it is not here.
-    pub(crate) away: Option<Arc<dyn Carrier>>,
+    pub(crate) away: Option<Arc<dyn Forwarder>>,
     /// The turn that its place waits for.
-    pub(crate) turn: Option<u64>,
+    pub(crate) reroute: Option<u64>,
     /// The end or crash that its hook `arrived` has decided on. It is carried out when the actor begins.
     pub(crate) decided: Option<Decided>,
 }
@@ -200,13 +200,13 @@ impl<A: Actor> Default for Extra<A> {
             watching: Vec::new(),
             timers: Timers::new(),
             next_timer: 0,
-            life: 0,
+            incarnation: 0,
             idle: None,
             streams: Streams::new(),
             waiters: Waiters::default(),
             child: None,
             away: None,
-            turn: None,
+            reroute: None,
             decided: None,
         }
     }
@@ -226,7 +226,7 @@ impl<A: Actor> Extra<A> {
 
     /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
     pub(crate) fn renew(&mut self) {
-        self.life += 1;
+        self.incarnation += 1;
         renew_all(&mut self.timers);
         self.idle.take().into_iter().for_each(Idle::cancel);
         let (streams, _waiters) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.waiters));
@@ -248,7 +248,7 @@ fn end_by_crash<A: Actor>(extra: Option<Box<Extra<A>>>, mut crash: Crash, id: Ac
     drop(TellOthers { extra, id, reason });
 }
 
-impl<A: Actor> Resident for Life<A> {
+impl<A: Actor> Resident for ActorState<A> {
     type Extra = Extra<A>;
 
     fn name() -> &'static str {
@@ -328,7 +328,7 @@ impl<A: Actor> Drop for TellOthers<A> {
 fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Arc<Name>>, reason: &StopReason) {
     for (_, watcher) in watchers {
         let name = name.as_ref().map(|name| name.text().to_string());
-        watcher.tell(Down { who, name, reason: reason.clone() });
+        watcher.tell(Terminated { who, name, reason: reason.clone() });
     }
 }
 
@@ -352,16 +352,16 @@ pub(crate) enum Request {
 
 impl Request {
     #[inline(never)]
-    fn parcel(self, lane: Lane) -> Parcel<'static> {
+    fn forwarded(self, lane: Lane) -> ForwardedMessage<'static> {
         match self {
-            Request::Stop => Parcel::Stop { drain: lane != Lane::System },
-            Request::Kill => Parcel::Kill,
+            Request::Stop => ForwardedMessage::Stop { drain: lane != Lane::System },
+            Request::Kill => ForwardedMessage::Kill,
         }
     }
 }
 
-impl<A: Actor> Control<Life<A>> for Request {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Request {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         match self {
             Request::Stop => cx.stop(),
             Request::Kill => cx.kill(),
@@ -372,9 +372,9 @@ impl<A: Actor> Control<Life<A>> for Request {
         (MailKind::Control, if matches!(self, Request::Stop) { "stop" } else { "kill" })
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         // If it cannot be reached, it is as good as stopped already.
-        let _ = stub::carry(self.parcel(cx.lane()), cx);
+        let _ = stub::carry(self.forwarded(cx.lane()), cx);
     }
 }
 
@@ -442,7 +442,7 @@ impl Watcher {
 /// How it is told.
 pub enum Notify {
     /// By a message.
-    Port(Port<Down>),
+    Port(Port<Terminated>),
     /// By a call.
     Call(Tell),
 }
@@ -467,9 +467,9 @@ impl From<StopReason> for Ended {
 }
 
 impl Notify {
-    fn tell(self, Down { who, name, reason }: Down) {
+    fn tell(self, Terminated { who, name, reason }: Terminated) {
         match self {
-            Notify::Port(port) => port.send(Down { who, name, reason }),
+            Notify::Port(port) => port.send(Terminated { who, name, reason }),
             Notify::Call(call) => call(Ended { name, reason }),
         }
     }
@@ -489,7 +489,7 @@ impl Watch {
             Notify::Call(tell) => return tell,
             port @ Notify::Port(_) => port,
         };
-        Box::new(move |Ended { name, reason }| notify.tell(Down { who, name, reason }))
+        Box::new(move |Ended { name, reason }| notify.tell(Terminated { who, name, reason }))
     }
 
     #[inline(never)]
@@ -499,7 +499,7 @@ impl Watch {
             Watch::End { watcher } => {
                 // A dropped notice notifies nobody.
                 let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
-                if ended == 0 && Known::moves::<A>() {
+                if ended == 0 && ActorType::moves::<A>() {
                     migration::forget_watch(who, watcher);
                 }
             }
@@ -518,21 +518,23 @@ impl Watch {
     #[inline(never)]
     pub(crate) fn refuse(self) {
         if let Watch::Begin { notify, who, .. } = self {
-            notify.tell(Down { who, name: None, reason: StopReason::NotAlive });
+            notify.tell(Terminated { who, name: None, reason: StopReason::NotAlive });
         }
     }
 
     #[inline(never)]
-    fn parcel(self) -> Parcel<'static> {
+    fn forwarded(self) -> ForwardedMessage<'static> {
         match self {
-            Watch::Begin { watcher, notify, who } => Parcel::Watch { watcher, notify: Watch::telling(who, notify) },
-            Watch::End { watcher } => Parcel::Unwatch { watcher },
+            Watch::Begin { watcher, notify, who } => {
+                ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) }
+            }
+            Watch::End { watcher } => ForwardedMessage::Unwatch { watcher },
         }
     }
 }
 
-impl<A: Actor> Control<Life<A>> for Watch {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Watch {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.extra().watches_behind > 0 {
             let to = cx.address();
             return Behind::put(self, cx.extra(), to);
@@ -551,7 +553,7 @@ impl<A: Actor> Control<Life<A>> for Watch {
         (MailKind::Control, if matches!(self, Watch::Begin { .. }) { "watch" } else { "unwatch" })
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if cx.is_closed() || cx.extra().watches_behind > 0 {
             let to = cx.address();
             return Behind::put(self, cx.extra(), to);
@@ -560,7 +562,7 @@ impl<A: Actor> Control<Life<A>> for Watch {
             cx.address().send_control_in_order(LateEnd(watcher));
         }
         // Where it cannot be carried, the watcher is told by the carrier.
-        let _ = stub::carry(self.parcel(), cx);
+        let _ = stub::carry(self.forwarded(), cx);
     }
 }
 
@@ -568,14 +570,14 @@ impl<A: Actor> Control<Life<A>> for Watch {
 struct Behind(Watch);
 
 impl Behind {
-    fn put<A: Actor>(watch: Watch, extra: &mut Extra<A>, to: Address<Life<A>>) {
+    fn put<A: Actor>(watch: Watch, extra: &mut Extra<A>, to: Address<ActorState<A>>) {
         extra.watches_behind += 1;
         to.send_control_behind(Behind(watch));
     }
 }
 
-impl<A: Actor> Control<Life<A>> for Behind {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Behind {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         cx.extra().one_less_behind();
         self.0.note(ActorId(cx.address().raw()), cx.extra());
     }
@@ -584,44 +586,44 @@ impl<A: Actor> Control<Life<A>> for Behind {
         self.0.refuse();
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if cx.is_closed() {
             return cx.address().send_control_behind(self);
         }
         cx.extra().one_less_behind();
-        let _ = stub::carry(self.0.parcel(), cx);
+        let _ = stub::carry(self.0.forwarded(), cx);
     }
 }
 
 /// A [`Watch::End`] behind all that was sent to the actor before, also what is deferred.
 struct LateEnd(Watcher);
 
-impl<A: Actor> Control<Life<A>> for LateEnd {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for LateEnd {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         Watch::End { watcher: self.0 }.note(ActorId(cx.address().raw()), cx.extra());
     }
 
     fn bounce(self, _: Undelivered) {}
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if cx.is_closed() {
             return cx.address().send_control_behind(self);
         }
-        let _ = stub::carry(Watch::End { watcher: self.0 }.parcel(), cx);
+        let _ = stub::carry(Watch::End { watcher: self.0 }.forwarded(), cx);
     }
 }
 
 /// The place of an actor that lives elsewhere is given up.
-pub(crate) struct Forget;
+pub(crate) struct ReleaseStub;
 
-impl<A: Actor> Control<Life<A>> for Forget {
+impl<A: Actor> Control<ActorState<A>> for ReleaseStub {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, _: &mut ControlCx<Life<A>>) {}
+    fn run(self, _: &mut ControlCx<ActorState<A>>) {}
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         cx.forget();
     }
 }

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use playhouse_executor::{Address, MaySend, Port, RawAddress, Requests, Sends, SystemCore, Undelivered, record_bytes};
 
 use crate::actor::names::{Label, ShortType, name_of};
-use crate::actor::{Actor, ActorId, Life, Request, dead_letter};
+use crate::actor::{Actor, ActorId, ActorState, Request, dead_letter};
 use crate::ask::reply_to::ReplyTo;
 use crate::ask::{Ask, AskError, RequestTo};
 use crate::message::mail::Mark;
@@ -23,7 +23,7 @@ use crate::message::{HandledBy, Message};
 /// It is shown as `Account "alice"` where the actor lives and [has a name](crate::SpawnOptions::name), otherwise as
 /// `Account#1.7f20.0`.
 pub struct ActorRef<A: Actor> {
-    pub(crate) address: Address<Life<A>>,
+    pub(crate) address: Address<ActorState<A>>,
 }
 
 impl<A: Actor> Clone for ActorRef<A> {
@@ -118,7 +118,7 @@ fn admit<M>(to: RawAddress, message: M) -> Result<M, TrySendError<M>> {
 }
 
 impl<A: Actor> ActorRef<A> {
-    pub(crate) fn new(address: Address<Life<A>>) -> Self {
+    pub(crate) fn new(address: Address<ActorState<A>>) -> Self {
         ActorRef { address }
     }
 
@@ -266,8 +266,8 @@ impl<A: Actor, Mode> ToRecipient<A, Mode> for ActorRef<A> {
         M: HandledBy<A, Mode>,
     {
         struct ByTell<Mode>(PhantomData<Mode>);
-        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<Life<A>, Posted<M>, Result<(), M>> for ByTell<Mode> {
-            fn send(to: Address<Life<A>>, posted: Posted<M>) -> Result<(), M> {
+        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Sends<ActorState<A>, Posted<M>, Result<(), M>> for ByTell<Mode> {
+            fn send(to: Address<ActorState<A>>, posted: Posted<M>) -> Result<(), M> {
                 match posted {
                     Posted::Anyway(message) => {
                         message.post_tell(to);
@@ -301,9 +301,9 @@ pub trait AskTarget<M: Message, Mode>: Copy {
 impl<A: Actor, M: HandledBy<A, Mode>, Mode> AskTarget<M, Mode> for ActorRef<A> {
     fn requests(self) -> RequestTo<M> {
         struct ByAsk<Mode>(PhantomData<Mode>);
-        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Requests<Life<A>, M, ReplyTo<M::Reply>> for ByAsk<Mode> {
+        impl<A: Actor, M: HandledBy<A, Mode>, Mode> Requests<ActorState<A>, M, ReplyTo<M::Reply>> for ByAsk<Mode> {
             fn request(
-                to: Address<Life<A>>,
+                to: Address<ActorState<A>>,
                 message: &mut Option<M>,
                 reply: ReplyTo<M::Reply>,
                 may_send: Option<MaySend<'_>>,
@@ -404,19 +404,24 @@ impl<M: Message> Recipient<M> {
         struct Nobody;
         impl Actor for Nobody {}
         struct Nothing;
-        impl<M: Message> Sends<Life<Nobody>, Posted<M>, Result<(), M>> for Nothing {
-            fn send(_: Address<Life<Nobody>>, _: Posted<M>) -> Result<(), M> {
+        impl<M: Message> Sends<ActorState<Nobody>, Posted<M>, Result<(), M>> for Nothing {
+            fn send(_: Address<ActorState<Nobody>>, _: Posted<M>) -> Result<(), M> {
                 dead_letter::<Nobody, M>(Undelivered::Stopped);
                 Ok(())
             }
         }
-        impl<M: Message> Requests<Life<Nobody>, M, ReplyTo<M::Reply>> for Nothing {
-            fn request(_: Address<Life<Nobody>>, _: &mut Option<M>, reply: ReplyTo<M::Reply>, _: Option<MaySend<'_>>) {
+        impl<M: Message> Requests<ActorState<Nobody>, M, ReplyTo<M::Reply>> for Nothing {
+            fn request(
+                _: Address<ActorState<Nobody>>,
+                _: &mut Option<M>,
+                reply: ReplyTo<M::Reply>,
+                _: Option<MaySend<'_>>,
+            ) {
                 dead_letter::<Nobody, M>(Undelivered::Stopped);
                 reply.send(Err(AskError::Stopped));
             }
         }
-        let nobody = RawAddress::nowhere::<Life<Nobody>>();
+        let nobody = RawAddress::nowhere::<ActorState<Nobody>>();
         Recipient { tells: nobody.port::<Posted<M>, Nothing, _>(), asks: nobody.request_port::<M, _, Nothing>() }
     }
 
@@ -433,9 +438,9 @@ impl<M: Message> Recipient<M> {
 
 /// An actor that is stopped when this is dropped: see [`System::spawn_owned`](crate::System::spawn_owned).
 #[must_use = "the actor is stopped when this is dropped"]
-pub struct Owned<A: Actor>(pub(crate) ActorRef<A>);
+pub struct OwnedActor<A: Actor>(pub(crate) ActorRef<A>);
 
-impl<A: Actor> Deref for Owned<A> {
+impl<A: Actor> Deref for OwnedActor<A> {
     type Target = ActorRef<A>;
 
     fn deref(&self) -> &ActorRef<A> {
@@ -443,13 +448,13 @@ impl<A: Actor> Deref for Owned<A> {
     }
 }
 
-impl<A: Actor> fmt::Debug for Owned<A> {
+impl<A: Actor> fmt::Debug for OwnedActor<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Owned({:?})", self.0)
     }
 }
 
-impl<A: Actor> Drop for Owned<A> {
+impl<A: Actor> Drop for OwnedActor<A> {
     fn drop(&mut self) {
         self.0.stop();
     }

@@ -9,7 +9,7 @@ use playhouse_executor::{Cx, Envelope, MailKind, Mailbox, StageChoice, SystemCor
 use crate::actor::group::{Group, Joined, join};
 use crate::actor::names::{Name, ShortType};
 use crate::actor::reference::ActorRef;
-use crate::actor::{Actor, ActorId, Life};
+use crate::actor::{Actor, ActorId, ActorState};
 use crate::message::mail::Start;
 
 /// Where an actor is put.
@@ -61,7 +61,7 @@ impl SpawnOptions {
     }
 
     /// What to call it in reports: it is shown as `Account "alice"` where its reference is printed, in
-    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Down`](crate::Down) and [`SpawnError`]. Names need not be unique.
+    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Terminated`](crate::Terminated) and [`SpawnError`]. Names need not be unique.
     ///
     /// Reports know the names of living actors only. A [`DeadLetter`](crate::DeadLetter) tells the type of its actor,
     /// which is gone, and not its name.
@@ -100,10 +100,10 @@ impl std::error::Error for SpawnError {}
 /// The first message of an actor with a name.
 struct Named(Arc<Name>);
 
-impl<A: Actor> Envelope<Life<A>> for Named {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor> Envelope<ActorState<A>> for Named {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.0);
-        Start.run(life, cx)
+        Start.run(incarnation, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -114,7 +114,7 @@ impl<A: Actor> Envelope<Life<A>> for Named {
 }
 
 /// Gives the actor that runs its name.
-pub(crate) fn take_name<A: Actor>(cx: &mut Cx<Life<A>>, name: Arc<Name>) {
+pub(crate) fn take_name<A: Actor>(cx: &mut Cx<ActorState<A>>, name: Arc<Name>) {
     name.belongs_to(ActorId(cx.address().raw()));
     cx.with_extra(|extra| extra.name = Some(name));
 }
@@ -134,7 +134,7 @@ pub(crate) fn spawn<A: Actor>(
 }
 
 /// Starts an actor called `name` with the first message that `start` makes, which has to [take](take_name) the name.
-pub(crate) fn spawn_named<A: Actor, E: Envelope<Life<A>>>(
+pub(crate) fn spawn_named<A: Actor, E: Envelope<ActorState<A>>>(
     system: &Arc<SystemCore>,
     placement: Placement,
     mailbox: Option<Mailbox>,
@@ -154,7 +154,7 @@ pub(crate) fn spawn_at<A: Actor>(
     placement: Placement,
     mailbox: Option<Mailbox>,
     actor: A,
-    start: impl Envelope<Life<A>>,
+    start: impl Envelope<ActorState<A>>,
 ) -> Result<ActorRef<A>, String> {
     let choice = match placement {
         Placement::Near => StageChoice::Near,
@@ -177,11 +177,11 @@ fn settle<A: Actor>(
     choice: StageChoice,
     mailbox: Option<Mailbox>,
     actor: A,
-    start: impl Envelope<Life<A>>,
+    start: impl Envelope<ActorState<A>>,
 ) -> Result<ActorRef<A>, String> {
     let spawned = match mailbox {
-        None => system.spawn(Life { actor }, choice, start),
-        Some(mailbox) => system.spawn_bounded(Life { actor }, choice, start, mailbox),
+        None => system.spawn(ActorState { actor }, choice, start),
+        Some(mailbox) => system.spawn_bounded(ActorState { actor }, choice, start, mailbox),
     };
     spawned.map(ActorRef::new).map_err(|(_, why)| why)
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How far a request had come when its deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Phase {
+pub enum AskPhase {
     /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be. (If it was [forwarded](crate::Reply::forward), that
     /// holds for the last receiver.)
     Queued,
@@ -24,7 +24,7 @@ pub enum AskError {
     /// The answer did not come in the time given by `within`.
     Deadline {
         /// How far the request had come.
-        phase: Phase,
+        phase: AskPhase,
     },
     /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown. The
     /// request was not handled and never will be: in one process it is not sent, and over theaters it was taken back. (If it was
@@ -71,10 +71,10 @@ impl AskError {
 impl fmt::Display for AskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AskError::Deadline { phase: Phase::Queued } => {
+            AskError::Deadline { phase: AskPhase::Queued } => {
                 f.write_str("no answer before the deadline: the request still waited in the mailbox and was taken back")
             }
-            AskError::Deadline { phase: Phase::Running } => {
+            AskError::Deadline { phase: AskPhase::Running } => {
                 f.write_str("no answer before the deadline: the request was being handled")
             }
             AskError::Cycle(path) => write!(f, "a cycle of asks that could never be answered: {}", path.join(" -> ")),

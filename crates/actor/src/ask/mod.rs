@@ -21,7 +21,7 @@ use crate::actor::ActorId;
 use crate::actor::names::Label;
 use crate::actor::reference::AskTarget;
 use crate::ask::deadline::{Due, cap};
-pub use crate::ask::error::{AskError, Phase};
+pub use crate::ask::error::{AskError, AskPhase};
 use crate::ask::outside::assert_outside;
 use crate::ask::reply_to::{Asker, ReplyTo, Slot};
 use crate::ask::waiting::{Attempt, Waiting, polled};

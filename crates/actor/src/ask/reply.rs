@@ -22,7 +22,7 @@ use playhouse_executor::{
 use crate::actor::context::Context;
 use crate::actor::names::Label;
 use crate::actor::reference::AskTarget;
-use crate::actor::{Actor, ActorId, Life, dead_letter};
+use crate::actor::{Actor, ActorId, ActorState, dead_letter};
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
@@ -207,29 +207,29 @@ pub enum DeferredMode {}
 
 impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
     #[inline(always)]
-    fn post_tell(self, to: Address<Life<A>>) {
+    fn post_tell(self, to: Address<ActorState<A>>) {
         to.send(DeferredTell(self));
     }
 
-    fn post_unwaiting(self, to: Address<Life<A>>) {
+    fn post_unwaiting(self, to: Address<ActorState<A>>) {
         to.send_request(DeferredTell(self));
     }
 
-    fn try_post(self, to: Address<Life<A>>) -> Result<(), M> {
+    fn try_post(self, to: Address<ActorState<A>>) -> Result<(), M> {
         to.try_send(DeferredTell(self)).map_err(|mail| mail.0)
     }
 
-    fn post_urgent(self, to: Address<Life<A>>) {
+    fn post_urgent(self, to: Address<ActorState<A>>) {
         to.send_urgent(DeferredTell(self));
     }
 
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
+    fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
         // One call of one of two functions, because each call has a place for the message on the stack.
         let post = if size_of::<M>() > CARRIED_BYTES_MAX { post_large::<A, M> } else { post_carried::<A, M, M> };
         post(self, to, reply, now);
     }
 
-    fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
+    fn post_fired(to: Address<ActorState<A>>, fired: Fired<M>) {
         to.send(DeferredFired(fired));
     }
 }
@@ -239,7 +239,7 @@ impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
 #[inline]
 fn post_carried<A: DeferredHandler<M>, M: Message, C: Carries<M>>(
     message: C,
-    to: Address<Life<A>>,
+    to: Address<ActorState<A>>,
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {
@@ -251,7 +251,7 @@ fn post_carried<A: DeferredHandler<M>, M: Message, C: Carries<M>>(
 #[inline(never)]
 fn post_large<A: DeferredHandler<M>, M: Message>(
     message: M,
-    to: Address<Life<A>>,
+    to: Address<ActorState<A>>,
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {
@@ -262,14 +262,14 @@ fn post_large<A: DeferredHandler<M>, M: Message>(
 #[repr(transparent)]
 struct DeferredTell<M>(M);
 
-impl<A: DeferredHandler<M>, M: Message> Envelope<Life<A>> for DeferredTell<M> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        life.actor.handle(self.0, Reply { to: None }, Context::of(cx));
+impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell<M> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.handle(self.0, Reply { to: None }, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(&self.0).of_tell()
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -284,7 +284,7 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<Life<A>> for DeferredTell<M> {
         dead_letter::<A, M>(why);
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         stub::send_on::<A, M>(&self.0, cx);
     }
 }
@@ -295,16 +295,16 @@ struct DeferredAsk<M: Message, C> {
     reply: ReplyTo<M::Reply>,
 }
 
-impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for DeferredAsk<M, C> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for DeferredAsk<M, C> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_some() {
-            life.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
+            incarnation.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
         }
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -319,7 +319,7 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for Def
         self.reply.send(Err(AskError::undelivered(why)));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
@@ -328,14 +328,14 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for Def
 #[repr(transparent)]
 struct DeferredFired<M>(Fired<M>);
 
-impl<A: DeferredHandler<M>, M: Message> Envelope<Life<A>> for DeferredFired<M> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(life, cx));
+impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredFired<M> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(incarnation, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
-        self.0.admission(cx, |message| life.actor.guard(message))
+    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| incarnation.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -344,7 +344,7 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<Life<A>> for DeferredFired<M> {
 
     fn bounce(self, _: Undelivered) {}
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if let Some(message) = self.0.take::<A>(cx.extra()) {
             stub::send_on::<A, M>(&message, cx);
         }

@@ -9,9 +9,9 @@ use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained,
 
 use crate::actor::names::Label;
 use crate::ask::deadline::Due;
-use crate::ask::error::{AskError, Phase};
+use crate::ask::error::{AskError, AskPhase};
 use crate::ask::waiting::{Awaited, Edge, Stage};
-use crate::remote::recall::{self, ForCycle, Recall, TakesBack, TooLate, Whereabouts};
+use crate::remote::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 
 /// A place at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
@@ -106,7 +106,7 @@ impl<R> Slot<R> {
 
     /// Answers, if nobody has, according to how far the request has come; not if there is no answer for that. Returns the way after a request
     /// that has left.
-    fn answer_with(&self, answer: impl FnOnce(Phase) -> Option<Result<R, AskError>>) -> Option<Arc<Recall>> {
+    fn answer_with(&self, answer: impl FnOnce(AskPhase) -> Option<Result<R, AskError>>) -> Option<Arc<Recall>> {
         let (waker, recall) = self.note_answer(answer)?;
         if let Some(waker) = waker {
             // The waker is that of whatever polls the ask. If it panics, the actor that answers has no part in that.
@@ -118,13 +118,13 @@ impl<R> Slot<R> {
     /// Does the same as [`Slot::answer_with`] without calling wakers of tasks. Wakes an asker that is an actor or a thread. Returns the waker of any other one.
     fn note_answer(
         &self,
-        answer: impl FnOnce(Phase) -> Option<Result<R, AskError>>,
+        answer: impl FnOnce(AskPhase) -> Option<Result<R, AskError>>,
     ) -> Option<(Option<Waker>, Option<Arc<Recall>>)> {
         let (asker, thread, recall) = {
             let mut state = self.lock();
             let phase = match state.progress {
-                Progress::Queued => Phase::Queued,
-                Progress::Running => Phase::Running,
+                Progress::Queued => AskPhase::Queued,
+                Progress::Running => AskPhase::Running,
                 Progress::Answered(_) | Progress::Over => return None,
             };
             let mut answer = answer(phase)?;
@@ -223,8 +223,8 @@ impl<R: Send + 'static> Awaited for Slot<R> {
         // A request that waits here is not handled any more.
         let mut path = Some(path);
         drop(self.answer_with(|phase| match phase {
-            Phase::Queued => path.take().map(|path| Err(AskError::Cycle(path))),
-            Phase::Running => None,
+            AskPhase::Queued => path.take().map(|path| Err(AskError::Cycle(path))),
+            AskPhase::Running => None,
         }));
         let Some(path) = path else { return };
         let recall = {
@@ -353,7 +353,7 @@ impl<R> Pending<R> {
         let (then, phase, recall) = {
             let mut state = self.lock();
             state.timer = None;
-            let phase = if state.running { Phase::Running } else { Phase::Queued };
+            let phase = if state.running { AskPhase::Running } else { AskPhase::Queued };
             (state.then.take(), phase, state.recall.take())
         };
         if let Some(then) = then {
@@ -417,7 +417,7 @@ impl<R: Send> TakesBack for Pending<R> {
         match (then, recall, cycle) {
             (Some(then), _, Some(_)) => then.take(Err(AskError::Cycle(Vec::new()))),
             // An asker that has given up takes no answer.
-            (Some(then), _, None) => then.take(Err(AskError::Deadline { phase: Phase::Queued })),
+            (Some(then), _, None) => then.take(Err(AskError::Deadline { phase: AskPhase::Queued })),
             (None, Some(recall), None) => recall.take_back(None),
             (None, Some(recall), Some(ForCycle { forwards: in_all, too_late })) => recall.take_back(Some(ForCycle {
                 forwards: in_all.saturating_sub(forwards),
@@ -428,14 +428,14 @@ impl<R: Send> TakesBack for Pending<R> {
         }
     }
 
-    fn whereabouts(&self, _: u64) -> Whereabouts {
+    fn whereabouts(&self, _: u64) -> RequestLocation {
         let (to, forwards, recall) = {
             let state = self.lock();
             (state.forwarded_to, state.forwards, state.recall.clone())
         };
-        let further = recall.map_or(Whereabouts::default(), |recall| recall.whereabouts());
+        let further = recall.map_or(RequestLocation::default(), |recall| recall.whereabouts());
         let forwards = forwards.saturating_add(further.forwards);
-        Whereabouts { to: further.to.or(to), forwards, way: further.way }
+        RequestLocation { to: further.to.or(to), forwards, route: further.route }
     }
 }
 

@@ -53,7 +53,7 @@ use smallvec::SmallVec;
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
-use crate::remote::recall::Whereabouts;
+use crate::remote::recall::RequestLocation;
 
 thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };
@@ -141,7 +141,7 @@ pub enum Stage {
         /// A handler has begun it, when it had been forwarded so often elsewhere.
         begun: Option<u32>,
         /// The knowledge of this system about the request.
-        whereabouts: Whereabouts,
+        whereabouts: RequestLocation,
     },
 }
 
@@ -620,8 +620,8 @@ mod tests {
     fn moments(at_first: usize, events: &[usize]) -> Vec<Moment> {
         let mut now: Moment = std::array::from_fn(|edge| (at_first & 1 << edge != 0).then_some(edge as u64));
         let mut moments = vec![now];
-        for (life, event) in (3..).zip(events) {
-            now[*event] = if now[*event].is_some() { None } else { Some(life) };
+        for (incarnation, event) in (3..).zip(events) {
+            now[*event] = if now[*event].is_some() { None } else { Some(incarnation) };
             moments.push(now);
         }
         moments

@@ -11,7 +11,7 @@ use playhouse_executor::{
 };
 
 use crate::actor::context::Context;
-use crate::actor::{Actor, Down, Extra, Life, dead_letter};
+use crate::actor::{Actor, ActorState, Extra, Terminated, dead_letter};
 use crate::ask::AskError;
 use crate::ask::deadline::as_answering;
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
@@ -23,10 +23,10 @@ use crate::timer::timers::Clock;
 /// The first message of an actor.
 pub(crate) struct Start;
 
-impl<A: Actor> Envelope<Life<A>> for Start {
+impl<A: Actor> Envelope<ActorState<A>> for Start {
     #[inline(always)]
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        life.actor.started(Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.started(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -40,15 +40,15 @@ impl<A: Actor> Envelope<Life<A>> for Start {
 #[repr(transparent)]
 pub(crate) struct Tell<M>(pub(crate) M);
 
-impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
+impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
     #[inline(always)]
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let _unasked = life.actor.handle(self.0, Context::of(cx));
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        let _unasked = incarnation.actor.handle(self.0, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(&self.0).of_tell()
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -63,7 +63,7 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
         dead_letter::<A, M>(why);
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         stub::send_on::<A, M>(&self.0, cx);
     }
 }
@@ -72,17 +72,21 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Tell<M> {
 #[repr(transparent)]
 pub(crate) struct AsyncTell<M>(pub(crate) M);
 
-impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
-    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<M> {
+    fn run<'a>(
+        self,
+        incarnation: &'a mut ActorState<A>,
+        cx: &'a mut Cx<ActorState<A>>,
+    ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
         waiting::as_actor(ctx.id(), async move {
-            let _unasked = life.actor.handle(self.0, ctx).await;
+            let _unasked = incarnation.actor.handle(self.0, ctx).await;
         })
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(&self.0).of_tell()
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -97,7 +101,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncTell<M> {
         dead_letter::<A, M>(why);
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         stub::send_on::<A, M>(&self.0, cx);
     }
 }
@@ -149,19 +153,19 @@ pub(crate) struct AskMail<M: Message, C = M> {
     pub(crate) reply: ReplyTo<M::Reply>,
 }
 
-impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for AskMail<M, C> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for AskMail<M, C> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_none() {
             return;
         }
         let ctx = Context::of(cx);
-        let answer = life.actor.handle(self.message.open(), ctx);
+        let answer = incarnation.actor.handle(self.message.open(), ctx);
         self.reply.send(ctx.unless_failed(answer));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -176,7 +180,7 @@ impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<Life<A>> for AskMail<M, 
         self.reply.send(Err(AskError::undelivered(why)));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
@@ -187,22 +191,26 @@ pub(crate) struct AsyncAskMail<M: Message, C = M> {
     pub(crate) reply: ReplyTo<M::Reply>,
 }
 
-impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for AsyncAskMail<M, C> {
-    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>> for AsyncAskMail<M, C> {
+    fn run<'a>(
+        self,
+        incarnation: &'a mut ActorState<A>,
+        cx: &'a mut Cx<ActorState<A>>,
+    ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
         let begun = self.reply.begin();
         let due = begun.as_ref().and_then(|begun| begun.due);
         as_answering(ctx.id(), due, async move {
             if begun.is_some() {
-                let answer = self.message.handle(|message| life.actor.handle(message, ctx)).await;
+                let answer = self.message.handle(|message| incarnation.actor.handle(message, ctx)).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, _cx: &mut Cx<Life<A>>) -> Admission {
-        life.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -217,7 +225,7 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<Life<A>> for A
         self.reply.send(Err(AskError::undelivered(why)));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
@@ -230,7 +238,7 @@ struct AnswerTo<M>(PhantomData<M>);
 /// Its memory goes with the request to the thread that answers, and comes back with the answer. Unless the asker has moved to another worker,
 /// the same thread thus allocates it and frees it. Threads that free each other's memory wait for each other in the allocator.
 pub(crate) struct Continuation<A: Actor, M, F> {
-    pub(crate) asker: Address<Life<A>>,
+    pub(crate) asker: Address<ActorState<A>>,
     pub(crate) then: F,
     pub(crate) request: PhantomData<fn(M)>,
 }
@@ -257,17 +265,17 @@ struct Answer<A: Actor, M, F, R> {
     answer: Result<R, AskError>,
 }
 
-impl<A, M, F, R> Envelope<Life<A>> for Answer<A, M, F, R>
+impl<A, M, F, R> Envelope<ActorState<A>> for Answer<A, M, F, R>
 where
     A: Actor,
     M: 'static,
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         let Continuation { then, .. } = *self.continuation;
-        then(&mut life.actor, self.answer, ctx);
+        then(&mut incarnation.actor, self.answer, ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -276,14 +284,14 @@ where
 
     fn bounce(self, _: Undelivered) {}
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {
         dead_letter::<A, AnswerTo<M>>(Undelivered::Unreachable);
     }
 }
 
 /// Turns the answer to `ctx.ask(..).pipe_to_self(..)` into a message.
 pub(crate) struct Pipe<A: Actor, M, F> {
-    pub(crate) asker: Address<Life<A>>,
+    pub(crate) asker: Address<ActorState<A>>,
     /// Sends the asker what is made of the answer.
     pub(crate) tell: F,
     pub(crate) request: PhantomData<fn(M)>,
@@ -311,14 +319,14 @@ struct Piped<A: Actor, M, F, R> {
     answer: Result<R, AskError>,
 }
 
-impl<A, M, F, R> Envelope<Life<A>> for Piped<A, M, F, R>
+impl<A, M, F, R> Envelope<ActorState<A>> for Piped<A, M, F, R>
 where
     A: Actor,
     M: 'static,
     R: Send + 'static,
     F: FnOnce(Result<R, AskError>) + Send + 'static,
 {
-    fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {
+    fn run(self, _: &mut ActorState<A>, _: &mut Cx<ActorState<A>>) {
         (self.pipe.tell)(self.answer);
     }
 
@@ -337,7 +345,7 @@ where
         }
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {
         if contained(|| (self.pipe.tell)(self.answer)).is_none() {
             dead_letter::<A, AnswerTo<M>>(Undelivered::Unreachable);
         }
@@ -361,7 +369,7 @@ impl<M: Message> Fired<M> {
 
     /// What becomes of it by its message's guard. One whose timer was cancelled does not wait.
     #[inline(always)]
-    pub(crate) fn admission<A: Actor>(&self, cx: &mut Cx<Life<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
+    pub(crate) fn admission<A: Actor>(&self, cx: &mut Cx<ActorState<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
         match self.clock.look(guard).unwrap_or(Guard::Holds) {
             Guard::Holds => Admission::Run,
             _ if !cx.with_extra_if_any(|extra| self.is_wanted(extra)).unwrap_or(false) => Admission::Run,
@@ -385,7 +393,11 @@ impl<M: Message> Fired<M> {
     }
 
     /// Handles the message, if the actor still wants it.
-    pub(crate) fn handle_with<A: Actor>(self, cx: &mut Cx<Life<A>>, handle: impl FnOnce(M, &mut Cx<Life<A>>)) {
+    pub(crate) fn handle_with<A: Actor>(
+        self,
+        cx: &mut Cx<ActorState<A>>,
+        handle: impl FnOnce(M, &mut Cx<ActorState<A>>),
+    ) {
         let id = self.id;
         if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
             handle(message, cx);
@@ -407,14 +419,14 @@ fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
     }
 }
 
-impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        self.handle_with(cx, |message, cx| Tell(message).run(life, cx));
+impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.handle_with(cx, |message, cx| Tell(message).run(incarnation, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
-        self.admission(cx, |message| life.actor.guard(message))
+    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.admission(cx, |message| incarnation.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -423,7 +435,7 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
 
     fn bounce(self, _: Undelivered) {}
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if let Some(message) = self.take::<A>(cx.extra()) {
             stub::send_on::<A, M>(&message, cx);
         }
@@ -434,22 +446,26 @@ impl<A: Handler<M>, M: Message> Envelope<Life<A>> for Fired<M> {
 #[repr(transparent)]
 pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 
-impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
-    fn run<'a>(self, life: &'a mut Life<A>, cx: &'a mut Cx<Life<A>>) -> impl Future<Output = ()> + Send + 'a {
+impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired<M> {
+    fn run<'a>(
+        self,
+        incarnation: &'a mut ActorState<A>,
+        cx: &'a mut Cx<ActorState<A>>,
+    ) -> impl Future<Output = ()> + Send + 'a {
         let id = self.0.id;
         let message = cx.with_extra(|extra| self.0.take::<A>(extra));
         let actor = Context::of(cx).id();
         waiting::as_actor(actor, async move {
             if let Some(message) = message {
-                let _unasked = life.actor.handle(message, Context::of(cx)).await;
+                let _unasked = incarnation.actor.handle(message, Context::of(cx)).await;
                 cx.with_extra(|extra| go_on(extra, id));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, life: &Life<A>, cx: &mut Cx<Life<A>>) -> Admission {
-        self.0.admission(cx, |message| life.actor.guard(message))
+    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| incarnation.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -458,7 +474,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
 
     fn bounce(self, _: Undelivered) {}
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if let Some(message) = self.0.take::<A>(cx.extra()) {
             stub::send_on::<A, M>(&message, cx);
         }
@@ -466,13 +482,13 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<Life<A>> for AsyncFired<M> {
 }
 
 /// A watched actor has ended. `MOVES_ALONG`: this actor is known to watch it, or has been told already, or does not watch it any more.
-pub(crate) struct DownMail<const MOVES_ALONG: bool>(pub(crate) Down);
+pub(crate) struct TerminatedMail<const MOVES_ALONG: bool>(pub(crate) Terminated);
 
-impl<A: Actor, const MOVES_ALONG: bool> Envelope<Life<A>> for DownMail<MOVES_ALONG> {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor, const MOVES_ALONG: bool> Envelope<ActorState<A>> for TerminatedMail<MOVES_ALONG> {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         if !MOVES_ALONG || ctx.forget_watched(self.0.who) {
-            life.actor.terminated(self.0, ctx);
+            incarnation.actor.terminated(self.0, ctx);
         }
     }
 
@@ -486,8 +502,8 @@ impl<A: Actor, const MOVES_ALONG: bool> Envelope<Life<A>> for DownMail<MOVES_ALO
 /// Is dropped when the actor has handled what was sent to it before, or will not.
 pub(crate) struct Mark<T>(pub(crate) T);
 
-impl<A: Actor, T: Send + 'static> Envelope<Life<A>> for Mark<T> {
-    fn run(self, _: &mut Life<A>, _: &mut Cx<Life<A>>) {}
+impl<A: Actor, T: Send + 'static> Envelope<ActorState<A>> for Mark<T> {
+    fn run(self, _: &mut ActorState<A>, _: &mut Cx<ActorState<A>>) {}
 
     fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "mark")

@@ -6,7 +6,7 @@ pub(crate) mod mail;
 pub(crate) mod stream;
 
 use crate::actor::context::Context;
-use crate::actor::{Actor, Life};
+use crate::actor::{Actor, ActorState};
 use crate::ask::reply_to::ReplyTo;
 use crate::message::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
 use crate::remote::wire::WireForm;
@@ -164,77 +164,77 @@ impl<M: Clone> Repeated for M {}
 )]
 pub trait HandledBy<A: Actor, Mode>: Message {
     #[doc(hidden)]
-    fn post_tell(self, to: Address<Life<A>>);
+    fn post_tell(self, to: Address<ActorState<A>>);
     #[doc(hidden)]
-    fn post_unwaiting(self, to: Address<Life<A>>);
+    fn post_unwaiting(self, to: Address<ActorState<A>>);
     /// As `post_unwaiting`; given back where the receiver's mailbox is full.
     #[doc(hidden)]
-    fn try_post(self, to: Address<Life<A>>) -> Result<(), Self>;
+    fn try_post(self, to: Address<ActorState<A>>) -> Result<(), Self>;
     #[doc(hidden)]
-    fn post_urgent(self, to: Address<Life<A>>);
+    fn post_urgent(self, to: Address<ActorState<A>>);
     /// With `now`, the handler is run at once where that cannot be told from sending; where it can, `now` says whether
     /// the request is to be sent.
     #[doc(hidden)]
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<Self::Reply>, now: Option<MaySend<'_>>);
+    fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<Self::Reply>, now: Option<MaySend<'_>>);
     #[doc(hidden)]
-    fn post_fired(to: Address<Life<A>>, fired: Fired<Self>);
+    fn post_fired(to: Address<ActorState<A>>, fired: Fired<Self>);
 }
 
 impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
     #[inline(always)]
-    fn post_tell(self, to: Address<Life<A>>) {
+    fn post_tell(self, to: Address<ActorState<A>>) {
         to.send(Tell(self));
     }
 
-    fn post_unwaiting(self, to: Address<Life<A>>) {
+    fn post_unwaiting(self, to: Address<ActorState<A>>) {
         to.send_request(Tell(self));
     }
 
-    fn try_post(self, to: Address<Life<A>>) -> Result<(), M> {
+    fn try_post(self, to: Address<ActorState<A>>) -> Result<(), M> {
         to.try_send(Tell(self)).map_err(|mail| mail.0)
     }
 
-    fn post_urgent(self, to: Address<Life<A>>) {
+    fn post_urgent(self, to: Address<ActorState<A>>) {
         to.send_urgent(Tell(self));
     }
 
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
+    fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
         // One call of one of two functions, because each call has a place for the message on the stack.
         let post = if size_of::<M>() > CARRIED_BYTES_MAX { post_large::<A, M> } else { post_carried::<A, M, M> };
         post(self, to, reply, now);
     }
 
-    fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
+    fn post_fired(to: Address<ActorState<A>>, fired: Fired<M>) {
         to.send(fired);
     }
 }
 
 impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
     #[inline(always)]
-    fn post_tell(self, to: Address<Life<A>>) {
+    fn post_tell(self, to: Address<ActorState<A>>) {
         to.send_async(AsyncTell(self));
     }
 
-    fn post_unwaiting(self, to: Address<Life<A>>) {
+    fn post_unwaiting(self, to: Address<ActorState<A>>) {
         to.send_request_async(AsyncTell(self));
     }
 
-    fn try_post(self, to: Address<Life<A>>) -> Result<(), M> {
+    fn try_post(self, to: Address<ActorState<A>>) -> Result<(), M> {
         to.try_send_async(AsyncTell(self)).map_err(|mail| mail.0)
     }
 
-    fn post_urgent(self, to: Address<Life<A>>) {
+    fn post_urgent(self, to: Address<ActorState<A>>) {
         to.send_urgent_async(AsyncTell(self));
     }
 
-    fn post_ask(self, to: Address<Life<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
+    fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
         // One call of one of two functions, because each call has a place for the message on the stack.
         let post =
             if size_of::<M>() > CARRIED_BYTES_MAX { post_large_async::<A, M> } else { post_carried_async::<A, M, M> };
         post(self, to, reply, now);
     }
 
-    fn post_fired(to: Address<Life<A>>, fired: Fired<M>) {
+    fn post_fired(to: Address<ActorState<A>>, fired: Fired<M>) {
         to.send_async(AsyncFired(fired));
     }
 }
@@ -242,7 +242,7 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
 #[inline]
 fn post_carried<A: Handler<M>, M: Message, C: Carries<M>>(
     message: C,
-    to: Address<Life<A>>,
+    to: Address<ActorState<A>>,
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {
@@ -259,7 +259,7 @@ fn post_carried<A: Handler<M>, M: Message, C: Carries<M>>(
 #[inline(never)]
 fn post_large<A: Handler<M>, M: Message>(
     message: M,
-    to: Address<Life<A>>,
+    to: Address<ActorState<A>>,
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {
@@ -269,7 +269,7 @@ fn post_large<A: Handler<M>, M: Message>(
 #[inline]
 fn post_carried_async<A: AsyncHandler<M>, M: Message, C: Carries<M>>(
     message: C,
-    to: Address<Life<A>>,
+    to: Address<ActorState<A>>,
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {
@@ -286,7 +286,7 @@ fn post_carried_async<A: AsyncHandler<M>, M: Message, C: Carries<M>>(
 #[inline(never)]
 fn post_large_async<A: AsyncHandler<M>, M: Message>(
     message: M,
-    to: Address<Life<A>>,
+    to: Address<ActorState<A>>,
     reply: ReplyTo<M::Reply>,
     now: Option<MaySend<'_>>,
 ) {

@@ -14,7 +14,7 @@ use futures_core::Stream;
 use playhouse_executor::{Address, AwayCx, Cx, Envelope, MailKind, Undelivered, with_current_system};
 
 use crate::actor::context::Context;
-use crate::actor::{Actor, Life};
+use crate::actor::{Actor, ActorState};
 use crate::message::HandledBy;
 
 /// The most items that a stream gives before the actor handles them.
@@ -94,11 +94,12 @@ impl<A: Actor> Context<A> {
         // Relaxed: the numbers only differ.
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let address = self.cx.address();
-        let bell = Arc::new(Bell { address, number, state: AtomicU8::new(PENDING) });
+        let stream_waker = Arc::new(StreamWaker { address, number, state: AtomicU8::new(PENDING) });
         let post = |message: M, to| message.try_post(to);
-        let flow = Flow { stream: Box::pin(stream), message, post, held: None, bell: Arc::clone(&bell) };
+        let flow =
+            Flow { stream: Box::pin(stream), message, post, held: None, stream_waker: Arc::clone(&stream_waker) };
         self.cx.with_extra(|extra| extra.streams.insert(number, Some(Box::new(flow))));
-        bell.ring();
+        stream_waker.ring();
         StreamKey(number)
     }
 
@@ -121,10 +122,10 @@ pub(crate) trait Attached<A: Actor>: Send {
 struct Flow<A: Actor, S, F, M> {
     stream: Pin<Box<S>>,
     message: F,
-    post: fn(M, Address<Life<A>>) -> Result<(), M>,
+    post: fn(M, Address<ActorState<A>>) -> Result<(), M>,
     /// The message that had no room in the mailbox.
     held: Option<M>,
-    bell: Arc<Bell<A>>,
+    stream_waker: Arc<StreamWaker<A>>,
 }
 
 impl<A, S, F, M> Attached<A> for Flow<A, S, F, M>
@@ -138,8 +139,8 @@ where
         if with_current_system(|system| system.is_some_and(|system| system.is_draining())) {
             return false;
         }
-        self.bell.state.store(POLLED, Ordering::SeqCst);
-        let waker = Waker::from(Arc::clone(&self.bell));
+        self.stream_waker.state.store(POLLED, Ordering::SeqCst);
+        let waker = Waker::from(Arc::clone(&self.stream_waker));
         let mut cx = PollContext::from_waker(&waker);
         for _ in 0..ITEMS_MAX {
             let message = match self.held.take() {
@@ -148,18 +149,18 @@ where
                     Poll::Ready(Some(item)) => (self.message)(item),
                     Poll::Ready(None) => return true,
                     Poll::Pending => {
-                        self.bell.is_pending();
+                        self.stream_waker.is_pending();
                         return false;
                     }
                 },
             };
-            if let Err(message) = (self.post)(message, self.bell.address) {
+            if let Err(message) = (self.post)(message, self.stream_waker.address) {
                 self.held = Some(message);
                 break;
             }
         }
         // Behind what was sent, or behind what leaves no room.
-        self.bell.send_ready();
+        self.stream_waker.send_ready();
         false
     }
 }
@@ -174,13 +175,13 @@ const WOKEN: u8 = 2;
 const READY: u8 = 3;
 
 /// The waker of a stream.
-struct Bell<A: Actor> {
-    address: Address<Life<A>>,
+struct StreamWaker<A: Actor> {
+    address: Address<ActorState<A>>,
     number: u64,
     state: AtomicU8,
 }
 
-impl<A: Actor> Bell<A> {
+impl<A: Actor> StreamWaker<A> {
     fn ring(&self) {
         let woken = |state| match state {
             PENDING => Some(READY),
@@ -206,7 +207,7 @@ impl<A: Actor> Bell<A> {
     }
 }
 
-impl<A: Actor> Wake for Bell<A> {
+impl<A: Actor> Wake for StreamWaker<A> {
     fn wake(self: Arc<Self>) {
         self.ring();
     }
@@ -221,8 +222,8 @@ struct Ready {
     number: u64,
 }
 
-impl<A: Actor> Envelope<Life<A>> for Ready {
-    fn run(self, _: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor> Envelope<ActorState<A>> for Ready {
+    fn run(self, _: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let number = self.number;
         let taken = cx.with_extra(|extra| extra.streams.get_mut(&number)?.take());
         let Some(mut attached) = taken else { return };
@@ -247,5 +248,5 @@ impl<A: Actor> Envelope<Life<A>> for Ready {
 
     fn bounce(self, _: Undelivered) {}
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }

@@ -2,39 +2,39 @@
 
 use playhouse_executor::{AwayCx, Control, ControlCx, RawAddress, Undelivered};
 
-use crate::actor::{ActorId, Life};
+use crate::actor::{ActorId, ActorState};
 use crate::migration::{MigrateError, Mobile, Offer, depart, offer_or_stay};
 
 /// Freezes these actors of one stage at one moment, but for those that have ended; or says who is not between two messages.
 pub type Freeze<'a> = &'a mut dyn FnMut(&[ActorId]) -> Result<Vec<ActorId>, ActorId>;
 
 /// Called in the stage of an actor that is between two messages, or away; or where it has ended.
-pub type Gathered = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
+pub type OnFrozen = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
 
 /// Looks whether they can.
-pub(crate) struct Gather {
-    pub(crate) gathered: Gathered,
+pub(crate) struct FreezeTogether {
+    pub(crate) on_frozen: OnFrozen,
     /// If the actor is not there, asks again behind the mail: it may be about to come.
     pub(crate) asks_again: bool,
 }
 
-impl<A: Mobile> Control<Life<A>> for Gather {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Mobile> Control<ActorState<A>> for FreezeTogether {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_calm() {
             return cx.address().send_control_in_order(self);
         }
-        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
+        (self.on_frozen)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
     }
 
     fn bounce(self, why: Undelivered) {
-        (self.gathered)(Err(why));
+        (self.on_frozen)(Err(why));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if self.asks_again {
-            return cx.address().send_control_behind(Gather { asks_again: false, ..self });
+            return cx.address().send_control_behind(FreezeTogether { asks_again: false, ..self });
         }
-        (self.gathered)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
+        (self.on_frozen)(Ok(&mut |actors| together(actors, |actors| cx.freeze_together(actors))));
     }
 }
 
@@ -49,12 +49,12 @@ fn together(
 /// One of those that were frozen is packed.
 pub(crate) struct PackFrozen(pub(crate) Offer);
 
-impl<A: Mobile> Control<Life<A>> for PackFrozen {
+impl<A: Mobile> Control<ActorState<A>> for PackFrozen {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         match depart(self.0, cx) {
             Some(offer) => offer_or_stay(offer, cx),
             None => cx.thaw(),
@@ -69,12 +69,12 @@ impl<A: Mobile> Control<Life<A>> for PackFrozen {
 /// Behind what the cell was told before, whatever it is by then.
 pub(crate) struct Then(pub(crate) Box<dyn FnOnce() + Send>);
 
-impl<A: Mobile> Control<Life<A>> for Then {
+impl<A: Mobile> Control<ActorState<A>> for Then {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, _: &mut ControlCx<Life<A>>) {
+    fn run(self, _: &mut ControlCx<ActorState<A>>) {
         (self.0)();
     }
 
@@ -82,7 +82,7 @@ impl<A: Mobile> Control<Life<A>> for Then {
         (self.0)();
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {
         (self.0)();
     }
 }

@@ -12,7 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, SystemCore, Undelivered, Way};
+use playhouse_executor::{
+    Address, AwayCx, Control, ControlCx, Cx, Envelope, MailKind, StubRoute, SystemCore, Undelivered,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -22,17 +24,17 @@ use crate::actor::group::GroupName;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_at, take_name};
-use crate::actor::{Actor, ActorId, Extra, Life, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Extra, Watch, Watcher};
 use crate::ask::AskError;
 use crate::message::HandledBy;
 use crate::message::mail::Start;
-use crate::migration::gather::{Gather, Gathered, PackFrozen, Then};
-use crate::remote::route::{Begins, Pass, Settled, Settling, Turn, Turned, send_marker};
-use crate::remote::stub::{Carrier, Marker, Parcel, Write, copy_of};
+use crate::migration::gather::{FreezeTogether, OnFrozen, PackFrozen, Then};
+use crate::remote::route::{BeginReroute, Begins, EndReroute, Pass, Settled, Settling, send_marker};
+use crate::remote::stub::{ForwardedMessage, Forwarder, Marker, Write, copy_of};
 use crate::remote::wire::{Codec, Remote, WireError};
 use crate::supervise::Child;
-use crate::supervise::remote::{Minded, Ties, read_child};
-use crate::system::services::agency_of;
+use crate::supervise::remote::{SupervisedRemotely, SupervisorLink, read_child};
+use crate::system::services::migration_host_of;
 use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 
@@ -49,7 +51,7 @@ use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///
 /// What is tied to one theater (a file, a socket) is no part of its wire form (`#[serde(skip)]`); it is let go in
-/// [`departing`](Actor::departing) and made anew in [`arrived`](Actor::arrived).
+/// [`migrating`](Actor::migrating) and made anew in [`migrated`](Actor::migrated).
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` does not move between theaters",
     label = "`{Self}` is not mobile",
@@ -74,7 +76,7 @@ pub enum MigrateError {
     /// it may live in the other theater.
     Unreachable(String),
     /// The other theater was lost before it had said that the actor has begun there. The actor goes on where it was and is told
-    /// ([`stayed`](Actor::stayed)), or it had left already and is lost with that theater.
+    /// ([`migration_failed`](Actor::migration_failed)), or it had left already and is lost with that theater.
     TheaterLost,
     /// Actors of its type are not mobile: see [`Mobile`].
     Immobile,
@@ -89,7 +91,7 @@ pub enum MigrateError {
     },
     /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
     NoGroup,
-    /// It crashed in its hook [`departing`](crate::Actor::departing). It has ended by that, unless its supervisor has it go on.
+    /// It crashed in its hook [`migrating`](crate::Actor::migrating). It has ended by that, unless its supervisor has it go on.
     Crashed,
 }
 
@@ -122,7 +124,7 @@ impl fmt::Display for MigrateError {
 impl std::error::Error for MigrateError {}
 
 /// What a theater is to the actors in it: takes them away, and knows their groups.
-pub trait Agency: Send + Sync + 'static {
+pub trait MigrationHost: Send + Sync + 'static {
     /// The name of a new group; none, where the theater is closing.
     fn new_group(&self) -> Option<GroupName>;
     /// The stage of a group here: `own`, if the group was made here.
@@ -137,22 +139,24 @@ pub trait Agency: Send + Sync + 'static {
     fn forget_watch(&self, actor: ActorId, watcher: Watcher);
 }
 
-fn agency() -> Option<Arc<dyn Agency>> {
-    playhouse_executor::with_current_system(|system| agency_of(system.expect("a handler runs on a worker")).cloned())
+fn migration_host() -> Option<Arc<dyn MigrationHost>> {
+    playhouse_executor::with_current_system(|system| {
+        migration_host_of(system.expect("a handler runs on a worker")).cloned()
+    })
 }
 
 /// The watcher does not watch this actor any more. Perhaps its place was about to be told that it does.
 pub(crate) fn forget_watch(actor: ActorId, watcher: Watcher) {
-    if let Some(agency) = agency() {
-        agency.forget_watch(actor, watcher);
+    if let Some(migration_host) = migration_host() {
+        migration_host.forget_watch(actor, watcher);
     }
 }
 
 /// What the actor that is told to be taken away calls.
-pub(crate) fn migrate<A: Mobile>(address: Address<Life<A>>, to: SocketAddr) {
-    let failed = Box::new(move |why| address.send(Stayed(why)));
-    match agency() {
-        Some(agency) => agency.migrate(ActorId(address.raw()), to, failed),
+pub(crate) fn migrate<A: Mobile>(address: Address<ActorState<A>>, to: SocketAddr) {
+    let failed = Box::new(move |why| address.send(MigrationFailedHook(why)));
+    match migration_host() {
+        Some(migration_host) => migration_host.migrate(ActorId(address.raw()), to, failed),
         None => failed(MigrateError::Unreachable("this system is not that of a theater".to_owned())),
     }
 }
@@ -160,13 +164,13 @@ pub(crate) fn migrate<A: Mobile>(address: Address<Life<A>>, to: SocketAddr) {
 // -- packing ----------------------------------------------------------------------------------------------------------
 
 /// A frozen actor, ready to be written.
-pub struct Pack<'a> {
+pub struct PreparedActor<'a> {
     /// Writes its state.
     pub state: Write<'a>,
     /// What it is called in reports.
     pub name: Option<&'a str>,
     /// What it knows of its supervisor, if it has one.
-    pub ties: Option<Ties>,
+    pub supervisor_link: Option<SupervisorLink>,
     /// Those that it watches.
     pub watching: &'a [AnyActor],
     /// The number of its last timer.
@@ -196,15 +200,15 @@ pub struct PackedTimer<'a> {
 }
 
 /// Takes a frozen actor along, or hears why there is none. On an error it goes on where it is, and is told.
-pub type Offer = Box<dyn FnOnce(Result<Pack<'_>, MigrateError>) -> Result<(), MigrateError> + Send>;
+pub type Offer = Box<dyn FnOnce(Result<PreparedActor<'_>, MigrateError>) -> Result<(), MigrateError> + Send>;
 
 /// What an actor has besides its state, as it was read.
 #[derive(Default)]
-pub struct Luggage {
+pub struct ActorMetadata {
     /// What it is called in reports.
     pub name: Option<String>,
     /// What it knows of its supervisor, if it has one.
-    pub ties: Option<Ties>,
+    pub supervisor_link: Option<SupervisorLink>,
     /// Those that it watches.
     pub watching: Vec<AnyActor>,
     /// The number of its last timer.
@@ -234,7 +238,7 @@ pub struct ReadTimer {
 /// A `StartTimer` of some actor's type.
 pub type AnyTimer = Box<dyn Any + Send>;
 
-type StartTimer<A> = Box<dyn FnOnce(Address<Life<A>>, u64, Duration, Pace) -> Timer + Send>;
+type StartTimer<A> = Box<dyn FnOnce(Address<ActorState<A>>, u64, Duration, Pace) -> Timer + Send>;
 
 pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTimer {
     let start: StartTimer<A> = Box::new(move |address, id, left, pace| {
@@ -245,26 +249,26 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
 }
 
 /// Takes an actor in that was read: to its place here, which [fits](Moves::fits). If its place has just ended, returns what was not taken.
-pub type Install = Box<dyn FnOnce(ActorId, Coming) -> Option<Coming> + Send>;
+pub type Install = Box<dyn FnOnce(ActorId, Arrival) -> Option<Arrival> + Send>;
 
 /// An actor that is to start.
 pub struct New {
     /// Starts it.
     pub install: Install,
     /// What it knows of its supervisor, if it is a child.
-    pub ties: Option<Ties>,
+    pub supervisor_link: Option<SupervisorLink>,
 }
 
 /// How an actor comes to a place that it has here.
-pub struct Coming {
+pub struct Arrival {
     /// Holds the actor's watchers until its cell notes them. They are told of its end also where it ends in its hook `arrived`.
     pub settling: Settling,
     /// The mail that comes before the actor begins.
-    pub way: ComesBy,
+    pub route: ArrivalRoute,
 }
 
 /// The mail that comes before an actor begins at a place that it has here.
-pub enum ComesBy {
+pub enum ArrivalRoute {
     /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way,
     /// if the place does not turn already. It begins when it is [settled](Moves::settle).
     Behind(Option<Marker>),
@@ -279,31 +283,31 @@ pub enum ComesBy {
 /// gone. What `read` returns, and all but `pack`, take their turn behind what the same worker has sent to the cell before, and to its
 /// antechamber: none of that must come later.
 #[derive(Clone, Copy)]
-pub struct Moves {
+pub struct MigrationVTable {
     /// Freezes it between two messages and offers it.
-    pub pack: fn(ActorId, Offer),
+    pub prepare: fn(ActorId, Offer),
     /// Calls back when it is between two messages: then it may be frozen with others.
-    pub gather: fn(ActorId, Gathered),
+    pub when_freezable: fn(ActorId, OnFrozen),
     /// Offers it, which was frozen with others.
-    pub pack_frozen: fn(ActorId, Offer),
+    pub prepare_frozen: fn(ActorId, Offer),
     /// It goes on here after all.
-    pub stay: fn(ActorId, MigrateError),
+    pub abort: fn(ActorId, MigrateError),
     /// It has left, and its mail follows by this carrier, as long as that way is not closed.
-    pub leave: fn(ActorId, Arc<dyn Carrier>, Arc<Way>),
+    pub commit: fn(ActorId, Arc<dyn Forwarder>, Arc<StubRoute>),
     /// Reads one that comes, with what it has besides its state.
-    pub read: fn(&[u8], Codec, Luggage) -> Result<Install, WireError>,
+    pub read: fn(&[u8], Codec, ActorMetadata) -> Result<Install, WireError>,
     /// Reads one that starts; if it is a child, with what it knows of its supervisor. On an error, that supervisor was told.
     pub read_new: fn(&[u8], Codec, bool) -> Result<New, WireError>,
     /// Makes a place in this stage for one that is elsewhere. Mail goes on from there by this carrier, as long as the way is not closed.
-    pub place: fn(&SystemCore, u16, Arc<dyn Carrier>, Arc<Way>) -> ActorId,
+    pub make_stub: fn(&SystemCore, u16, Arc<dyn Forwarder>, Arc<StubRoute>) -> ActorId,
     /// Whether the place is that of such an actor.
     pub fits: fn(ActorId) -> bool,
     /// An antechamber of it.
-    pub antechamber: fn(&SystemCore, ActorId) -> Option<ActorId>,
+    pub arrival_buffer: fn(&SystemCore, ActorId) -> Option<ActorId>,
     /// The way of its mail is to change, by the turn of this number: what comes waits, and the marker goes the old way.
-    pub turn: fn(ActorId, u64, Marker),
+    pub begin_reroute: fn(ActorId, u64, Marker),
     /// A marker goes on, behind the mail.
-    pub pass: fn(ActorId, Marker),
+    pub pass_marker: fn(ActorId, Marker),
     /// Its mail goes on.
     pub settle: fn(ActorId, Settled, Settling),
     /// It was to be taken away, and was not.
@@ -312,80 +316,80 @@ pub struct Moves {
     pub then: fn(ActorId, Box<dyn FnOnce() + Send>),
 }
 
-fn to<A: Actor>(id: ActorId) -> Option<Address<Life<A>>> {
+fn to<A: Actor>(id: ActorId) -> Option<Address<ActorState<A>>> {
     id.0.of_type()
 }
 
-impl Moves {
-    pub(crate) const fn of<A: Mobile>() -> Moves {
-        Moves {
-            pack: |id, offer| match to::<A>(id) {
-                Some(address) => address.send_control(PackUp { offer, asks_again: true }),
+impl MigrationVTable {
+    pub(crate) const fn of<A: Mobile>() -> MigrationVTable {
+        MigrationVTable {
+            prepare: |id, offer| match to::<A>(id) {
+                Some(address) => address.send_control(Prepare { offer, asks_again: true }),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
-            gather: |id, gathered| match to::<A>(id) {
-                Some(address) => address.send_control(Gather { gathered, asks_again: true }),
-                None => gathered(Err(Undelivered::Stopped)),
+            when_freezable: |id, on_frozen| match to::<A>(id) {
+                Some(address) => address.send_control(FreezeTogether { on_frozen, asks_again: true }),
+                None => on_frozen(Err(Undelivered::Stopped)),
             },
-            pack_frozen: |id, offer| match to::<A>(id) {
+            prepare_frozen: |id, offer| match to::<A>(id) {
                 Some(address) => address.send_control(PackFrozen(offer)),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
-            stay: |id, why| {
+            abort: |id, why| {
                 if let Some(address) = to::<A>(id) {
-                    address.send_control_behind(Stay(why));
+                    address.send_control_behind(Abort(why));
                 }
             },
-            leave: |id, carrier, way| {
+            commit: |id, forwarder, route| {
                 if let Some(address) = to::<A>(id) {
-                    address.send_control_behind(Leave(carrier, way));
+                    address.send_control_behind(Commit(forwarder, route));
                 }
             },
             read: read::<A>,
             read_new: |bytes, codec, is_child| {
-                let is_new = Luggage { is_new: true, ..Luggage::default() };
+                let is_new = ActorMetadata { is_new: true, ..ActorMetadata::default() };
                 if !is_child {
-                    return Ok(New { install: install::<A>(codec.read(bytes)?, is_new), ties: None });
+                    return Ok(New { install: install::<A>(codec.read(bytes)?, is_new), supervisor_link: None });
                 }
-                let (ties, name, actor) = read_child::<A>(bytes, codec)?;
-                let luggage = Luggage { name: Some(name), ties: Some(ties), ..is_new };
-                Ok(New { install: install(actor, luggage), ties: Some(ties) })
+                let (supervisor_link, name, actor) = read_child::<A>(bytes, codec)?;
+                let metadata = ActorMetadata { name: Some(name), supervisor_link: Some(supervisor_link), ..is_new };
+                Ok(New { install: install(actor, metadata), supervisor_link: Some(supervisor_link) })
             },
-            place: |system, stage, carrier, way| {
-                let address = system.spawn_away::<Life<A>>(stage, Extra::of(carrier), Some(way));
+            make_stub: |system, stage, forwarder, route| {
+                let address = system.spawn_away::<ActorState<A>>(stage, Extra::of(forwarder), Some(route));
                 ActorId(address.raw())
             },
             fits: |id| to::<A>(id).is_some(),
-            antechamber: |system, id| {
-                let address = system.antechamber(to::<A>(id)?);
+            arrival_buffer: |system, id| {
+                let address = system.arrival_buffer(to::<A>(id)?);
                 Some(ActorId(address.raw()))
             },
-            turn: |id, number, marker| match to::<A>(id) {
-                Some(address) => address.send_control_behind(Turn { number, marker }),
+            begin_reroute: |id, number, marker| match to::<A>(id) {
+                Some(address) => address.send_control_behind(BeginReroute { number, marker }),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
-            pass: |id, marker| match to::<A>(id) {
+            pass_marker: |id, marker| match to::<A>(id) {
                 // Past a handler that waits, or a crash that is seen to: what came before it waits there too, in its order, and
                 // who sees to the crash may be waiting for the answer.
                 Some(address) => address.send_control_behind(Pass::new(marker)),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             settle: |id, settled, settling| match (to::<A>(id), settled) {
-                (address, Settled::Begins { antechamber }) => {
-                    let begins = Begins::<A>::new(antechamber.and_then(to::<A>), settling);
+                (address, Settled::Begins { arrival_buffer }) => {
+                    let begins = Begins::<A>::new(arrival_buffer.and_then(to::<A>), settling);
                     match address {
                         Some(address) => address.send_control_behind(begins),
-                        None => begins.forget_antechamber(),
+                        None => begins.forget_arrival_buffer(),
                     }
                 }
-                (Some(address), Settled::Turned { number, carrier }) => {
-                    address.send_control_behind(Turned { number, carrier, settling });
+                (Some(address), Settled::Turned { number, forwarder }) => {
+                    address.send_control_behind(EndReroute { number, forwarder, settling });
                 }
                 (None, Settled::Turned { .. }) => {}
             },
             failed: |id, why| {
                 if let Some(address) = to::<A>(id) {
-                    address.send(Stayed(why));
+                    address.send(MigrationFailedHook(why));
                 }
             },
             then: |id, call| match to::<A>(id) {
@@ -398,14 +402,14 @@ impl Moves {
 
 // -- requests to the cell ---------------------------------------------------------------------------------------------
 
-struct PackUp {
+struct Prepare {
     offer: Offer,
     /// If the actor is not there, asks again behind the mail: it may be about to come.
     asks_again: bool,
 }
 
-impl<A: Mobile> Control<Life<A>> for PackUp {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Mobile> Control<ActorState<A>> for Prepare {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_calm() {
             // Behind the handler that waits, or the crash that is seen to.
             return cx.address().send_control_in_order(self);
@@ -420,9 +424,9 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
         let _ = (self.offer)(Err(MigrateError::Stopped));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if self.asks_again {
-            return cx.address().send_control_behind(PackUp { asks_again: false, ..self });
+            return cx.address().send_control_behind(Prepare { asks_again: false, ..self });
         }
         let _ = (self.offer)(Err(MigrateError::Elsewhere));
     }
@@ -432,8 +436,8 @@ impl<A: Mobile> Control<Life<A>> for PackUp {
 ///
 /// # Panics
 /// The hook panics.
-pub(crate) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Option<Offer> {
-    let panic = catch_unwind(AssertUnwindSafe(|| cx.run(Departing))).err();
+pub(crate) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Option<Offer> {
+    let panic = catch_unwind(AssertUnwindSafe(|| cx.run(MigratingHook))).err();
     let why = match panic {
         None if !cx.is_ending() => return Some(offer),
         None if !cx.has_failed() => MigrateError::Stopped,
@@ -446,19 +450,19 @@ pub(crate) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Op
     None
 }
 
-pub(crate) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<Life<A>>) {
+pub(crate) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<ActorState<A>>) {
     if let Err(why) = offer(taken, cx) {
         forget_leave(&mut cx.extra().timers);
         cx.thaw();
-        cx.run(Stayed(why));
+        cx.run(MigrationFailedHook(why));
     }
 }
 
-fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), MigrateError> {
+fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Result<(), MigrateError> {
     let who = ActorRef::new(cx.address());
     let extra = cx.extra();
     extra.watchers.extend(extra.child.as_mut().and_then(|child| child.leaves(who)));
-    let ties = extra.child.as_ref().map(|child| child.ties());
+    let supervisor_link = extra.child.as_ref().map(|child| child.supervisor_link());
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
     let watching = cx.extra().watching.clone();
@@ -487,7 +491,15 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<Life<A>>) -> Result<(), Mig
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = crate::remote::stub::guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| &**name.text());
-    offer(Ok(Pack { state: &state, name, ties, watching: &watching, last_timer, timers: &timers, receive_timeout }))
+    offer(Ok(PreparedActor {
+        state: &state,
+        name,
+        supervisor_link,
+        watching: &watching,
+        last_timer,
+        timers: &timers,
+        receive_timeout,
+    }))
 }
 
 fn forget_leave(timers: &mut Timers) {
@@ -496,44 +508,44 @@ fn forget_leave(timers: &mut Timers) {
     }
 }
 
-struct Stay(MigrateError);
+struct Abort(MigrateError);
 
-impl<A: Mobile> Control<Life<A>> for Stay {
+impl<A: Mobile> Control<ActorState<A>> for Abort {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.is_frozen() {
             forget_leave(&mut cx.extra().timers);
             cx.thaw();
-            cx.run(Stayed(self.0));
+            cx.run(MigrationFailedHook(self.0));
         }
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
-struct Leave(Arc<dyn Carrier>, Arc<Way>);
+struct Commit(Arc<dyn Forwarder>, Arc<StubRoute>);
 
-impl<A: Mobile> Control<Life<A>> for Leave {
+impl<A: Mobile> Control<ActorState<A>> for Commit {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_frozen() {
             return;
         }
         let extra = cx.extra();
         extra.away = Some(Arc::clone(&self.0));
-        extra.turn = None;
+        extra.reroute = None;
         extra.waiters.let_go();
         let watchers = std::mem::take(&mut extra.watchers);
         let watching = std::mem::take(&mut extra.watching);
         if let Some(child) = extra.child.take() {
             // Over there it watches its supervisor already.
-            Minded::unwatch(child.ties());
+            SupervisedRemotely::unwatch(child.supervisor_link());
         }
         for timer in extra.timers.values() {
             timer.stop();
@@ -543,51 +555,51 @@ impl<A: Mobile> Control<Life<A>> for Leave {
         // It watches them from there.
         watching.into_iter().for_each(|watched| watched.unwatch(Watcher::last(who)));
         cx.depart(self.1);
-        self.0.is_way_from(who);
+        self.0.is_route_from(who);
         for (watcher, notify) in watchers {
             if watcher == Watcher::Theater {
                 continue;
             }
             let notify = Watch::telling(who, notify);
             // Where it cannot be carried, the watcher is told by the carrier.
-            let _ = self.0.carry(Parcel::Watch { watcher, notify });
+            let _ = self.0.carry(ForwardedMessage::Watch { watcher, notify });
         }
         cx.thaw();
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
-fn read<A: Mobile>(state: &[u8], codec: Codec, luggage: Luggage) -> Result<Install, WireError> {
-    Ok(install::<A>(codec.read(state)?, luggage))
+fn read<A: Mobile>(state: &[u8], codec: Codec, metadata: ActorMetadata) -> Result<Install, WireError> {
+    Ok(install::<A>(codec.read(state)?, metadata))
 }
 
-fn install<A: Mobile>(actor: A, luggage: Luggage) -> Install {
-    Box::new(move |place, coming| {
-        match to::<A>(place) {
-            Some(address) => address.send_control_behind(Arrive { actor, luggage, coming }),
+fn install<A: Mobile>(actor: A, metadata: ActorMetadata) -> Install {
+    Box::new(move |stub, coming| {
+        match to::<A>(stub) {
+            Some(address) => address.send_control_behind(Arrive { actor, metadata, coming }),
             None => return Some(coming),
         }
         None
     })
 }
 
-fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, luggage: Luggage) -> Result<ActorRef<A>, WireError> {
-    spawn_at(system, Placement::Spread, None, actor, Arrived(luggage)).map_err(WireError::new)
+fn start<A: Mobile>(system: &Arc<SystemCore>, actor: A, metadata: ActorMetadata) -> Result<ActorRef<A>, WireError> {
+    spawn_at(system, Placement::Spread, None, actor, MigratedHook(metadata)).map_err(WireError::new)
 }
 
 struct Arrive<A> {
     actor: A,
-    luggage: Luggage,
-    coming: Coming,
+    metadata: ActorMetadata,
+    coming: Arrival,
 }
 
-impl<A: Mobile> Control<Life<A>> for Arrive<A> {
+impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.is_frozen() {
             // It has left, and come back before this cell has heard that it has left.
             return cx.address().send_control_behind(self);
@@ -599,7 +611,7 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
     fn bounce(mut self, _: Undelivered) {
         // Its place was given up in the meantime, with the way that its mail had taken.
         playhouse_executor::with_current_system(|system| {
-            let started = system.and_then(|system| start(system, self.actor, self.luggage).ok());
+            let started = system.and_then(|system| start(system, self.actor, self.metadata).ok());
             for (watcher, notify) in self.coming.settling.take_watchers() {
                 let who = started.map_or_else(ActorId::nobody, ActorRef::id);
                 let watch = Watch::Begin { watcher, notify, who };
@@ -611,23 +623,23 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
         });
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
-        cx.extra().turn = None;
-        cx.arrive(Life { actor: self.actor });
-        let Coming { mut settling, way } = self.coming;
-        let at_once = matches!(way, ComesBy::Freely { is_settled: false });
-        cx.address().send_control_behind(Begin { luggage: self.luggage, at_once });
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
+        cx.extra().reroute = None;
+        cx.arrive(ActorState { actor: self.actor });
+        let Arrival { mut settling, route } = self.coming;
+        let at_once = matches!(route, ArrivalRoute::Freely { is_settled: false });
+        cx.address().send_control_behind(Begin { metadata: self.metadata, at_once });
         let extra = cx.extra();
         extra.watched_by(settling.take_watchers());
-        match way {
-            ComesBy::Behind(marker) => {
+        match route {
+            ArrivalRoute::Behind(marker) => {
                 if let Some(marker) = marker {
                     send_marker(marker, extra);
                 }
             }
-            ComesBy::Freely { .. } => {
+            ArrivalRoute::Freely { .. } => {
                 // It may have left this place only a moment ago: then they were not found when it was let in.
-                let late = extra.away.take().map(|carrier| carrier.take_watchers());
+                let late = extra.away.take().map(|forwarder| forwarder.take_watchers());
                 extra.watched_by(late.unwrap_or_default());
             }
         }
@@ -636,26 +648,26 @@ impl<A: Mobile> Control<Life<A>> for Arrive<A> {
 
 /// The first thing at the cell of an actor that has come: sent before what thaws it, or `at_once` thaws it.
 struct Begin {
-    luggage: Luggage,
+    metadata: ActorMetadata,
     at_once: bool,
 }
 
-impl<A: Mobile> Control<Life<A>> for Begin {
+impl<A: Mobile> Control<ActorState<A>> for Begin {
     fn passes(&self) -> bool {
         true
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
-        if self.luggage.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }
+        if self.metadata.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if self.at_once {
-            cx.run(Arrived(self.luggage));
+            cx.run(MigratedHook(self.metadata));
             cx.thaw();
         } else {
             // If it ends or crashes by that, it does so when what comes before all that waits here has come.
-            let decided = cx.run_ahead(Arrived(self.luggage));
+            let decided = cx.run_ahead(MigratedHook(self.metadata));
             cx.extra().decided = decided;
         }
     }
@@ -663,11 +675,11 @@ impl<A: Mobile> Control<Life<A>> for Begin {
 
 // -- hooks ------------------------------------------------------------------------------------------------------------
 
-struct Departing;
+struct MigratingHook;
 
-impl<A: Actor> Envelope<Life<A>> for Departing {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        life.actor.departing(Context::of(cx));
+impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.migrating(Context::of(cx));
         let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
         drop(streams);
     }
@@ -679,11 +691,11 @@ impl<A: Actor> Envelope<Life<A>> for Departing {
     fn bounce(self, _: Undelivered) {}
 }
 
-struct Stayed(MigrateError);
+struct MigrationFailedHook(MigrateError);
 
-impl<A: Actor> Envelope<Life<A>> for Stayed {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        life.actor.stayed(self.0, Context::of(cx));
+impl<A: Actor> Envelope<ActorState<A>> for MigrationFailedHook {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.migration_failed(self.0, Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -693,24 +705,24 @@ impl<A: Actor> Envelope<Life<A>> for Stayed {
     fn bounce(self, _: Undelivered) {}
 }
 
-pub(crate) struct Arrived(pub(crate) Luggage);
+pub(crate) struct MigratedHook(pub(crate) ActorMetadata);
 
-impl<A: Mobile> Envelope<Life<A>> for Arrived {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        let Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new } = self.0;
+impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        let ActorMetadata { name, supervisor_link, watching, last_timer, timers, receive_timeout, is_new } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
         let address = cx.address();
         cx.with_extra(|extra| {
-            extra.child = ties.map(Child::of_elsewhere);
-            if let Some(ties) = ties {
-                Minded::watch(ActorRef::new(address), ties);
+            extra.child = supervisor_link.map(Child::of_elsewhere);
+            if let Some(supervisor_link) = supervisor_link {
+                SupervisedRemotely::watch(ActorRef::new(address), supervisor_link);
             }
             // The place has no other timers: an actor that was here before has taken its own along.
             cancel_all(std::mem::take(&mut extra.timers));
             extra.next_timer = last_timer;
-            extra.life += 1;
+            extra.incarnation += 1;
             for ReadTimer { id, left, pace, kept, start } in timers {
                 if let Ok(start) = start.downcast::<StartTimer<A>>() {
                     let mut timer = start(address, id, left, pace);
@@ -725,9 +737,9 @@ impl<A: Mobile> Envelope<Life<A>> for Arrived {
             ctx.set_receive_timeout(after);
         }
         if is_new {
-            return Start.run(life, cx);
+            return Start.run(incarnation, cx);
         }
-        life.actor.arrived(ctx);
+        incarnation.actor.migrated(ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_executor::{Came, Handling, MailKind, Observer, RawAddress, SystemCore, contained};
+use playhouse_executor::{HandlerOutcome, Handling, MailKind, Observer, RawAddress, SystemCore, contained};
 use rustc_hash::FxHashMap;
 
 use crate::actor::ActorId;
@@ -79,13 +79,13 @@ impl<T> Hooks<T> {
 struct Shard {
     /// By where the names of both types lie in memory: one type may have several of these.
     times: FxHashMap<(usize, usize), (&'static str, &'static str, Histogram)>,
-    doings: Doings,
+    doings: ActivityCounts,
 }
 
 /// What actors have done since that was asked last.
 #[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Doings {
+pub struct ActivityCounts {
     /// By actor: its type, the messages it has handled, and how long that took. Of each worker, the 4,096 that it has run
     /// first.
     pub actors: FxHashMap<RawAddress, (&'static str, u64, Duration)>,
@@ -194,23 +194,23 @@ impl Observing {
     }
 
     /// The message whose handler has come to its end, and how long that has run over all its parts. None: it has not.
-    fn whole(&self, handling: &Handling, came: Came, took: Duration) -> Option<(&'static str, Duration)> {
+    fn whole(&self, handling: &Handling, came: HandlerOutcome, took: Duration) -> Option<(&'static str, Duration)> {
         match (came, handling.kind) {
-            (Came::Deferred | Came::Gone, _) => None,
-            (Came::Waits, _) => {
+            (HandlerOutcome::Deferred | HandlerOutcome::Gone, _) => None,
+            (HandlerOutcome::Waits, _) => {
                 let mut waiting = lock(&self.waiting);
                 waiting.entry(handling.to).or_insert((handling.message, Duration::ZERO)).1 += took;
                 None
             }
-            (Came::Done, MailKind::WakeUp) => {
+            (HandlerOutcome::Done, MailKind::WakeUp) => {
                 lock(&self.waiting).remove(&handling.to).map(|(message, before)| (message, before + took))
             }
-            (Came::Done, MailKind::Control) => {
+            (HandlerOutcome::Done, MailKind::Control) => {
                 // It may have ended a handler that waited.
                 lock(&self.waiting).remove(&handling.to);
                 Some((handling.message, took))
             }
-            (Came::Done, _) => Some((handling.message, took)),
+            (HandlerOutcome::Done, _) => Some((handling.message, took)),
         }
     }
 }
@@ -221,7 +221,7 @@ impl Observer for Observing {
         self.spans.begin(_handling);
     }
 
-    fn ends(&self, handling: &Handling, came: Came, took: Duration) {
+    fn ends(&self, handling: &Handling, came: HandlerOutcome, took: Duration) {
         #[cfg(feature = "tracing")]
         contained(|| self.spans.end(handling, came));
         if let Some((message, whole)) = self.whole(handling, came, took)
@@ -240,7 +240,7 @@ impl Observer for Observing {
                 }
             }
         }
-        if !matches!(came, Came::Deferred | Came::Gone) && self.is_slow(took) {
+        if !matches!(came, HandlerOutcome::Deferred | HandlerOutcome::Gone) && self.is_slow(took) {
             self.slow(handling, took, false);
         }
     }
@@ -357,16 +357,16 @@ impl Drop for TimedHandlers {
 /// What actors do is counted as long as this lives.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Look {
+pub struct ActivityCounter {
     core: Arc<SystemCore>,
 }
 
-impl Look {
+impl ActivityCounter {
     /// What was done since this was asked last, by whoever has asked.
-    pub fn take(&self) -> Doings {
-        let mut all = Doings::default();
+    pub fn take(&self) -> ActivityCounts {
+        let mut all = ActivityCounts::default();
         for shard in &Observing::of(&self.core).shards {
-            let Doings { actors, stages, busy } = std::mem::take(&mut lock(shard).doings);
+            let ActivityCounts { actors, stages, busy } = std::mem::take(&mut lock(shard).doings);
             for (stage, handled) in stages {
                 *all.stages.entry(stage).or_default() += handled;
             }
@@ -382,7 +382,7 @@ impl Look {
     }
 }
 
-impl Drop for Look {
+impl Drop for ActivityCounter {
     fn drop(&mut self) {
         Observing::change(&self.core, |this| _ = this.actors_wanted.fetch_sub(1, Ordering::Relaxed));
     }
@@ -471,9 +471,9 @@ impl System {
 
     /// Counts what each actor does.
     #[doc(hidden)]
-    pub fn look(&self) -> Look {
+    pub fn look(&self) -> ActivityCounter {
         Observing::change(self.core(), |this| _ = this.actors_wanted.fetch_add(1, Ordering::Relaxed));
-        Look { core: Arc::clone(self.core()) }
+        ActivityCounter { core: Arc::clone(self.core()) }
     }
 }
 

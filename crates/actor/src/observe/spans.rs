@@ -10,7 +10,7 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use playhouse_executor::{Came, Handling, MailKind, RawAddress, contained};
+use playhouse_executor::{HandlerOutcome, Handling, MailKind, RawAddress, contained};
 use rustc_hash::FxHashMap;
 use tracing::Span;
 
@@ -147,24 +147,24 @@ impl Spans {
         (span, cause)
     }
 
-    pub(crate) fn end(&self, handling: &Handling, came: Came) {
+    pub(crate) fn end(&self, handling: &Handling, came: HandlerOutcome) {
         let entered = ENTERED.try_with(|all| all.borrow_mut().pop());
         let Some((span, cause)) = entered.ok().flatten().flatten() else { return };
         contained(|| span.exit());
         match came {
-            Came::Done => {
+            HandlerOutcome::Done => {
                 // A request may have ended a handler that waited.
                 let _ended = match handling.kind {
                     MailKind::Control => lock(&self.waiting).remove(&handling.to),
                     _ => None,
                 };
             }
-            Came::Waits => {
+            HandlerOutcome::Waits => {
                 let _of_a_former_one = lock(&self.waiting).insert(handling.to, span);
             }
-            Came::Gone => {}
+            HandlerOutcome::Gone => {}
             // It comes again, with the same cause.
-            Came::Deferred => {
+            HandlerOutcome::Deferred => {
                 if let Some((number, cause)) = cause {
                     lock(&self.causes).spans.insert(number.get(), cause);
                 }

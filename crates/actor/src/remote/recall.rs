@@ -23,7 +23,7 @@ pub trait TakesBack: Send + Sync {
     fn take_back(&self, number: u64, cycle: Option<ForCycle>);
 
     /// Returns the knowledge about the request with this number.
-    fn whereabouts(&self, number: u64) -> Whereabouts;
+    fn whereabouts(&self, number: u64) -> RequestLocation;
 
     /// The asker's theater is lost. Nobody waits for the answer to a request that a handler has begun; one that waits in a mailbox is handled.
     fn asker_is_lost(&self) {}
@@ -43,19 +43,19 @@ pub struct ForCycle {
 
 /// The knowledge of one theater about a request that has come to it, or that has left it.
 #[derive(Clone, Copy, Default)]
-pub struct Whereabouts {
+pub struct RequestLocation {
     /// The last actor that the request was forwarded to here.
     pub(crate) to: Option<Label>,
     /// How often it was forwarded here.
     pub forwards: u32,
     /// The theater that it was sent to, and its number on the link with that.
-    pub way: Option<(u64, u64)>,
+    pub route: Option<(u64, u64)>,
 }
 
-impl Whereabouts {
+impl RequestLocation {
     /// The request was sent to the theater `theater`, as the one with this number.
     pub fn sent(theater: u64, number: u64) -> Self {
-        Whereabouts { way: Some((theater, number)), ..Self::default() }
+        RequestLocation { route: Some((theater, number)), ..Self::default() }
     }
 
     /// Returns the last actor that the request was forwarded to here, and its label.
@@ -70,7 +70,7 @@ pub struct Recall(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    way: Way,
+    route: RecallRoute,
     /// The request is being taken back as part of a cycle. This is done once at a time.
     for_cycle: bool,
     /// Nobody waits for the answer any more.
@@ -78,7 +78,7 @@ struct State {
 }
 
 #[derive(Default)]
-enum Way {
+enum RecallRoute {
     /// The request waits to be sent.
     #[default]
     Unsent,
@@ -90,8 +90,8 @@ enum Way {
 impl Recall {
     /// The request was sent by this way, and has this number there.
     pub fn sent(&self, by: &Weak<dyn TakesBack>, number: u64) {
-        let before = std::mem::replace(&mut self.state().way, Way::Sent(Weak::clone(by), number));
-        if let Way::TakenBack(cycle) = before {
+        let before = std::mem::replace(&mut self.state().route, RecallRoute::Sent(Weak::clone(by), number));
+        if let RecallRoute::TakenBack(cycle) = before {
             follow(by, number, cycle);
         }
     }
@@ -115,10 +115,10 @@ impl Recall {
                 return;
             }
             (state.for_cycle, state.for_good) = (true, cycle.is_none());
-            match &state.way {
-                Way::Sent(by, number) => (Weak::clone(by), *number),
-                Way::Unsent | Way::TakenBack(_) => {
-                    state.way = Way::TakenBack(cycle);
+            match &state.route {
+                RecallRoute::Sent(by, number) => (Weak::clone(by), *number),
+                RecallRoute::Unsent | RecallRoute::TakenBack(_) => {
+                    state.route = RecallRoute::TakenBack(cycle);
                     return;
                 }
             }
@@ -127,12 +127,12 @@ impl Recall {
     }
 
     /// Returns the knowledge about the request at the place that it was sent to.
-    pub(crate) fn whereabouts(&self) -> Whereabouts {
-        let sent = match &self.state().way {
-            Way::Sent(by, number) => by.upgrade().map(|by| (by, *number)),
-            Way::Unsent | Way::TakenBack(_) => None,
+    pub(crate) fn whereabouts(&self) -> RequestLocation {
+        let sent = match &self.state().route {
+            RecallRoute::Sent(by, number) => by.upgrade().map(|by| (by, *number)),
+            RecallRoute::Unsent | RecallRoute::TakenBack(_) => None,
         };
-        sent.map_or(Whereabouts::default(), |(by, number)| by.whereabouts(number))
+        sent.map_or(RequestLocation::default(), |(by, number)| by.whereabouts(number))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
-use crate::actor::{Actor, ActorId, Extra, Forget, Life, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Extra, Notify, ReleaseStub, Watch, Watcher};
 use crate::ask::AskError;
 use crate::migration::Mobile;
-use crate::remote::stub::{Carrier, Marker, Parcel};
+use crate::remote::stub::{ForwardedMessage, Forwarder, Marker};
 
 /// How the mail of a place goes on that has waited.
 pub enum Settled {
@@ -21,12 +21,12 @@ pub enum Settled {
         /// Which.
         number: Option<u64>,
         /// It goes by this now. By the same as before, if there is none.
-        carrier: Option<Arc<dyn Carrier>>,
+        forwarder: Option<Arc<dyn Forwarder>>,
     },
     /// The actor has come, or is coming, and begins.
     Begins {
         /// What came there comes first.
-        antechamber: Option<ActorId>,
+        arrival_buffer: Option<ActorId>,
     },
 }
 
@@ -41,9 +41,9 @@ pub trait Settle: Send {
 }
 
 /// What there is at a place.
-pub enum Present<'a> {
+pub enum StubContent<'a> {
     /// An actor that lives elsewhere: the way of its mail.
-    Way(&'a mut Arc<dyn Carrier>),
+    Way(&'a mut Arc<dyn Forwarder>),
     /// The actor itself, or it is about to be here.
     Here,
     /// The place was given up.
@@ -51,28 +51,28 @@ pub enum Present<'a> {
 }
 
 /// Does something to the way from a place. Returns who is to be told of the actor's end, if it is here.
-pub type Reroute = Box<dyn FnOnce(Present<'_>) -> Vec<(Watcher, Notify)> + Send>;
+pub type Reroute = Box<dyn FnOnce(StubContent<'_>) -> Vec<(Watcher, Notify)> + Send>;
 
 /// Sends a marker the way of the mail.
 pub(crate) fn send_marker<A: Actor>(marker: Marker, extra: &Extra<A>) {
-    match extra.carrier() {
+    match extra.forwarder() {
         // Where it cannot be carried, the carrier says so.
-        Ok(carrier) => drop(carrier.carry(Parcel::Marker(marker))),
+        Ok(forwarder) => drop(forwarder.carry(ForwardedMessage::Marker(marker))),
         Err(_) => (marker.answer)(Err(AskError::Stopped)),
     }
 }
 
-pub(crate) struct Turn {
+pub(crate) struct BeginReroute {
     pub(crate) number: u64,
     pub(crate) marker: Marker,
 }
 
-impl<A: Mobile> Control<Life<A>> for Turn {
+impl<A: Mobile> Control<ActorState<A>> for BeginReroute {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.is_frozen() {
             // The actor has come, and waits for it.
             send_marker(self.marker, cx.extra());
@@ -85,58 +85,58 @@ impl<A: Mobile> Control<Life<A>> for Turn {
         (self.marker.answer)(Err(AskError::Stopped));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         cx.freeze();
-        cx.extra().turn = Some(self.number);
+        cx.extra().reroute = Some(self.number);
         send_marker(self.marker, cx.extra());
     }
 }
 
-pub(crate) struct Turned {
+pub(crate) struct EndReroute {
     pub(crate) number: Option<u64>,
-    pub(crate) carrier: Option<Arc<dyn Carrier>>,
+    pub(crate) forwarder: Option<Arc<dyn Forwarder>>,
     pub(crate) settling: Settling,
 }
 
-impl<A: Mobile> Control<Life<A>> for Turned {
+impl<A: Mobile> Control<ActorState<A>> for EndReroute {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(mut self, cx: &mut ControlCx<Life<A>>) {
+    fn run(mut self, cx: &mut ControlCx<ActorState<A>>) {
         // The actor has come in the meantime, and another turn sees to what waits.
         cx.extra().watched_by(self.settling.take_watchers());
     }
 
-    fn send_on(mut self, cx: &mut AwayCx<Life<A>>) {
-        let present = cx.extra().turn;
+    fn send_on(mut self, cx: &mut AwayCx<ActorState<A>>) {
+        let present = cx.extra().reroute;
         cx.extra().watched_by(self.settling.take_watchers());
         if self.number.is_some() && cx.is_closed() {
             // The actor is about to be here, and what waits waits for it.
-            cx.extra().turn = None;
+            cx.extra().reroute = None;
             return;
         }
         let who = ActorId(cx.address().raw());
         let extra = cx.extra();
         // Another one has ended since, or the actor has left since: that way is better.
         if self.number <= present
-            && let Some(carrier) = self.carrier
+            && let Some(forwarder) = self.forwarder
         {
-            extra.away = Some(carrier);
+            extra.away = Some(forwarder);
         }
-        if let Some(carrier) = &extra.away {
-            carrier.is_way_from(who);
+        if let Some(forwarder) = &extra.away {
+            forwarder.is_route_from(who);
             // If another turn has begun, the watchers wait for its end, as the mail does.
-            let another_turn = self.number.is_some() && present.is_some() && self.number != present;
-            let watchers = if another_turn { Vec::new() } else { std::mem::take(&mut extra.watchers) };
+            let another_reroute = self.number.is_some() && present.is_some() && self.number != present;
+            let watchers = if another_reroute { Vec::new() } else { std::mem::take(&mut extra.watchers) };
             for (watcher, notify) in watchers {
-                let _ = carrier.carry(Parcel::Watch { watcher, notify: Watch::telling(who, notify) });
+                let _ = forwarder.carry(ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) });
             }
         }
         // The marker of a later one has gone the old way, which was as good: what waits for that goes the new one.
         if self.number.is_none() || self.number == present {
-            cx.turn();
-            cx.extra().turn = None;
+            cx.reroute();
+            cx.extra().reroute = None;
             cx.thaw();
             // The mail that has waited is sent on after this request, and before later mail.
             cx.address().send_control_behind(Went(self.settling));
@@ -147,52 +147,52 @@ impl<A: Mobile> Control<Life<A>> for Turned {
 /// The mail that had waited at a place is sent on.
 struct Went(Settling);
 
-impl<A: Mobile> Control<Life<A>> for Went {
+impl<A: Mobile> Control<ActorState<A>> for Went {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, _: &mut ControlCx<Life<A>>) {
+    fn run(self, _: &mut ControlCx<ActorState<A>>) {
         drop(self.0);
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {
         drop(self.0);
     }
 }
 
 pub(crate) struct Begins<A: Actor> {
-    antechamber: Option<Address<Life<A>>>,
+    arrival_buffer: Option<Address<ActorState<A>>>,
     /// How often it has let others go first.
     deferred: u8,
     settling: Settling,
 }
 
 impl<A: Actor> Begins<A> {
-    pub(crate) fn new(antechamber: Option<Address<Life<A>>>, settling: Settling) -> Begins<A> {
-        Begins { antechamber, deferred: 0, settling }
+    pub(crate) fn new(arrival_buffer: Option<Address<ActorState<A>>>, settling: Settling) -> Begins<A> {
+        Begins { arrival_buffer, deferred: 0, settling }
     }
 
     /// What has come there is for nobody.
-    pub(crate) fn forget_antechamber(&self) {
-        if let Some(antechamber) = self.antechamber {
-            antechamber.send_control(Forget);
+    pub(crate) fn forget_arrival_buffer(&self) {
+        if let Some(arrival_buffer) = self.arrival_buffer {
+            arrival_buffer.send_control(ReleaseStub);
         }
     }
 }
 
-impl<A: Mobile> Control<Life<A>> for Begins<A> {
+impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(mut self, cx: &mut ControlCx<Life<A>>) {
+    fn run(mut self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_frozen() {
             // Something at its cell has panicked, and it was given another state.
             cx.extra().watched_by(self.settling.take_watchers());
-            self.forget_antechamber();
+            self.forget_arrival_buffer();
         } else {
-            if let Some(antechamber) = self.antechamber {
+            if let Some(arrival_buffer) = self.arrival_buffer {
                 let deferred = self.deferred + 1;
                 match deferred {
                     // If the place was turning already, this may have been queued before the actor arrived, and so before
@@ -201,7 +201,7 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
                     // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
                     // not have come out of the inbox yet, and would find nobody there.
                     2 => return cx.address().send_control_urgently(Begins { deferred, ..self }),
-                    _ => cx.admit(antechamber),
+                    _ => cx.admit(arrival_buffer),
                 }
             }
             let extra = cx.extra();
@@ -216,10 +216,10 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
 
     fn bounce(self, _: Undelivered) {
         // It has come, and has ended.
-        self.forget_antechamber();
+        self.forget_arrival_buffer();
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         // The actor has been sent to this cell, and is not here yet.
         cx.address().send_control_behind(self);
     }
@@ -227,25 +227,25 @@ impl<A: Mobile> Control<Life<A>> for Begins<A> {
 
 pub(crate) struct Rerouted(pub(crate) Reroute);
 
-impl<A: Actor> Control<Life<A>> for Rerouted {
+impl<A: Actor> Control<ActorState<A>> for Rerouted {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
-        cx.extra().watched_by((self.0)(Present::Here));
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
+        cx.extra().watched_by((self.0)(StubContent::Here));
     }
 
     fn bounce(self, _: Undelivered) {
-        (self.0)(Present::Nobody);
+        (self.0)(StubContent::Nobody);
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         let is_coming = cx.is_closed();
         let extra = cx.extra();
         let present = match &mut extra.away {
-            Some(carrier) if !is_coming => Present::Way(carrier),
-            _ => Present::Here,
+            Some(forwarder) if !is_coming => StubContent::Way(forwarder),
+            _ => StubContent::Here,
         };
         let watchers = (self.0)(present);
         extra.watched_by(watchers);
@@ -264,12 +264,12 @@ impl Pass {
     }
 }
 
-impl<A: Mobile> Control<Life<A>> for Pass {
+impl<A: Mobile> Control<ActorState<A>> for Pass {
     fn passes(&self) -> bool {
         true
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         (self.marker.here)(ActorId(cx.address().raw()), self.marker.answer);
     }
 
@@ -277,7 +277,7 @@ impl<A: Mobile> Control<Life<A>> for Pass {
         (self.marker.answer)(Err(AskError::Stopped));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if !self.again {
             // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
             return cx.address().send_control_urgently(Pass { again: true, ..self });
@@ -292,8 +292,8 @@ impl<A: Mobile> Control<Life<A>> for Pass {
 /// A marker at a place that turns: it goes on behind what waits there.
 struct PassBehind(Marker);
 
-impl<A: Mobile> Control<Life<A>> for PassBehind {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Mobile> Control<ActorState<A>> for PassBehind {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         (self.0.here)(ActorId(cx.address().raw()), self.0.answer);
     }
 
@@ -301,7 +301,7 @@ impl<A: Mobile> Control<Life<A>> for PassBehind {
         (self.0.answer)(Err(AskError::Stopped));
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         send_marker(self.0, cx.extra());
     }
 }

@@ -14,14 +14,14 @@ use std::thread::ThreadId;
 use playhouse_executor::{AwayCx, Lane, RawAddress, SystemCore, Undelivered, contained};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::actor::any::{AnyActor, Known};
+use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::group::GroupName;
 use crate::actor::reference::{ActorRef, Recipient};
-use crate::actor::{Actor, ActorId, Extra, Life, Notify, Tell, Watcher, dead_letter};
+use crate::actor::{Actor, ActorId, ActorState, Extra, Notify, Tell, Watcher, dead_letter};
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::Message;
-pub use crate::remote::recall::{ForCycle, Recall, TakesBack, TooLate, Whereabouts};
+pub use crate::remote::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 use crate::remote::wire::{Codec, Remote, WireError, handles_named, handles_of};
 pub use crate::supervise::remote::{About, Decision, Found, Host};
 
@@ -32,7 +32,7 @@ pub type Write<'a> = &'a dyn Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>;
 pub type TakeAnswer = Box<dyn FnOnce(Result<(Codec, &[u8]), AskError>) + Send>;
 
 /// What can be sent to where an actor lives.
-pub enum Parcel<'a> {
+pub enum ForwardedMessage<'a> {
     /// A message.
     Tell {
         /// The type of the actor.
@@ -103,11 +103,11 @@ pub struct Origin {
     /// The place there.
     pub slot: u64,
     /// Its life there.
-    pub life: u64,
+    pub incarnation: u64,
     /// The number of the turn of this place that it is for.
-    pub turn: u64,
+    pub reroute: u64,
     /// Shows the theater that the marker is its own.
-    pub seal: u64,
+    pub capability: u64,
 }
 
 /// Goes the way of an actor's mail, from a place where that way is to change: when it has come to where the actor lives, all
@@ -124,15 +124,15 @@ pub struct Marker {
 }
 
 /// Takes parcels to where an actor lives.
-pub trait Carrier: Send + Sync + 'static {
+pub trait Forwarder: Send + Sync + 'static {
     /// Takes one. On an error it was not sent, and who waits for an answer was told.
     ///
     /// # Errors
     /// It has no form on the wire, or the way is closed.
-    fn carry(&self, parcel: Parcel<'_>) -> Result<(), WireError>;
+    fn carry(&self, forwarded: ForwardedMessage<'_>) -> Result<(), WireError>;
 
     /// It is the way from the place `id` from now on. In the stage of that.
-    fn is_way_from(&self, _id: ActorId) {}
+    fn is_route_from(&self, _id: ActorId) {}
 
     /// The actor has come to the place that this was the carrier of: who watched it over there watches it here.
     fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
@@ -144,18 +144,18 @@ pub trait Carrier: Send + Sync + 'static {
 }
 
 impl<A: Actor> Extra<A> {
-    pub(crate) fn of(carrier: Arc<dyn Carrier>) -> Extra<A> {
-        Extra { away: Some(carrier), ..Extra::default() }
+    pub(crate) fn of(forwarder: Arc<dyn Forwarder>) -> Extra<A> {
+        Extra { away: Some(forwarder), ..Extra::default() }
     }
 
-    pub(crate) fn carrier(&self) -> Result<&dyn Carrier, WireError> {
+    pub(crate) fn forwarder(&self) -> Result<&dyn Forwarder, WireError> {
         self.away.as_deref().ok_or_else(|| WireError::new("nobody knows where the actor is"))
     }
 }
 
 /// The stage of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Berth {
+pub enum StubPlacement {
     /// This one of a link; any, if its actor may come to live here.
     Link(u16),
     /// This one, of the actor's group.
@@ -163,12 +163,16 @@ pub enum Berth {
 }
 
 /// Makes a place for an `A` that lives elsewhere.
-pub fn place<A: Remote>(system: &SystemCore, berth: Berth, carrier: Arc<dyn Carrier>) -> ActorRef<A> {
-    let stage = match berth {
-        Berth::Link(_) if A::MOBILE => system.next_stage(),
-        Berth::Link(stage) | Berth::Group(stage) => stage,
+pub fn spawn_stub<A: Remote>(
+    system: &SystemCore,
+    stub_placement: StubPlacement,
+    forwarder: Arc<dyn Forwarder>,
+) -> ActorRef<A> {
+    let stage = match stub_placement {
+        StubPlacement::Link(_) if A::MOBILE => system.next_stage(),
+        StubPlacement::Link(stage) | StubPlacement::Group(stage) => stage,
     };
-    ActorRef::new(system.spawn_away(stage, Extra::of(carrier), None))
+    ActorRef::new(system.spawn_away(stage, Extra::of(forwarder), None))
 }
 
 /// Writing is the user's code: where it panics, that is an error like any other.
@@ -186,22 +190,27 @@ pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) ->
 }
 
 /// Sends a message on.
-pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<Life<A>>) {
+pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<ActorState<A>>) {
     let (lane, write) = (cx.lane(), &writer(message));
-    let parcel =
-        Parcel::Tell { actor: TypeId::of::<A>(), message: TypeId::of::<M>(), name: type_name::<M>(), lane, write };
-    if carried_by(cx.extra().carrier(), parcel).is_err() {
+    let forwarded = ForwardedMessage::Tell {
+        actor: TypeId::of::<A>(),
+        message: TypeId::of::<M>(),
+        name: type_name::<M>(),
+        lane,
+        write,
+    };
+    if carried_by(cx.extra().forwarder(), forwarded).is_err() {
         dead_letter::<A, M>(Undelivered::Unreachable);
     }
 }
 
 #[inline(never)]
-fn carried_by(carrier: Result<&dyn Carrier, WireError>, parcel: Parcel<'_>) -> Result<(), WireError> {
-    carrier?.carry(parcel)
+fn carried_by(forwarder: Result<&dyn Forwarder, WireError>, forwarded: ForwardedMessage<'_>) -> Result<(), WireError> {
+    forwarder?.carry(forwarded)
 }
 
 /// Sends a request on.
-pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<Life<A>>) {
+pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<ActorState<A>>) {
     let Some(recall) = reply.leave() else { return };
     let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
         let read = |(codec, bytes)| match const { &M::WIRE } {
@@ -211,7 +220,7 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
         reply.send(answer.and_then(read));
     };
     let write = writer(message);
-    let parcel = Parcel::Request {
+    let forwarded = ForwardedMessage::Request {
         actor: TypeId::of::<A>(),
         message: TypeId::of::<M>(),
         name: type_name::<M>(),
@@ -220,12 +229,15 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
         answer: Box::new(answer),
     };
     // On an error, the answer says it.
-    let _ = carried_by(cx.extra().carrier(), parcel);
+    let _ = carried_by(cx.extra().forwarder(), forwarded);
 }
 
 /// Sends something on that is neither.
-pub(crate) fn carry<A: Actor>(parcel: Parcel<'_>, cx: &mut AwayCx<Life<A>>) -> Result<(), WireError> {
-    carried_by(cx.extra().carrier(), parcel)
+pub(crate) fn carry<A: Actor>(
+    forwarded: ForwardedMessage<'_>,
+    cx: &mut AwayCx<ActorState<A>>,
+) -> Result<(), WireError> {
+    carried_by(cx.extra().forwarder(), forwarded)
 }
 
 // -- references ---------------------------------------------------------------------------------------------------------
@@ -238,18 +250,18 @@ pub enum RefName {
         /// Its place.
         slot: u64,
         /// Its life there.
-        life: u64,
+        incarnation: u64,
         /// That the sender has made this name.
-        seal: u64,
+        capability: u64,
     },
     /// An actor of the receiver, by the number that the sender has given it.
     Yours(u32),
     /// An actor that was born in one theater and lives in another.
     Moved {
         /// The place that it was born in. Without the address, that is its name.
-        born: Seat,
+        born: ActorLocation,
         /// Where it is, or somebody who knows the way.
-        at: Seat,
+        at: ActorLocation,
     },
     /// An actor of another theater.
     Other {
@@ -260,24 +272,24 @@ pub enum RefName {
         /// The actor's place there.
         slot: u64,
         /// Its life there.
-        life: u64,
+        incarnation: u64,
         /// That the theater has made this name.
-        seal: u64,
+        capability: u64,
     },
     /// A mobile actor of a group.
     Member {
         /// Which.
         group: GroupName,
         /// The place that it was born in. Without the address, that is its name.
-        born: Seat,
+        born: ActorLocation,
         /// Where it is, or somebody who knows the way; nothing where it was born in the sender, and has never moved.
-        at: Option<Seat>,
+        at: Option<ActorLocation>,
     },
 }
 
 /// The place of an actor in some theater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Seat {
+pub struct ActorLocation {
     /// The theater.
     pub theater: u64,
     /// Where that can be called, if it can.
@@ -285,31 +297,31 @@ pub struct Seat {
     /// The place there.
     pub slot: u64,
     /// Whose life it is.
-    pub life: u64,
+    pub incarnation: u64,
     /// That the theater has made this name.
-    pub seal: u64,
+    pub capability: u64,
 }
 
 /// Makes a place.
-pub type Place<'a> = &'a dyn Fn(&SystemCore, Berth, Arc<dyn Carrier>) -> ActorId;
+pub type MakeStub<'a> = &'a dyn Fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId;
 
 /// The border between this theater and another: what references look like on the other side.
-pub trait Border: Send + Sync {
+pub trait RefCodec: Send + Sync {
     /// The name of an actor for the other side.
     ///
     /// # Errors
     /// It has none.
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError>;
 
-    /// The actor with a name from the other side. Where there is no place for it yet, `place` makes one.
+    /// The actor with a name from the other side. Where there is no place for it yet, `stub` makes one.
     ///
     /// # Errors
     /// There is no such actor.
-    fn meet(&self, name: RefName, place: Place<'_>) -> Result<ActorId, WireError>;
+    fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError>;
 }
 
 thread_local! {
-    static BORDER: RefCell<Option<Arc<dyn Border>>> = const { RefCell::new(None) };
+    static REF_CODEC: RefCell<Option<Arc<dyn RefCodec>>> = const { RefCell::new(None) };
     static CROSSING: Cell<Crossing> = const { Cell::new(Crossing::Nowhere) };
 }
 
@@ -334,46 +346,46 @@ fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The borders at which threads are whose [`BORDER`] is gone: values may be written in the destructors of other thread-locals.
-static LATE_BORDERS: Mutex<Vec<(ThreadId, Arc<dyn Border>)>> = Mutex::new(Vec::new());
+/// The borders at which threads are whose [`REF_CODEC`] is gone: values may be written in the destructors of other thread-locals.
+static LATE_BORDERS: Mutex<Vec<(ThreadId, Arc<dyn RefCodec>)>> = Mutex::new(Vec::new());
 
-fn late_borders() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn Border>)>> {
+fn late_borders() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn RefCodec>)>> {
     LATE_BORDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Calls `f`, which writes or reads values that cross `border`.
-pub fn at_border<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
-    struct Back(Option<Arc<dyn Border>>);
+/// Calls `f`, which writes or reads values that cross `ref_codec`.
+pub fn at_ref_codec<R>(ref_codec: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) -> R {
+    struct Back(Option<Arc<dyn RefCodec>>);
     impl Drop for Back {
         fn drop(&mut self) {
-            if let Some(border) = self.0.take() {
-                BORDER.set(Some(border));
+            if let Some(ref_codec) = self.0.take() {
+                REF_CODEC.set(Some(ref_codec));
             }
         }
     }
     // The last border stays known here: most often the next one is the same.
-    let known = BORDER.try_with(|known| match &mut *known.borrow_mut() {
-        Some(known) if Arc::ptr_eq(known, border) => Back(None),
-        known => Back(known.replace(Arc::clone(border))),
+    let known = REF_CODEC.try_with(|known| match &mut *known.borrow_mut() {
+        Some(known) if Arc::ptr_eq(known, ref_codec) => Back(None),
+        known => Back(known.replace(Arc::clone(ref_codec))),
     });
     match known {
         Ok(_back) => during(Crossing::Border, f),
-        Err(_) => at_border_late(border, f),
+        Err(_) => at_ref_codec_late(ref_codec, f),
     }
 }
 
 #[cold]
-fn at_border_late<R>(border: &Arc<dyn Border>, f: impl FnOnce() -> R) -> R {
+fn at_ref_codec_late<R>(ref_codec: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) -> R {
     struct Back(ThreadId);
     impl Drop for Back {
         fn drop(&mut self) {
             let mut borders = late_borders();
-            let _border = borders.iter().rposition(|(thread, _)| *thread == self.0).map(|at| borders.remove(at));
+            let _ref_codec = borders.iter().rposition(|(thread, _)| *thread == self.0).map(|at| borders.remove(at));
             drop(borders);
         }
     }
     let this = std::thread::current().id();
-    late_borders().push((this, Arc::clone(border)));
+    late_borders().push((this, Arc::clone(ref_codec)));
     let _back = Back(this);
     during(Crossing::Border, f)
 }
@@ -384,15 +396,15 @@ pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
 }
 
 #[cold]
-fn late_border() -> Option<Arc<dyn Border>> {
+fn late_ref_codec() -> Option<Arc<dyn RefCodec>> {
     let this = std::thread::current().id();
-    late_borders().iter().rfind(|(thread, _)| *thread == this).map(|(_, border)| Arc::clone(border))
+    late_borders().iter().rfind(|(thread, _)| *thread == this).map(|(_, ref_codec)| Arc::clone(ref_codec))
 }
 
-fn border() -> Result<Arc<dyn Border>, WireError> {
+fn ref_codec() -> Result<Arc<dyn RefCodec>, WireError> {
     let crossing = CROSSING.get() == Crossing::Border;
     crossing
-        .then(|| BORDER.try_with(|border| border.borrow().clone()).unwrap_or_else(|_| late_border()))
+        .then(|| REF_CODEC.try_with(|ref_codec| ref_codec.borrow().clone()).unwrap_or_else(|_| late_ref_codec()))
         .flatten()
         .ok_or_else(|| WireError::new("a reference to an actor can be written only in a message to another theater"))
 }
@@ -403,7 +415,7 @@ impl<A: Remote> Serialize for ActorRef<A> {
     /// # Errors
     /// Anywhere else.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name = border().and_then(|border| border.name_of(self.id())).map_err(serde::ser::Error::custom)?;
+        let name = ref_codec().and_then(|ref_codec| ref_codec.name_of(self.id())).map_err(serde::ser::Error::custom)?;
         name.serialize(serializer)
     }
 }
@@ -414,8 +426,10 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
         if CROSSING.get() == Crossing::Shape {
             return Ok(ActorRef::nowhere());
         }
-        let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
-        let met = border().and_then(|border| border.meet(name, &place)).map_err(crate::remote::wire::unreadable)?;
+        let stub =
+            |system: &SystemCore, stub_placement, forwarder| spawn_stub::<A>(system, stub_placement, forwarder).id();
+        let met =
+            ref_codec().and_then(|ref_codec| ref_codec.meet(name, &stub)).map_err(crate::remote::wire::unreadable)?;
         // It may have ended meanwhile: then nobody hears what is sent to it, and the reference is still equal to others to it.
         match ActorRef::of_id_or_ended(met) {
             Some(actor) => Ok(actor),
@@ -430,7 +444,7 @@ impl<M: Message> Serialize for Recipient<M> {
     /// # Errors
     /// Anywhere else, and where the actor behind it takes no such message from other theaters.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let named = border().and_then(|border| {
+        let named = ref_codec().and_then(|ref_codec| {
             let entry = self.id().0.resident_type().and_then(|actor| handles_of(actor, TypeId::of::<M>()));
             // Of one that has ended, nobody needs to know who it was.
             let actor = entry.map_or("", |entry| (entry.actor_name)());
@@ -440,7 +454,7 @@ impl<M: Message> Serialize for Recipient<M> {
                     "{id} takes no {name} from other theaters: see `#[actor(remote)]`, and `#[actor(more, remote)]` for a further block"
                 )));
             }
-            Ok((border.name_of(self.id())?, actor))
+            Ok((ref_codec.name_of(self.id())?, actor))
         });
         named.map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
@@ -452,11 +466,11 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
         if CROSSING.get() == Crossing::Shape || actor.is_empty() {
             return Ok(Recipient::nowhere());
         }
-        let met = border().and_then(|border| {
+        let met = ref_codec().and_then(|ref_codec| {
             let entry = handles_named(&actor, TypeId::of::<M>());
             let unknown = || WireError::new(format!("no {actor} that takes a {} is known here", type_name::<M>()));
             let entry = entry.ok_or_else(unknown)?;
-            Ok((border.meet(name, &entry.place)?, entry))
+            Ok((ref_codec.meet(name, &entry.stub)?, entry))
         });
         let (id, entry) = met.map_err(crate::remote::wire::unreadable)?;
         match (entry.recipient)(id).and_then(|recipient| recipient.downcast::<Recipient<M>>().ok()) {
@@ -474,7 +488,7 @@ impl Serialize for AnyActor {
     /// # Errors
     /// Anywhere else.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name = border().and_then(|border| border.name_of(self.id)).map_err(serde::ser::Error::custom)?;
+        let name = ref_codec().and_then(|ref_codec| ref_codec.name_of(self.id)).map_err(serde::ser::Error::custom)?;
         (name, self.name).serialize(serializer)
     }
 }
@@ -483,16 +497,16 @@ impl<'de> Deserialize<'de> for AnyActor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
         if CROSSING.get() == Crossing::Shape {
-            return Ok(Known::nobody());
+            return Ok(ActorType::nobody());
         }
-        let met = border().and_then(|border| {
+        let met = ref_codec().and_then(|ref_codec| {
             let unknown = || {
                 WireError::new(format!(
                     "the program of this theater has no actors called {actor} that others may send to: see `#[actor(remote)]`"
                 ))
             };
-            let known = Known::named(&actor).ok_or_else(unknown)?;
-            let id = border.meet(name, &known.place)?;
+            let known = ActorType::named(&actor).ok_or_else(unknown)?;
+            let id = ref_codec.meet(name, &known.stub)?;
             known.reference(id).ok_or_else(|| WireError::new(format!("{id} is no {actor}")))
         });
         met.map_err(crate::remote::wire::unreadable)
@@ -505,7 +519,7 @@ pub struct Watched(pub Option<AnyActor>);
 
 impl Serialize for Watched {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let name = |watched: AnyActor| Some((border().ok()?.name_of(watched.id()).ok()?, watched.type_name()));
+        let name = |watched: AnyActor| Some((ref_codec().ok()?.name_of(watched.id()).ok()?, watched.type_name()));
         self.0.and_then(name).serialize(serializer)
     }
 }
@@ -514,8 +528,8 @@ impl<'de> Deserialize<'de> for Watched {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let named = Option::<(RefName, String)>::deserialize(deserializer)?;
         let meet = |(name, actor): (RefName, String)| {
-            let known = Known::named(&actor)?;
-            known.reference(border().ok()?.meet(name, &known.place).ok()?)
+            let known = ActorType::named(&actor)?;
+            known.reference(ref_codec().ok()?.meet(name, &known.stub).ok()?)
         };
         Ok(Watched(named.and_then(meet)))
     }
@@ -525,20 +539,24 @@ impl<'de> Deserialize<'de> for Watched {
 pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
     /// The border of a theater to itself.
     struct Mirror;
-    impl Border for Mirror {
+    impl RefCodec for Mirror {
         fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
-            Ok(RefName::Mine { slot: id.0.slot(), life: id.0.life(), seal: 0 })
+            Ok(RefName::Mine { slot: id.0.slot(), incarnation: id.0.incarnation(), capability: 0 })
         }
 
-        fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
-            let RefName::Mine { slot, life, .. } = name else { return Err(WireError::new("no name of a mirror's")) };
-            let find = |system: &Arc<SystemCore>| system.find(slot, life).or_else(|| system.find_ended(slot, life));
+        fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
+            let RefName::Mine { slot, incarnation, .. } = name else {
+                return Err(WireError::new("no name of a mirror's"));
+            };
+            let find = |system: &Arc<SystemCore>| {
+                system.find(slot, incarnation).or_else(|| system.find_ended(slot, incarnation))
+            };
             let found = playhouse_executor::with_current_system(|system| system.and_then(find));
             found.map(ActorId::of).ok_or_else(|| WireError::new("an actor of another system"))
         }
     }
-    let border: Arc<dyn Border> = Arc::new(Mirror);
-    at_border(&border, || {
+    let ref_codec: Arc<dyn RefCodec> = Arc::new(Mirror);
+    at_ref_codec(&ref_codec, || {
         let form = const { &M::WIRE }.as_ref().ok_or_else(|| WireError::new("it has no wire form"))?;
         let mut bytes = Vec::new();
         form.write(message, Codec::Positional, &mut bytes)?;
@@ -553,17 +571,17 @@ impl<A: Actor> ActorRef<A> {
     }
 }
 
-impl fmt::Debug for Parcel<'_> {
+impl fmt::Debug for ForwardedMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Parcel::Tell { name, .. } => write!(f, "Tell({name})"),
-            Parcel::Request { name, .. } => write!(f, "Request({name})"),
-            Parcel::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
-            Parcel::Kill => f.write_str("Kill"),
-            Parcel::Verdict { name, .. } => write!(f, "Verdict({name})"),
-            Parcel::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
-            Parcel::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
-            Parcel::Marker(marker) => write!(f, "Marker({:?})", marker.origin),
+            ForwardedMessage::Tell { name, .. } => write!(f, "Tell({name})"),
+            ForwardedMessage::Request { name, .. } => write!(f, "Request({name})"),
+            ForwardedMessage::Stop { drain } => write!(f, "Stop {{ drain: {drain} }}"),
+            ForwardedMessage::Kill => f.write_str("Kill"),
+            ForwardedMessage::Verdict { name, .. } => write!(f, "Verdict({name})"),
+            ForwardedMessage::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
+            ForwardedMessage::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
+            ForwardedMessage::Marker(marker) => write!(f, "Marker({:?})", marker.origin),
         }
     }
 }

@@ -14,20 +14,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::reference::{ActorRef, ToRecipient};
 use crate::actor::spawn::{SpawnOptions, spawn};
-use crate::actor::{Actor, ActorId, Forget, Life, Notify, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::{HandledBy, Message};
 use crate::migration;
-pub use crate::migration::gather::{Freeze, Gathered};
+pub use crate::migration::gather::{Freeze, OnFrozen};
 pub use crate::migration::{
-    Agency, AnyTimer, ComesBy, Coming, Install, Luggage, Mobile, Moves, New, Offer, Pack, PackedTimer, ReadTimer,
+    ActorMetadata, AnyTimer, Arrival, ArrivalRoute, Install, MigrationHost, MigrationVTable, Mobile, New, Offer,
+    PackedTimer, PreparedActor, ReadTimer,
 };
 use crate::remote::nesting::Nested;
 use crate::remote::recall::TakesBack;
 use crate::remote::route::Rerouted;
-pub use crate::remote::route::{Present, Reroute, Settle, Settled, Settling};
-pub use crate::supervise::remote::Ties;
+pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
+pub use crate::supervise::remote::SupervisorLink;
 use crate::supervise::remote::{About, Decision, decide, start_child};
 
 /// How values are written.
@@ -295,8 +296,8 @@ pub struct Handles {
     pub ask: AskFrom,
     /// Reads a message that a timer of the actor is to send again.
     pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
-    /// Makes a place for such an actor: see [`crate::remote::stub::place`].
-    pub place: fn(&SystemCore, crate::remote::stub::Berth, Arc<dyn crate::remote::stub::Carrier>) -> ActorId,
+    /// Makes a place for such an actor: see [`crate::remote::stub::stub`].
+    pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
     /// The `Recipient` of the message that the actor is.
     pub recipient: fn(ActorId) -> Option<Box<dyn std::any::Any>>,
     /// What can be done with the actor besides.
@@ -342,7 +343,7 @@ impl Controls {
                 let watch = Watch::Begin { watcher, notify, who };
                 match address::<A>(who) {
                     Ok(address) => address.send_control(watch),
-                    Err(_) => Control::<Life<A>>::bounce(watch, Undelivered::Stopped),
+                    Err(_) => Control::<ActorState<A>>::bounce(watch, Undelivered::Stopped),
                 }
             },
             unwatch: |who, watcher| {
@@ -352,12 +353,12 @@ impl Controls {
             },
             forget: |id| {
                 if let Ok(address) = address::<A>(id) {
-                    address.send_control(Forget);
+                    address.send_control(ReleaseStub);
                 }
             },
             reroute: |id, reroute| match address::<A>(id) {
                 Ok(address) => address.send_control_behind(Rerouted(reroute)),
-                Err(_) => drop(reroute(Present::Nobody)),
+                Err(_) => drop(reroute(StubContent::Nobody)),
             },
         }
     }
@@ -376,7 +377,7 @@ impl Handles {
         }
         Handles {
             actor: TypeId::of::<A>,
-            resident: TypeId::of::<Life<A>>,
+            resident: TypeId::of::<ActorState<A>>,
             actor_name: A::wire_name,
             message: TypeId::of::<M>,
             message_name: || form::<M>().name(),
@@ -403,7 +404,9 @@ impl Handles {
                 message.post_ask(to, reply, None);
                 Ok(held)
             },
-            place: |system, berth, carrier| crate::remote::stub::place::<A>(system, berth, carrier).id(),
+            stub: |system, stub_placement, forwarder| {
+                crate::remote::stub::spawn_stub::<A>(system, stub_placement, forwarder).id()
+            },
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M>())),
             // Timers of no other actors are sent. Their code is not in the binary.
             timer: if A::MOBILE {
@@ -420,8 +423,8 @@ const fn form<M: Message>() -> &'static WireForm<M> {
     const { &M::WIRE }.as_ref().expect("a remote message has a wire form")
 }
 
-fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<Life<A>>, WireError> {
-    id.0.of_type::<Life<A>>().ok_or_else(|| WireError(format!("{id} is no {}", std::any::type_name::<A>())))
+fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<ActorState<A>>, WireError> {
+    id.0.of_type::<ActorState<A>>().ok_or_else(|| WireError(format!("{id} is no {}", std::any::type_name::<A>())))
 }
 
 /// Reads the state of an actor and starts it.
@@ -447,9 +450,9 @@ pub struct Spawns {
     /// Tells it what its supervisor has decided; the new state is to be read.
     pub decide: Decide,
     /// How it is taken from theater to theater, if it is mobile.
-    pub moves: Option<Moves>,
-    /// Makes a place for such an actor: see [`crate::remote::stub::place`].
-    pub place: fn(&SystemCore, crate::remote::stub::Berth, Arc<dyn crate::remote::stub::Carrier>) -> ActorId,
+    pub moves: Option<MigrationVTable>,
+    /// Makes a place for such an actor: see [`crate::remote::stub::stub`].
+    pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
     /// What can be done with the actor besides.
     pub controls: Controls,
 }
@@ -461,7 +464,7 @@ impl Spawns {
     pub const fn of<A: Remote + Serialize + for<'de> Deserialize<'de>>() -> Spawns {
         Spawns {
             actor: TypeId::of::<A>,
-            resident: TypeId::of::<Life<A>>,
+            resident: TypeId::of::<ActorState<A>>,
             actor_name: A::wire_name,
             schema: schema_of::<A>,
             spawn: |system, bytes, codec| {
@@ -473,14 +476,16 @@ impl Spawns {
             spawn_child: start_child::<A>,
             decide: decide::<A>,
             moves: None,
-            place: |system, berth, carrier| crate::remote::stub::place::<A>(system, berth, carrier).id(),
+            stub: |system, stub_placement, forwarder| {
+                crate::remote::stub::spawn_stub::<A>(system, stub_placement, forwarder).id()
+            },
             controls: Controls::of::<A>(),
         }
     }
 
     /// The entry for an `A` that is mobile.
     pub const fn mobile<A: Mobile>() -> Spawns {
-        Spawns { moves: Some(Moves::of::<A>()), ..Spawns::of::<A>() }
+        Spawns { moves: Some(MigrationVTable::of::<A>()), ..Spawns::of::<A>() }
     }
 }
 

@@ -145,7 +145,7 @@ pub struct DecisionReport {
     pub cause: String,
     /// The action. Never [`Directive::Escalate`], because an escalation is reported as a crash of the supervisor.
     pub directive: Directive,
-    /// When it is restarted: the time that the [backoff](crate::Supervise::backoff) waits. Zero for what is done at once.
+    /// When it is restarted: the time that the [backoff](crate::SupervisionPolicy::backoff) waits. Zero for what is done at once.
     pub after: Duration,
 }
 

@@ -3,7 +3,7 @@
 //! A [`Supervisor`] is an ordinary actor. A supervised child that crashes is held, with its mailbox, until its
 //! supervisor has decided; a restarted child keeps its address and its mailbox and has a new state, made by the factory
 //! it was started with. A panic (or [`Context::fail`]) goes to the supervisor; a returned `Err` goes to the asker: the
-//! two are never mixed. Children in other theaters: `abroad`.
+//! two are never mixed. Children in other theaters: `remote_child`.
 
 pub(crate) mod crashes;
 pub(crate) mod remote;
@@ -26,14 +26,14 @@ use crate::actor::context::Context;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, SpawnError, spawn_named, take_name};
-use crate::actor::{Actor, ActorId, Life, Notify, Request, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, Request, Watcher};
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
 use crate::remote::wire::Remote;
 use crate::supervise::crashes::DecisionReport;
 use crate::supervise::remote::{
-    Abroad, ChildIsNoMore, Decision, Emigrate, End, Host, Minded, Portable, Reached, TheaterLost, Ties, Whereabouts,
-    emigrate,
+    ChildIsNoMore, ChildLocation, Decision, Emigrate, End, Host, Portable, Reached, RemoteChild, SupervisedRemotely,
+    SupervisorLink, TheaterLost, emigrate,
 };
 use crate::timer::timers::go_on_all;
 
@@ -62,7 +62,7 @@ type Rule = (Box<dyn Fn(&Crash) -> bool + Send>, Directive);
 
 /// How a [`Supervisor`] treats its children.
 #[must_use]
-pub struct Supervise {
+pub struct SupervisionPolicy {
     strategy: Strategy,
     restarts_max: usize,
     within: Duration,
@@ -70,7 +70,7 @@ pub struct Supervise {
     rules: Vec<Rule>,
 }
 
-impl fmt::Debug for Supervise {
+impl fmt::Debug for SupervisionPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Supervise")
             .field("strategy", &self.strategy)
@@ -81,24 +81,30 @@ impl fmt::Debug for Supervise {
     }
 }
 
-impl Supervise {
-    fn new(strategy: Strategy) -> Supervise {
-        Supervise { strategy, restarts_max: 3, within: Duration::from_secs(5), backoff: None, rules: Vec::new() }
+impl SupervisionPolicy {
+    fn new(strategy: Strategy) -> SupervisionPolicy {
+        SupervisionPolicy {
+            strategy,
+            restarts_max: 3,
+            within: Duration::from_secs(5),
+            backoff: None,
+            rules: Vec::new(),
+        }
     }
 
     /// Only the child that crashed is restarted.
-    pub fn one_for_one() -> Supervise {
-        Supervise::new(Strategy::OneForOne)
+    pub fn one_for_one() -> SupervisionPolicy {
+        SupervisionPolicy::new(Strategy::OneForOne)
     }
 
     /// All children are restarted when one crashes.
-    pub fn one_for_all() -> Supervise {
-        Supervise::new(Strategy::OneForAll)
+    pub fn one_for_all() -> SupervisionPolicy {
+        SupervisionPolicy::new(Strategy::OneForAll)
     }
 
     /// The child that crashed and those started after it are restarted.
-    pub fn rest_for_one() -> Supervise {
-        Supervise::new(Strategy::RestForOne)
+    pub fn rest_for_one() -> SupervisionPolicy {
+        SupervisionPolicy::new(Strategy::RestForOne)
     }
 
     /// More crashes than `restarts` within `within`: the supervisor gives up and crashes itself. Default: 3 in 5 s.
@@ -118,7 +124,7 @@ impl Supervise {
     /// What is done when a child crashed with an `E`, by [`Context::fail`] or [`std::panic::panic_any`]. The first rule
     /// that fits is taken.
     ///
-    /// Of a child in another theater only the text of its error comes: use [`Supervise::when`] there. But
+    /// Of a child in another theater only the text of its error comes: use [`SupervisionPolicy::when`] there. But
     /// [`TheaterLost`] is found by its type.
     pub fn on<E: Error + 'static>(mut self, directive: Directive) -> Self {
         let fits = |crash: &Crash| match crash {
@@ -142,25 +148,25 @@ impl Supervise {
 
 /// The error that a supervisor crashes with when it gives up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GaveUp {
+pub struct SupervisionFailed {
     /// The child's name.
     pub child: String,
     /// The crash that was one too many, or that was to be escalated.
     pub cause: String,
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for SupervisionFailed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the supervisor gave up on its child {:?}: {}", self.child, self.cause)
     }
 }
 
-impl Error for GaveUp {}
+impl Error for SupervisionFailed {}
 
 /// An actor that starts children and restarts them when they crash. When it ends, they are stopped.
 #[derive(Debug)]
 pub struct Supervisor {
-    policy: Supervise,
+    policy: SupervisionPolicy,
     children: Vec<Kept>,
     crashes: VecDeque<Duration>,
     /// The number of keys given to children.
@@ -173,39 +179,39 @@ struct Kept {
     key: u64,
     name: String,
     placement: Placement,
-    child: Ward,
+    child: ChildHandle,
 }
 
-enum Ward {
+enum ChildHandle {
     /// Makes its own new states; it was told to so often.
     Here(Box<dyn Supervisable>, u64),
     /// In another theater, or has been: its new states are made here.
-    There(Abroad),
+    There(RemoteChild),
 }
 
 impl Kept {
     /// It has ended, and its report of that is under way. One that is lost with its theater is to start again.
     fn has_ended(&self) -> bool {
         match &self.child {
-            Ward::Here(child, _) => child.id().address().is_stale(),
-            Ward::There(child) => {
-                child.whereabouts == Whereabouts::There && child.id().is_some_and(|id| id.address().is_stale())
+            ChildHandle::Here(child, _) => child.id().address().is_stale(),
+            ChildHandle::There(child) => {
+                child.whereabouts == ChildLocation::There && child.id().is_some_and(|id| id.address().is_stale())
             }
         }
     }
 }
 
-impl Ward {
+impl ChildHandle {
     fn id(&self) -> Option<ActorId> {
         match self {
-            Ward::Here(child, _) => Some(child.id()),
-            Ward::There(child) => child.id(),
+            ChildHandle::Here(child, _) => Some(child.id()),
+            ChildHandle::There(child) => child.id(),
         }
     }
 
     /// If it is a child of that theater, and this is what is known of it.
-    fn is_at(&self, theater: u64, whereabouts: Whereabouts) -> bool {
-        matches!(self, Ward::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
+    fn is_at(&self, theater: u64, whereabouts: ChildLocation) -> bool {
+        matches!(self, ChildHandle::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
     }
 }
 
@@ -218,8 +224,8 @@ impl fmt::Debug for Kept {
 impl Drop for Kept {
     fn drop(&mut self) {
         match &mut self.child {
-            Ward::Here(child, _) => child.stop(),
-            Ward::There(child) => child.dismiss(),
+            ChildHandle::Here(child, _) => child.stop(),
+            ChildHandle::There(child) => child.dismiss(),
         }
     }
 }
@@ -228,7 +234,7 @@ impl Drop for Kept {
 /// next. It does not depend on what else there is in the process, so a simulation with the same seed sends the same.
 fn new_key(keys: &mut u64, ctx: &mut Context<Supervisor>) -> u64 {
     *keys += 1;
-    (ctx.life() << 32) | *keys
+    (ctx.incarnation() << 32) | *keys
 }
 
 trait Supervisable: Send {
@@ -253,7 +259,7 @@ impl<A: Actor> Supervisable for ActorRef<A> {
 
 impl Supervisor {
     /// A supervisor without children.
-    pub fn new(policy: Supervise) -> Supervisor {
+    pub fn new(policy: SupervisionPolicy) -> Supervisor {
         Supervisor { policy, children: Vec::new(), crashes: VecDeque::new(), keys: 0, lost: Vec::new() }
     }
 
@@ -278,7 +284,7 @@ impl Supervisor {
         match delay.filter(|delay| !delay.is_zero()) {
             None => self.restart_now(key, self.policy.strategy, ctx),
             Some(delay) => {
-                let theater = self.abroad(key).and_then(|child| child.theater());
+                let theater = self.remote_child(key).and_then(|child| child.theater());
                 ctx.send_after(delay, RestartNow { key, theater });
             }
         }
@@ -293,40 +299,40 @@ impl Supervisor {
         };
         // Those that are lost with it start again with it.
         let lost = match &self.children[at].child {
-            Ward::There(child) if child.whereabouts == Whereabouts::Lost => child.theater(),
+            ChildHandle::There(child) if child.whereabouts == ChildLocation::Lost => child.theater(),
             _ => None,
         };
         let now = ctx.now();
         let mut to_call: Vec<Arc<dyn Host>> = Vec::new();
         let mut crashed = Vec::new();
         for (index, kept) in self.children.iter_mut().enumerate() {
-            let goes_along = lost.is_some_and(|theater| kept.child.is_at(theater, Whereabouts::Lost));
+            let goes_along = lost.is_some_and(|theater| kept.child.is_at(theater, ChildLocation::Lost));
             if !affected.contains(&index) && !goes_along {
                 continue;
             }
             match &mut kept.child {
-                Ward::Here(child, restarts) => {
+                ChildHandle::Here(child, restarts) => {
                     *restarts += 1;
                     child.verdict(Verdict::Restart);
                 }
-                Ward::There(child) => match (child.whereabouts, &child.host) {
-                    (Whereabouts::There, _) => {
+                ChildHandle::There(child) => match (child.whereabouts, &child.host) {
+                    (ChildLocation::There, _) => {
                         crashed.extend(child.decide(Decision::Restart(()), now).err().map(|crash| (kept.key, crash)));
                     }
                     // It is about to start again by itself: its theater is called when its own backoff is over.
-                    (Whereabouts::Lost, Some(_)) if !goes_along => {}
-                    (Whereabouts::Lost, Some(host)) => {
+                    (ChildLocation::Lost, Some(_)) if !goes_along => {}
+                    (ChildLocation::Lost, Some(host)) => {
                         if !to_call.iter().any(|known| known.theater() == host.theater()) {
                             to_call.push(Arc::clone(host));
                         }
-                        child.whereabouts = Whereabouts::Called;
+                        child.whereabouts = ChildLocation::Called;
                     }
-                    (Whereabouts::Lost, None) => {
+                    (ChildLocation::Lost, None) => {
                         kept.key = new_key(&mut self.keys, ctx);
                         let started = child.start(ctx.this(), kept.key, &kept.name, kept.placement);
                         crashed.extend(started.err().map(|why| (kept.key, TheaterLost::again(&why))));
                     }
-                    (Whereabouts::Called, _) => {}
+                    (ChildLocation::Called, _) => {}
                 },
             }
         }
@@ -347,9 +353,9 @@ impl Supervisor {
     }
 
     fn give_up(&mut self, at: usize, crash: Crash, ctx: &mut Context<Self>) {
-        let gave_up = GaveUp { child: self.children[at].name.clone(), cause: crash.describe() };
+        let gave_up = SupervisionFailed { child: self.children[at].name.clone(), cause: crash.describe() };
         // One in another theater is told, like all of them, that it has no supervisor any more.
-        if let Ward::Here(child, _) = &mut self.children[at].child {
+        if let ChildHandle::Here(child, _) = &mut self.children[at].child {
             child.verdict(Verdict::GiveUp(crash));
         }
         self.children.clear();
@@ -361,26 +367,26 @@ impl Actor for Supervisor {}
 
 /// Starts a supervised child: ask a [`Supervisor`] for it. The answer is its reference, good over all restarts.
 #[must_use = "a child is started when its supervisor is asked for it"]
-pub struct Supervised<A> {
+pub struct ChildSpec<A> {
     name: String,
     placement: Placement,
     mailbox: Option<Mailbox>,
-    abroad: Option<(Arc<dyn Host>, Emigrate<A>)>,
+    remote_child: Option<(Arc<dyn Host>, Emigrate<A>)>,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
-impl<A> fmt::Debug for Supervised<A> {
+impl<A> fmt::Debug for ChildSpec<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Supervised({:?})", self.name)
     }
 }
 
-impl<A: Actor> Supervised<A> {
+impl<A: Actor> ChildSpec<A> {
     /// A child called `name`, whose state `factory` makes: now, and again for each restart. A supervisor has one child of each name: a second
     /// one is an error.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
         let (placement, mailbox) = (Placement::Near, None);
-        Supervised { name: name.into(), placement, mailbox, abroad: None, factory: Box::new(factory) }
+        ChildSpec { name: name.into(), placement, mailbox, remote_child: None, factory: Box::new(factory) }
     }
 
     /// How much may wait for it; this stays over all restarts, and says nothing of a child in another theater. Default: no
@@ -400,28 +406,28 @@ impl<A: Actor> Supervised<A> {
     /// here, as by `spawn_at` ([`placement`](Self::placement) says nothing of it).
     ///
     /// When it crashes there, it is held with its mailbox until the verdict comes; a restart takes a new state there. Its
-    /// supervisor learns the text of the panic or the error, and not the error itself: see [`Supervise::when`].
+    /// supervisor learns the text of the panic or the error, and not the error itself: see [`SupervisionPolicy::when`].
     ///
     /// When its theater is lost, that is a crash with a [`TheaterLost`], one for all children there. The restart calls the
     /// theater's address again; if a theater answers, they are started there anew. They are *other actors* then: references
     /// to the former ones are good no more, and [`FindChild`] tells the new ones. If none answers, that is another crash: so
-    /// with a [backoff](Supervise::backoff) it is tried again and again, and without one the supervisor soon gives up.
+    /// with a [backoff](SupervisionPolicy::backoff) it is tried again and again, and without one the supervisor soon gives up.
     /// The other way round, a child whose supervisor has ended or is lost is stopped.
     pub fn at<H: Host + Clone>(mut self, theater: &H) -> Self
     where
         A: Remote + Serialize + DeserializeOwned,
     {
-        self.abroad = Some((Arc::new(theater.clone()), emigrate::<A>));
+        self.remote_child = Some((Arc::new(theater.clone()), emigrate::<A>));
         self
     }
 }
 
-impl<A: Actor> Message for Supervised<A> {
+impl<A: Actor> Message for ChildSpec<A> {
     type Reply = Result<ActorRef<A>, SpawnError>;
 }
 
-impl<A: Actor> Handler<Supervised<A>> for Supervisor {
-    fn handle(&mut self, mut child: Supervised<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
+impl<A: Actor> Handler<ChildSpec<A>> for Supervisor {
+    fn handle(&mut self, mut child: ChildSpec<A>, ctx: &mut Context<Self>) -> Result<ActorRef<A>, SpawnError> {
         if let Some(known) = self.children.iter().find(|kept| kept.name == child.name && !kept.has_ended()) {
             let why = match known.child.id() {
                 Some(id) => format!("its supervisor has a child of that name, {id}"),
@@ -430,12 +436,12 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
             return Err(SpawnError::new::<A>(Some(&child.name), why));
         }
         let key = new_key(&mut self.keys, ctx);
-        if let Some((host, emigrate)) = child.abroad {
-            let mut abroad = emigrate(host, child.factory);
-            let started = abroad.start(ctx.this(), key, &child.name, child.placement);
+        if let Some((host, emigrate)) = child.remote_child {
+            let mut remote_child = emigrate(host, child.factory);
+            let started = remote_child.start(ctx.this(), key, &child.name, child.placement);
             let id = started.map_err(|why| SpawnError::new::<A>(Some(&child.name), why.to_string()))?;
             let (name, placement) = (child.name, child.placement);
-            self.children.push(Kept { key, name, placement, child: Ward::There(abroad) });
+            self.children.push(Kept { key, name, placement, child: ChildHandle::There(remote_child) });
             return Ok(ActorRef::of_id_or_ended(id).unwrap_or_else(ActorRef::nowhere));
         }
         let actor = (child.factory)();
@@ -447,7 +453,7 @@ impl<A: Actor> Handler<Supervised<A>> for Supervisor {
             spawn_named(system, child.placement, child.mailbox, child.name.clone(), actor, start)
         })?;
         let (name, placement) = (child.name, child.placement);
-        self.children.push(Kept { key, name, placement, child: Ward::Here(Box::new(started), 0) });
+        self.children.push(Kept { key, name, placement, child: ChildHandle::Here(Box::new(started), 0) });
         Ok(started)
     }
 }
@@ -501,22 +507,27 @@ enum Restarts<A> {
     /// It does, and did so often.
     Here { factory: Box<dyn FnMut() -> A + Send>, count: u64 },
     /// Its supervisor, which may be in another theater.
-    There(Minded),
+    There(SupervisedRemotely),
 }
 
 impl<A: Actor> Child<A> {
     /// A child whose supervisor may be in another theater.
-    pub(crate) fn of_elsewhere(Ties { supervisor, key, crashes, heard }: Ties) -> Child<A> {
-        Child { supervisor, key, crashed: false, restarts: Restarts::There(Minded::that_crashed(crashes, heard)) }
+    pub(crate) fn of_elsewhere(SupervisorLink { supervisor, key, crashes, heard }: SupervisorLink) -> Child<A> {
+        Child {
+            supervisor,
+            key,
+            crashed: false,
+            restarts: Restarts::There(SupervisedRemotely::that_crashed(crashes, heard)),
+        }
     }
 
     /// What it takes along to another theater.
-    pub(crate) fn ties(&self) -> Ties {
+    pub(crate) fn supervisor_link(&self) -> SupervisorLink {
         let (crashes, heard) = match &self.restarts {
             Restarts::Here { .. } => (0, 0),
-            Restarts::There(minded) => minded.counts(),
+            Restarts::There(supervised_remotely) => supervised_remotely.counts(),
         };
-        Ties { supervisor: self.supervisor, key: self.key, crashes, heard }
+        SupervisorLink { supervisor: self.supervisor, key: self.key, crashes, heard }
     }
 
     /// It is about to be taken to another theater: from now on its supervisor makes its new states, and wants to be told if
@@ -525,42 +536,48 @@ impl<A: Actor> Child<A> {
     where
         A: Portable,
     {
-        if self.minded().is_some() {
+        if self.supervised_remotely().is_some() {
             return None;
         }
-        let here = std::mem::replace(&mut self.restarts, Restarts::There(Minded::that_crashed(0, 0)));
+        let here = std::mem::replace(&mut self.restarts, Restarts::There(SupervisedRemotely::that_crashed(0, 0)));
         let Restarts::Here { factory, count } = here else { return None };
-        let Ties { supervisor, key, .. } = self.ties();
+        let SupervisorLink { supervisor, key, .. } = self.supervisor_link();
         // Urgently: before anything that the child's next theater could say.
-        supervisor.address.send_urgent(ChildLeaves { key, abroad: Abroad::that_leaves(child, factory), count });
-        Minded::watch(child, self.ties());
-        Some(Abroad::watch_of(supervisor, key, child.id()))
+        supervisor.address.send_urgent(ChildLeaves {
+            key,
+            remote_child: RemoteChild::that_leaves(child, factory),
+            count,
+        });
+        SupervisedRemotely::watch(child, self.supervisor_link());
+        Some(RemoteChild::watch_of(supervisor, key, child.id()))
     }
 
-    pub(crate) fn minded(&mut self) -> Option<&mut Minded> {
+    pub(crate) fn supervised_remotely(&mut self) -> Option<&mut SupervisedRemotely> {
         match &mut self.restarts {
             Restarts::Here { .. } => None,
-            Restarts::There(minded) => Some(minded),
+            Restarts::There(supervised_remotely) => Some(supervised_remotely),
         }
     }
 
     /// Returns how to tell the supervisor of `crash`.
     pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
-        let (supervisor, key, ties) = (self.supervisor, self.key, self.ties());
+        let (supervisor, key, supervisor_link) = (self.supervisor, self.key, self.supervisor_link());
         match &mut self.restarts {
             Restarts::Here { .. } => ChildCrashed { key, crash, child: Box::new(child) }.report(supervisor),
-            Restarts::There(minded) => Box::new(minded.crashed(crash, ties, child)),
+            Restarts::There(supervised_remotely) => {
+                Box::new(supervised_remotely.crashed(crash, supervisor_link, child))
+            }
         }
     }
 
     /// It has no supervisor any more. Returns why it is held, if it is.
     pub(crate) fn unbind(self) -> Option<Crash> {
-        let ties = self.ties();
+        let supervisor_link = self.supervisor_link();
         match self.restarts {
             Restarts::Here { .. } => None,
-            Restarts::There(minded) => {
-                Minded::unwatch(ties);
-                minded.into_crash()
+            Restarts::There(supervised_remotely) => {
+                SupervisedRemotely::unwatch(supervisor_link);
+                supervised_remotely.into_crash()
             }
         }
     }
@@ -568,7 +585,7 @@ impl<A: Actor> Child<A> {
     pub(crate) fn ended(self) {
         match self.restarts {
             Restarts::Here { .. } => ChildEnded { key: self.key }.tell(self.supervisor),
-            Restarts::There(_) => Minded::ended(self.ties()),
+            Restarts::There(_) => SupervisedRemotely::ended(self.supervisor_link()),
         }
     }
 }
@@ -578,14 +595,14 @@ pub(crate) struct StartChild<A> {
     pub(crate) child: Child<A>,
 }
 
-impl<A: Actor> Envelope<Life<A>> for StartChild<A> {
-    fn run(mut self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
+impl<A: Actor> Envelope<ActorState<A>> for StartChild<A> {
+    fn run(mut self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.name);
-        if self.child.minded().is_some() {
-            Minded::watch(ActorRef::new(cx.address()), self.child.ties());
+        if self.child.supervised_remotely().is_some() {
+            SupervisedRemotely::watch(ActorRef::new(cx.address()), self.child.supervisor_link());
         }
         cx.with_extra(|extra| extra.child = Some(self.child));
-        Start.run(life, cx)
+        Start.run(incarnation, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -608,10 +625,10 @@ impl ChildCrashed {
     }
 }
 
-impl Envelope<Life<Supervisor>> for ChildCrashed {
-    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
+impl Envelope<ActorState<Supervisor>> for ChildCrashed {
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
         let ctx = Context::of(cx);
-        let supervisor = &mut life.actor;
+        let supervisor = &mut incarnation.actor;
         match supervisor.position(self.key) {
             None => self.child.verdict(Verdict::GiveUp(self.crash)),
             Some(at) => match supervisor.policy.decide(&self.crash) {
@@ -642,13 +659,13 @@ impl Envelope<Life<Supervisor>> for ChildCrashed {
 /// A child is about to be taken to another theater for the first time.
 struct ChildLeaves {
     key: u64,
-    abroad: Abroad,
+    remote_child: RemoteChild,
     count: u64,
 }
 
-impl Envelope<Life<Supervisor>> for ChildLeaves {
-    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
-        life.actor.child_leaves(self.key, self.abroad, self.count, Context::of(cx));
+impl Envelope<ActorState<Supervisor>> for ChildLeaves {
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.child_leaves(self.key, self.remote_child, self.count, Context::of(cx));
     }
 
     /// The supervisor is gone, and the child learns that.
@@ -666,9 +683,9 @@ impl ChildEnded {
     }
 }
 
-impl Envelope<Life<Supervisor>> for ChildEnded {
-    fn run(self, life: &mut Life<Supervisor>, _: &mut Cx<Life<Supervisor>>) {
-        life.actor.forget(self.key);
+impl Envelope<ActorState<Supervisor>> for ChildEnded {
+    fn run(self, incarnation: &mut ActorState<Supervisor>, _: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.forget(self.key);
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -695,7 +712,7 @@ impl Handler<RestartNow> for Supervisor {
             return self.restart_now(key, self.policy.strategy, ctx);
         }
         // It has ended elsewhere, as is known by now. Others that were lost with it wait for this.
-        let is_lost = |kept: &&Kept| theater.is_some_and(|theater| kept.child.is_at(theater, Whereabouts::Lost));
+        let is_lost = |kept: &&Kept| theater.is_some_and(|theater| kept.child.is_at(theater, ChildLocation::Lost));
         if let Some(other) = self.children.iter().find(is_lost).map(|kept| kept.key) {
             self.restart_now(other, Strategy::OneForOne, ctx);
         }
@@ -709,7 +726,7 @@ enum Verdict {
     GiveUp(Crash),
 }
 
-impl<A: Actor> Control<Life<A>> for Verdict {
+impl<A: Actor> Control<ActorState<A>> for Verdict {
     fn describe(&self) -> (MailKind, &'static str) {
         let name = match self {
             Verdict::Restart => "restart",
@@ -719,7 +736,7 @@ impl<A: Actor> Control<Life<A>> for Verdict {
         (MailKind::Control, name)
     }
 
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         match self {
             Verdict::Resume => {
                 if let Some(child) = &mut cx.extra().child {
@@ -748,7 +765,7 @@ impl<A: Actor> Control<Life<A>> for Verdict {
                 *count += 1;
                 let actor = during(|| (MailKind::Control, "factory"), &mut *factory);
                 *crashed = false;
-                drop(cx.replace(Life { actor }));
+                drop(cx.replace(ActorState { actor }));
                 cx.resume();
                 cx.run(Start);
             }

@@ -31,10 +31,10 @@ use serde::{Deserialize, Serialize};
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_named};
-use crate::actor::{ActorId, Ended, Life, Notify, StopReason, Watch, Watcher};
+use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watch, Watcher};
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
-use crate::remote::stub::{Parcel, Place, Write, guarded, place};
+use crate::remote::stub::{ForwardedMessage, MakeStub, Write, guarded, spawn_stub};
 use crate::remote::wire::{Codec, Remote, WireError, WireForm};
 use crate::supervise::{Child, StartChild, Supervisor};
 use crate::timer::timers::go_on_all;
@@ -52,7 +52,7 @@ pub trait Host: Send + Sync + 'static {
         actor: TypeId,
         name: &'static str,
         write: Write<'_>,
-        place: Place<'_>,
+        place: MakeStub<'_>,
     ) -> Result<ActorId, WireError>;
 
     /// Which theater it is, in which of its lives.
@@ -73,7 +73,7 @@ pub trait Host: Send + Sync + 'static {
 pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
 
 /// The crash of a supervised child whose theater is lost, or cannot be reached again: for
-/// [`Supervise::on`](crate::Supervise::on).
+/// [`SupervisionPolicy::on`](crate::SupervisionPolicy::on).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TheaterLost {
     /// Why it cannot be reached, where that was tried.
@@ -147,7 +147,7 @@ impl<A: Remote + Serialize + DeserializeOwned> Portable for A {}
 
 /// Where a child is, as far as its supervisor knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whereabouts {
+pub(crate) enum ChildLocation {
     /// In its theater.
     There,
     /// Its theater is lost, or could not start it.
@@ -157,21 +157,26 @@ pub(crate) enum Whereabouts {
 }
 
 /// A child in another theater, or that has been in one.
-pub(crate) struct Abroad {
-    pub(crate) whereabouts: Whereabouts,
+pub(crate) struct RemoteChild {
+    pub(crate) whereabouts: ChildLocation,
     /// Where it is started; None: here.
     pub(crate) host: Option<Arc<dyn Host>>,
     /// The number of its last crash; what was decided about that, and when it was told so last.
     crashed: (u64, Option<(Decision<()>, Duration)>),
     /// How often it was told what was decided.
     told: u64,
-    child: Box<dyn Kin>,
+    child: Box<dyn TypedChild>,
 }
 
 /// A child of some type.
-trait Kin: Send {
-    fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError>;
-    fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError>;
+trait TypedChild: Send {
+    fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
+    fn start_here(
+        &mut self,
+        placement: Placement,
+        supervisor_link: SupervisorLink,
+        name: &str,
+    ) -> Result<ActorId, WireError>;
     fn watch(&self, watcher: Watcher, notify: Notify);
     fn decide(&mut self, about: About, decision: Decision<()>) -> Result<(), Crash>;
     fn id(&self) -> Option<ActorId>;
@@ -190,18 +195,18 @@ impl<A: Actor> Issue<A> {
 }
 
 /// How such a child is made.
-pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> Abroad;
+pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> RemoteChild;
 
-pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
+pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> RemoteChild {
     let child = Box::new(Issue { child: None, factory });
-    Abroad { whereabouts: Whereabouts::Lost, host: Some(host), crashed: (0, None), told: 0, child }
+    RemoteChild { whereabouts: ChildLocation::Lost, host: Some(host), crashed: (0, None), told: 0, child }
 }
 
-impl Abroad {
+impl RemoteChild {
     /// A child that leaves this theater.
-    pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> Abroad {
+    pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> RemoteChild {
         let child = Box::new(Issue { child: Some(child), factory });
-        Abroad { whereabouts: Whereabouts::There, host: None, crashed: (0, None), told: 0, child }
+        RemoteChild { whereabouts: ChildLocation::There, host: None, crashed: (0, None), told: 0, child }
     }
 
     /// Starts the child with a new state.
@@ -212,14 +217,14 @@ impl Abroad {
         name: &str,
         placement: Placement,
     ) -> Result<ActorId, WireError> {
-        let ties = Ties { supervisor, key, crashes: 0, heard: 0 };
+        let supervisor_link = SupervisorLink { supervisor, key, crashes: 0, heard: 0 };
         self.crashed = (0, None);
         let id = match &self.host {
-            Some(host) => self.child.start_at(&**host, ties, name),
-            None => self.child.start_here(placement, ties, name),
+            Some(host) => self.child.start_at(&**host, supervisor_link, name),
+            None => self.child.start_here(placement, supervisor_link, name),
         }?;
-        self.whereabouts = Whereabouts::There;
-        let (watcher, notify) = Abroad::watch_of(supervisor, key, id);
+        self.whereabouts = ChildLocation::There;
+        let (watcher, notify) = RemoteChild::watch_of(supervisor, key, id);
         self.child.watch(watcher, notify);
         Ok(id)
     }
@@ -245,7 +250,7 @@ impl Abroad {
 
     /// Tells the child. On an error, the factory has crashed.
     pub(crate) fn decide(&mut self, decision: Decision<()>, now: Duration) -> Result<(), Crash> {
-        if self.whereabouts != Whereabouts::There {
+        if self.whereabouts != ChildLocation::There {
             return Ok(());
         }
         let crash = match &mut self.crashed {
@@ -297,22 +302,28 @@ fn watcher_of(key: u64) -> Watcher {
     Watcher::There(u64::MAX, key)
 }
 
-impl<A: Portable> Kin for Issue<A> {
-    fn start_at(&mut self, host: &dyn Host, ties: Ties, name: &str) -> Result<ActorId, WireError> {
+impl<A: Portable> TypedChild for Issue<A> {
+    fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
         let actor = self.make()?;
         let write = guarded(|codec, out| {
-            Codec::Positional.write(&(ties, name), out)?;
+            Codec::Positional.write(&(supervisor_link, name), out)?;
             codec.write(&actor, out)
         });
-        let place = |system: &SystemCore, berth, carrier| place::<A>(system, berth, carrier).id();
+        let place =
+            |system: &SystemCore, stub_placement, forwarder| spawn_stub::<A>(system, stub_placement, forwarder).id();
         let id = host.start(TypeId::of::<A>(), type_name::<A>(), &write, &place)?;
         self.child = ActorRef::of_id(id);
         Ok(id)
     }
 
-    fn start_here(&mut self, placement: Placement, ties: Ties, name: &str) -> Result<ActorId, WireError> {
+    fn start_here(
+        &mut self,
+        placement: Placement,
+        supervisor_link: SupervisorLink,
+        name: &str,
+    ) -> Result<ActorId, WireError> {
         let actor = self.make()?;
-        let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
+        let start = |name| StartChild { name, child: Child::of_elsewhere(supervisor_link) };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             spawn_named(system, placement, None, name.to_owned(), actor, start)
@@ -400,7 +411,7 @@ impl Handler<ChildReport> for Supervisor {
     fn handle(&mut self, report: ChildReport, ctx: &mut Context<Self>) {
         let ChildReport { key, news } = report;
         if let News::Panicked(crash, _) | News::Failed(crash, _) = &news
-            && self.abroad(key).is_none_or(|abroad| abroad.has_reported(*crash, ctx.now()))
+            && self.remote_child(key).is_none_or(|remote_child| remote_child.has_reported(*crash, ctx.now()))
         {
             return;
         }
@@ -410,8 +421,8 @@ impl Handler<ChildReport> for Supervisor {
                 self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(text))), ctx)
             }
             News::NotStarted(why) => {
-                if let Some(abroad) = self.abroad(key) {
-                    abroad.whereabouts = Whereabouts::Lost;
+                if let Some(remote_child) = self.remote_child(key) {
+                    remote_child.whereabouts = ChildLocation::Lost;
                     self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(why))), ctx);
                 }
             }
@@ -438,9 +449,9 @@ pub(crate) enum End {
     Other,
 }
 
-impl Envelope<Life<Supervisor>> for ChildIsNoMore {
-    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
-        life.actor.child_is_no_more(self, Context::of(cx));
+impl Envelope<ActorState<Supervisor>> for ChildIsNoMore {
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.child_is_no_more(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -453,9 +464,9 @@ pub(crate) struct Reached {
     pub(crate) found: Result<Arc<dyn Host>, WireError>,
 }
 
-impl Envelope<Life<Supervisor>> for Reached {
-    fn run(self, life: &mut Life<Supervisor>, cx: &mut Cx<Life<Supervisor>>) {
-        life.actor.reached(self, Context::of(cx));
+impl Envelope<ActorState<Supervisor>> for Reached {
+    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        incarnation.actor.reached(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -465,7 +476,7 @@ impl Envelope<Life<Supervisor>> for Reached {
 
 /// What a child knows of its supervisor when it comes.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Ties {
+pub struct SupervisorLink {
     pub(crate) supervisor: ActorRef<Supervisor>,
     pub(crate) key: u64,
     /// How often it has crashed.
@@ -474,7 +485,7 @@ pub struct Ties {
     pub(crate) heard: u64,
 }
 
-impl Ties {
+impl SupervisorLink {
     fn report(self, news: News) {
         self.supervisor.tell_urgent(ChildReport { key: self.key, news });
     }
@@ -487,15 +498,16 @@ impl Ties {
 
 /// Reads a child that is to be supervised from another theater: what it knows of its supervisor, what it is called, and its state. If that cannot be
 /// read, its supervisor is told.
-pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(Ties, String, A), WireError> {
-    let read = postcard::take_from_bytes::<(Ties, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
-    let ((ties, name), state) = read?;
+pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(SupervisorLink, String, A), WireError> {
+    let read =
+        postcard::take_from_bytes::<(SupervisorLink, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
+    let ((supervisor_link, name), state) = read?;
     let actor = catch_unwind(|| codec.read::<A>(state)).unwrap_or_else(|panic| {
         let why = Crash::Panic(panic.into()).describe();
         Err(WireError::new(format!("reading the actor's state panicked: {why}")))
     });
-    let actor = actor.inspect_err(|error| ties.not_started(error.to_string()))?;
-    Ok((ties, name, actor))
+    let actor = actor.inspect_err(|error| supervisor_link.not_started(error.to_string()))?;
+    Ok((supervisor_link, name, actor))
 }
 
 /// Reads a child that is to be supervised from another theater, and starts it.
@@ -504,18 +516,18 @@ pub(crate) fn start_child<A: Portable>(
     bytes: &[u8],
     codec: Codec,
 ) -> Result<ActorId, WireError> {
-    let (ties, name, actor) = read_child::<A>(bytes, codec)?;
-    let start = |name| StartChild { name, child: Child::of_elsewhere(ties) };
+    let (supervisor_link, name, actor) = read_child::<A>(bytes, codec)?;
+    let start = |name| StartChild { name, child: Child::of_elsewhere(supervisor_link) };
     let started = spawn_named(system, Placement::Near, None, name, actor, start);
     let started = started.map_err(|error| WireError::new(error.to_string()));
-    started.inspect_err(|error| ties.not_started(error.to_string())).map(ActorRef::id)
+    started.inspect_err(|error| supervisor_link.not_started(error.to_string())).map(ActorRef::id)
 }
 
 /// How often a child that is held says so.
 const REMIND_EVERY: Duration = Duration::from_secs(1);
 
 /// What a child whose supervisor is elsewhere keeps.
-pub(crate) struct Minded {
+pub(crate) struct SupervisedRemotely {
     /// Why it is held.
     crash: Option<Crash>,
     crashes: u64,
@@ -525,15 +537,20 @@ pub(crate) struct Minded {
     reminder: Option<TimerKey>,
 }
 
-impl Drop for Minded {
+impl Drop for SupervisedRemotely {
     fn drop(&mut self) {
         self.decided();
     }
 }
 
-impl Minded {
+impl SupervisedRemotely {
     /// The child crashed: keeps why, and returns how to tell the supervisor.
-    pub(crate) fn crashed<A: Actor>(&mut self, crash: Crash, ties: Ties, child: ActorRef<A>) -> impl FnOnce() + use<A> {
+    pub(crate) fn crashed<A: Actor>(
+        &mut self,
+        crash: Crash,
+        supervisor_link: SupervisorLink,
+        child: ActorRef<A>,
+    ) -> impl FnOnce() + use<A> {
         let remind = move || {
             child.address.send_control(Remind);
             Some(REMIND_EVERY)
@@ -541,7 +558,7 @@ impl Minded {
         let news = self.note(crash, Box::new(remind));
         move || {
             if let Some(news) = news {
-                ties.report(news);
+                supervisor_link.report(news);
             }
         }
     }
@@ -578,8 +595,8 @@ impl Minded {
     }
 
     /// Of a child that has crashed so often, and has heard so many decisions.
-    pub(crate) fn that_crashed(crashes: u64, heard: u64) -> Minded {
-        Minded { crash: None, crashes, heard, reminder: None }
+    pub(crate) fn that_crashed(crashes: u64, heard: u64) -> SupervisedRemotely {
+        SupervisedRemotely { crash: None, crashes, heard, reminder: None }
     }
 
     /// How often it has crashed, and the how manyth decision it has heard last.
@@ -588,12 +605,12 @@ impl Minded {
     }
 
     #[inline(never)]
-    pub(crate) fn ended(ties: Ties) {
-        ties.report(News::Ended);
-        Minded::unwatch(ties);
+    pub(crate) fn ended(supervisor_link: SupervisorLink) {
+        supervisor_link.report(News::Ended);
+        SupervisedRemotely::unwatch(supervisor_link);
     }
 
-    pub(crate) fn unwatch(Ties { supervisor, key, .. }: Ties) {
+    pub(crate) fn unwatch(SupervisorLink { supervisor, key, .. }: SupervisorLink) {
         supervisor.address.send_control(Watch::End { watcher: watcher_of(key) });
     }
 
@@ -602,7 +619,7 @@ impl Minded {
     }
 
     /// The child is there, and wants to know if its supervisor is not.
-    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, Ties { supervisor, key, .. }: Ties) {
+    pub(crate) fn watch<A: Actor>(child: ActorRef<A>, SupervisorLink { supervisor, key, .. }: SupervisorLink) {
         let orphaned = Box::new(move |_| child.address.send_control(Orphaned));
         let (watcher, notify) = (watcher_of(key), Notify::Call(orphaned));
         supervisor.address.send_control(Watch::Begin { watcher, notify, who: supervisor.id() });
@@ -612,33 +629,33 @@ impl Minded {
 /// A child that is held says so again.
 struct Remind;
 
-impl<A: Actor> Control<Life<A>> for Remind {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Remind {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let Some(child) = &mut cx.extra().child else { return };
-        let ties = child.ties();
-        if let Some(news) = child.minded().and_then(|minded| minded.news()) {
-            ties.report(news);
+        let supervisor_link = child.supervisor_link();
+        if let Some(news) = child.supervised_remotely().and_then(|supervised_remotely| supervised_remotely.news()) {
+            supervisor_link.report(news);
         }
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
 /// The supervisor has ended, or is out of reach.
 struct Orphaned;
 
-impl<A: Actor> Control<Life<A>> for Orphaned {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Orphaned {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         dismiss(cx);
     }
 
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
 /// The child ends without a supervisor: as crashed, if it is.
-fn dismiss<A: Actor>(cx: &mut ControlCx<Life<A>>) {
+fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
     let child = &mut cx.extra().child;
-    if child.as_mut().and_then(Child::minded).is_none() {
+    if child.as_mut().and_then(Child::supervised_remotely).is_none() {
         return;
     }
     match child.take().and_then(Child::unbind) {
@@ -653,34 +670,34 @@ struct Verdict<A> {
     decision: Decision<A>,
 }
 
-impl<A: Portable> Control<Life<A>> for Verdict<A> {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let extra = cx.extra();
         let Some(child) = &mut extra.child else { return };
-        let (crashed, Some(minded)) = (child.crashed, child.minded()) else { return };
+        let (crashed, Some(supervised_remotely)) = (child.crashed, child.supervised_remotely()) else { return };
         let About { nth, crash } = self.about;
-        let was_told = crash != 0 && !(crashed && crash == minded.crashes);
-        let is_outdated = nth < minded.heard && !matches!(self.decision, Decision::Dismiss);
+        let was_told = crash != 0 && !(crashed && crash == supervised_remotely.crashes);
+        let is_outdated = nth < supervised_remotely.heard && !matches!(self.decision, Decision::Dismiss);
         if was_told || is_outdated {
             return;
         }
-        minded.heard = nth;
+        supervised_remotely.heard = nth;
         match self.decision {
             Decision::Dismiss => dismiss(cx),
             Decision::GiveUp => {
-                if let Some(crash) = minded.decided() {
+                if let Some(crash) = supervised_remotely.decided() {
                     cx.give_up(crash);
                 }
             }
             Decision::Resume if !crashed => {}
             Decision::Resume => {
-                minded.decided();
+                supervised_remotely.decided();
                 child.crashed = false;
                 go_on_all(&mut extra.timers);
                 cx.resume();
             }
             Decision::Restart(actor) => {
-                minded.decided();
+                supervised_remotely.decided();
                 child.crashed = false;
                 extra.renew();
                 cx.interrupt();
@@ -689,21 +706,21 @@ impl<A: Portable> Control<Life<A>> for Verdict<A> {
                     return;
                 }
                 cx.note_handled(false);
-                drop(cx.replace(Life { actor }));
+                drop(cx.replace(ActorState { actor }));
                 cx.resume();
                 cx.run(Start);
             }
         }
     }
 
-    fn send_on(self, cx: &mut AwayCx<Life<A>>) {
+    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         fn carry<A: Actor>(
             about: About,
             verdict: Decision<Write<'_>>,
-            cx: &mut AwayCx<Life<A>>,
+            cx: &mut AwayCx<ActorState<A>>,
         ) -> Result<(), WireError> {
             let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
-            crate::remote::stub::carry(Parcel::Verdict { actor, name, about, verdict }, cx)
+            crate::remote::stub::carry(ForwardedMessage::Verdict { actor, name, about, verdict }, cx)
         }
         let carried = match self.decision {
             Decision::Restart(state) => {

@@ -5,22 +5,28 @@ use playhouse_executor::Failure;
 use super::*;
 
 impl Supervisor {
-    pub(crate) fn abroad(&mut self, key: u64) -> Option<&mut Abroad> {
+    pub(crate) fn remote_child(&mut self, key: u64) -> Option<&mut RemoteChild> {
         let at = self.position(key)?;
         match &mut self.children[at].child {
-            Ward::Here(..) => None,
-            Ward::There(child) => Some(child),
+            ChildHandle::Here(..) => None,
+            ChildHandle::There(child) => Some(child),
         }
     }
 
     /// A child is about to be taken to another theater, and has been told `restarts` times to start again.
-    pub(super) fn child_leaves(&mut self, key: u64, mut abroad: Abroad, restarts: u64, ctx: &mut Context<Self>) {
+    pub(super) fn child_leaves(
+        &mut self,
+        key: u64,
+        mut remote_child: RemoteChild,
+        restarts: u64,
+        ctx: &mut Context<Self>,
+    ) {
         // Where it is not known any more, it has been told to stop.
         let Some(at) = self.position(key) else { return };
-        let Ward::Here(_, told) = self.children[at].child else { return };
+        let ChildHandle::Here(_, told) = self.children[at].child else { return };
         // What it was told when it had given away its factory.
-        let crash = if told > restarts { abroad.decide(Decision::Restart(()), ctx.now()).err() } else { None };
-        self.children[at].child = Ward::There(abroad);
+        let crash = if told > restarts { remote_child.decide(Decision::Restart(()), ctx.now()).err() } else { None };
+        self.children[at].child = ChildHandle::There(remote_child);
         if let Some(crash) = crash {
             self.child_crashed(key, crash, ctx);
         }
@@ -33,8 +39,8 @@ impl Supervisor {
     /// A child in another theater has crashed, and is held there; or it is lost.
     pub(crate) fn child_crashed(&mut self, key: u64, crash: Crash, ctx: &mut Context<Self>) {
         let directive = self.policy.decide(&crash);
-        let (Some(at), Some(child)) = (self.position(key), self.abroad(key)) else { return };
-        let (lost, theater) = (child.whereabouts != Whereabouts::There, child.theater());
+        let (Some(at), Some(child)) = (self.position(key), self.remote_child(key)) else { return };
+        let (lost, theater) = (child.whereabouts != ChildLocation::There, child.theater());
         match directive {
             // It had gone there by itself, and starts again here: nothing that could go wrong again and again.
             Directive::Restart | Directive::Resume if lost && theater.is_none() && TheaterLost::is_first(&crash) => {
@@ -46,7 +52,7 @@ impl Supervisor {
             Directive::Resume if lost => self.restart(key, crash, ctx),
             Directive::Stop if lost => {
                 self.decided(at, &crash, (Directive::Stop, Duration::ZERO), ctx);
-                let with_it = |kept: &Kept| theater.is_some_and(|at| kept.child.is_at(at, Whereabouts::Lost));
+                let with_it = |kept: &Kept| theater.is_some_and(|at| kept.child.is_at(at, ChildLocation::Lost));
                 self.children.retain(|kept| kept.key != key && !with_it(kept));
             }
             Directive::Resume => self.tell(at, &crash, (directive, Decision::Resume), ctx),
@@ -64,7 +70,7 @@ impl Supervisor {
         ctx: &mut Context<Self>,
     ) {
         self.decided(at, crash, (directive, Duration::ZERO), ctx);
-        if let Ward::There(child) = &mut self.children[at].child {
+        if let ChildHandle::There(child) = &mut self.children[at].child {
             // Only a factory could fail.
             let _ = child.decide(decision, ctx.now());
         }
@@ -73,8 +79,8 @@ impl Supervisor {
     /// A child in another theater is no more. Where that theater is lost, it is one crash, of all children there. Each of them tells: one that has gone
     /// on from there lives.
     pub(crate) fn child_is_no_more(&mut self, ChildIsNoMore { key, id, end }: ChildIsNoMore, ctx: &mut Context<Self>) {
-        let Some(child) = self.abroad(key) else { return };
-        if child.id() != Some(id) || child.whereabouts != Whereabouts::There {
+        let Some(child) = self.remote_child(key) else { return };
+        if child.id() != Some(id) || child.whereabouts != ChildLocation::There {
             return;
         }
         match end {
@@ -83,7 +89,7 @@ impl Supervisor {
             End::NotAlive => return,
             End::Other => return self.forget(key),
         }
-        child.whereabouts = Whereabouts::Lost;
+        child.whereabouts = ChildLocation::Lost;
         let crash = Crash::Error(Failure::without_place(TheaterLost { why: None }));
         let Some(host) = child.host.clone().filter(|host| host.is_lost()) else {
             return self.child_crashed(key, crash, ctx);
@@ -97,12 +103,12 @@ impl Supervisor {
         }
         // These tell of it later. They start again, or stop, with this one.
         for kept in &mut self.children {
-            let is_there = kept.child.is_at(theater, Whereabouts::There);
-            if let Ward::There(other) = &mut kept.child
+            let is_there = kept.child.is_at(theater, ChildLocation::There);
+            if let ChildHandle::There(other) = &mut kept.child
                 && is_there
                 && other.id().is_some_and(|id| !host.may_have_left(id))
             {
-                other.whereabouts = Whereabouts::Lost;
+                other.whereabouts = ChildLocation::Lost;
             }
         }
         if starts_again {
@@ -115,10 +121,10 @@ impl Supervisor {
     fn restart_with(&mut self, theater: u64, key: u64, ctx: &mut Context<Self>) {
         let is_other_at =
             |whereabouts| self.children.iter().any(|kept| kept.key != key && kept.child.is_at(theater, whereabouts));
-        match (is_other_at(Whereabouts::Called), is_other_at(Whereabouts::Lost)) {
+        match (is_other_at(ChildLocation::Called), is_other_at(ChildLocation::Lost)) {
             (true, _) => {
-                if let Some(child) = self.abroad(key) {
-                    child.whereabouts = Whereabouts::Called;
+                if let Some(child) = self.remote_child(key) {
+                    child.whereabouts = ChildLocation::Called;
                 }
             }
             // They start when the backoff is over, and this one with them.
@@ -134,11 +140,11 @@ impl Supervisor {
         }
         let mut failed = None;
         for kept in &mut self.children {
-            if !kept.child.is_at(theater, Whereabouts::Called) {
+            if !kept.child.is_at(theater, ChildLocation::Called) {
                 continue;
             }
-            let Ward::There(child) = &mut kept.child else { continue };
-            child.whereabouts = Whereabouts::Lost;
+            let ChildHandle::There(child) = &mut kept.child else { continue };
+            child.whereabouts = ChildLocation::Lost;
             // What comes of the former one, if anything does, is not of this one.
             kept.key = new_key(&mut self.keys, ctx);
             let started = match &found {

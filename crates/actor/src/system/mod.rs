@@ -14,7 +14,7 @@ use playhouse_executor::Around;
 use playhouse_executor::{Config, Counters, Stealing, SystemCore, Undelivered};
 
 use crate::actor::names::{Label, ShortType};
-use crate::actor::reference::{ActorRef, Owned};
+use crate::actor::reference::{ActorRef, OwnedActor};
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId};
 use crate::ask::outside::assert_outside_of;
@@ -468,8 +468,8 @@ impl System {
     ///
     /// # Panics
     /// If the system was shut down.
-    pub fn spawn_owned<A: Actor>(&self, actor: A) -> Owned<A> {
-        Owned(self.spawn(actor))
+    pub fn spawn_owned<A: Actor>(&self, actor: A) -> OwnedActor<A> {
+        OwnedActor(self.spawn(actor))
     }
 
     /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. Streams that are attached to actors are
@@ -716,7 +716,7 @@ pub struct ShutdownReport {
     pub stats: Stats,
 }
 
-/// Shown in one line, and in one more for each entry of `deferred`: `shut down in 1.2 ms: 3 actors stopped, 1 message undelivered`.
+/// Shown in one line, and in one more for each entry of `deferred`: `shut terminated in 1.2 ms: 3 actors stopped, 1 message undelivered`.
 impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use playhouse_executor::{SystemCore, contained};
 
-use crate::migration::Agency;
+use crate::migration::MigrationHost;
 use crate::system::System;
 
 /// Each system has one, which is set before the system has actors.
 #[derive(Default)]
 pub(crate) struct OfSystem {
     services: Mutex<Services>,
-    agency: OnceLock<Arc<dyn Agency>>,
+    migration_host: OnceLock<Arc<dyn MigrationHost>>,
     /// The number of its [`System`]s.
     handles: AtomicUsize,
 }
@@ -53,15 +53,15 @@ impl OfSystem {
 }
 
 /// The theater that the system is part of.
-pub(crate) fn agency_of(system: &SystemCore) -> Option<&Arc<dyn Agency>> {
-    OfSystem::get(system).agency.get()
+pub(crate) fn migration_host_of(system: &SystemCore) -> Option<&Arc<dyn MigrationHost>> {
+    OfSystem::get(system).migration_host.get()
 }
 
 impl System {
     /// Keeps `service` for all actors of this system, which find it by its type: a pool of connections or of threads, a client, a configuration.
     /// Returns the one of the same type that was there before.
     ///
-    /// An actor that has come from another theater finds the service of the theater that it is in now ([`arrived`](crate::Actor::arrived)). For services
+    /// An actor that has come from another theater finds the service of the theater that it is in now ([`migrated`](crate::Actor::migrated)). For services
     /// that are to be there before actors arrive, see [`SystemBuilder::on_start`](crate::SystemBuilder::on_start).
     ///
     /// The services are dropped at the end of the shutdown, after all actors. A system that was shut down takes none: the service is dropped at once.
@@ -131,7 +131,7 @@ impl System {
 
     /// Says which theater the system is part of, once.
     #[doc(hidden)]
-    pub fn belongs_to(&self, theater: Arc<dyn Agency>) {
-        let _former = OfSystem::get(self.core()).agency.set(theater);
+    pub fn belongs_to(&self, theater: Arc<dyn MigrationHost>) {
+        let _former = OfSystem::get(self.core()).migration_host.set(theater);
     }
 }

@@ -11,7 +11,7 @@ use playhouse_executor::{
 };
 
 use crate::actor::context::Context;
-use crate::actor::{Actor, Life};
+use crate::actor::{Actor, ActorState};
 
 /// The receive timeout of an actor.
 pub(crate) struct Idle {
@@ -23,7 +23,7 @@ pub(crate) struct Idle {
 
 impl Idle {
     /// From now on.
-    pub(crate) fn begin<A: Actor>(address: Address<Life<A>>, number: u64, after: Duration) -> Idle {
+    pub(crate) fn begin<A: Actor>(address: Address<ActorState<A>>, number: u64, after: Duration) -> Idle {
         Idle { after, number, timer: look_in(address, number, after) }
     }
 
@@ -37,7 +37,7 @@ impl Idle {
     }
 }
 
-fn look_in<A: Actor>(address: Address<Life<A>>, number: u64, delay: Duration) -> TimerKey {
+fn look_in<A: Actor>(address: Address<ActorState<A>>, number: u64, delay: Duration) -> TimerKey {
     let look = Box::new(move || {
         // Behind what has come: that is handled before the time is over.
         address.send_control_behind(Look { number });
@@ -51,8 +51,8 @@ struct Look {
     number: u64,
 }
 
-impl<A: Actor> Control<Life<A>> for Look {
-    fn run(self, cx: &mut ControlCx<Life<A>>) {
+impl<A: Actor> Control<ActorState<A>> for Look {
+    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let Some(idle) = cx.extra().idle.as_ref().filter(|idle| idle.number == self.number) else { return };
         let after = idle.after;
         let Some(handled_at) = cx.handled_at() else { return };
@@ -84,14 +84,14 @@ impl<A: Actor> Control<Life<A>> for Look {
     }
 
     /// It has gone elsewhere, and its timeout with it.
-    fn send_on(self, _: &mut AwayCx<Life<A>>) {}
+    fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
 struct TimedOut;
 
-impl<A: Actor> Envelope<Life<A>> for TimedOut {
-    fn run(self, life: &mut Life<A>, cx: &mut Cx<Life<A>>) {
-        life.actor.receive_timeout(Context::of(cx));
+impl<A: Actor> Envelope<ActorState<A>> for TimedOut {
+    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        incarnation.actor.receive_timeout(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use playhouse_executor::{Address, TimerKey, contained, with_current_system};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Actor, Life};
+use crate::actor::{Actor, ActorState};
 use crate::message::mail::Fired;
 use crate::message::{HandledBy, Message};
 use crate::remote::stub;
@@ -182,7 +182,7 @@ pub(crate) fn cancel_all(timers: Timers) {
 impl Timer {
     /// Starts a timer that first fires after `delay`, and then at its pace.
     pub(crate) fn start<A: Actor, M: HandledBy<A, Mode>, Mode>(
-        address: Address<Life<A>>,
+        address: Address<ActorState<A>>,
         id: u64,
         (delay, pace): (Duration, Pace),
         message: M,

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use playhouse_bench::chatapp::{self, Options, Report, RunError, Scenario};
+use playhouse_bench::chatapp::{self, Options, RunError, Scenario};
+use playhouse_console::world::show;
 
 use super::Args;
 use crate::interrupt::{self, Stopped};
-use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, coloured, fail, print};
+use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, fail};
 use crate::progress::{Bar, Shared};
 
 /// Plays a world and prints what has come of it.
@@ -38,20 +39,4 @@ pub fn run(args: &Args, scenario: Scenario) -> ExitCode {
         }
         Err(Stopped::Panicked) => fail(FAILED, "the world panicked"),
     }
-}
-
-/// Prints what has come of a world, and says by the exit code whether all is well.
-pub fn show(report: &Report, json: bool, stats: bool) -> ExitCode {
-    if json {
-        print(&report.to_json());
-    } else {
-        let table = report.to_string();
-        let (numbers, verdict) = table.rsplit_once('\n').unwrap_or(("", &table));
-        print(numbers);
-        if stats {
-            report.statistics.iter().for_each(|(name, count)| print(&format!("  {name:<22}{count:>20}")));
-        }
-        print(&coloured(verdict, report.check.passed));
-    }
-    if report.check.passed { ExitCode::SUCCESS } else { fail(FAILED, &report.check.problems.join("\n")) }
 }

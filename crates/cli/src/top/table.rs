@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use playhouse::{LinkState, Snapshot, StageLine};
+use playhouse::{LinkState, Snapshot, StageStats};
 
 use super::attached::Seen;
 
@@ -214,7 +214,7 @@ fn messages(snapshot: &Snapshot) -> Table {
 
 fn stages(snapshot: &Snapshot) -> Table {
     let rows = snapshot.stages.iter().map(|line| {
-        let StageLine { stage, worker, handled, queued, .. } = line;
+        let StageStats { stage, worker, handled, queued, .. } = line;
         vec![number(u64::from(*stage)), number(*worker), rate(*handled, snapshot.window), count(*queued)]
     });
     Table { headings: &["STAGE", "WORKER", "MSG/S", "QUEUED"], rows: rows.collect() }

@@ -4,7 +4,7 @@
 //! are muted for workers that are held up as well, and so are all that these wait for, nobody is ever relieved. Such workers
 //! are a *knot*. (The artificial deadlock of bounded Kahn networks, where a part of the network is in it: Parks 1995, section 4.
 //! A reader of the network would have to go on with nothing to read; here it is writers that are let go on, by one stage
-//! at a time.) If all workers sleep, who falls asleep last sees to it at once ([`Worker::untie`]). If an actor somewhere
+//! at a time.) If all workers sleep, who falls asleep last sees to it at once ([`Worker::break_deadlock`]). If an actor somewhere
 //! always has something to do, the monitor does, which looks at every tick.
 //!
 //! *What is found is a knot.* The workers K that it finds at one look, and again at the next one, were overloaded and held up
@@ -15,7 +15,7 @@
 //! here, and the others of its worker do not wait for it. The flags are read one after the other, so a worker may have been
 //! relieved and held up again between two looks. Then a stage goes on too early, by what was put aside for it.
 //!
-//! *A knot may be one of several systems.* A stage may be muted for a worker of another system ([`crate::backpressure::elsewhere`]). Each
+//! *A knot may be one of several systems.* A stage may be muted for a worker of another system ([`crate::backpressure::other_systems`]). Each
 //! system's own monitor then looks, at all workers that those of the system wait for, and has one of its own stages go on. At the former
 //! look, workers of other systems may not have been in the knot; a stage then goes on too early, as above.
 //!
@@ -25,32 +25,32 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::elsewhere::AnyWorker;
+use crate::backpressure::other_systems::AnyWorker;
 use crate::scheduler::policy::Idle;
 use crate::sync::locks::lock;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
-use crate::worker::shared::{Office, Presence};
+use crate::worker::shared::{Presence, WorkerShared};
 
 /// In the place of a worker: something else is waited for.
 pub(crate) const OUTSIDE: u16 = u16::MAX;
 
 /// What was seen of knots.
 #[derive(Default)]
-pub(crate) struct Knots {
+pub(crate) struct MuteDeadlocks {
     /// The workers in one at the last look.
     last: Vec<u16>,
     /// Whose turn it is.
     turn: usize,
 }
 
-impl Knots {
+impl MuteDeadlocks {
     /// Looks; has one stage go on of a knot that was there at the last look too.
     pub(crate) fn look(&mut self, system: &SystemCore) {
-        let lasting = system.knot_among(|worker| self.last.contains(&worker));
+        let lasting = system.deadlock_among(|worker| self.last.contains(&worker));
         if lasting.is_empty() {
-            self.last = system.knot();
+            self.last = system.deadlock();
             return;
         }
         self.turn += 1;
@@ -61,11 +61,11 @@ impl Knots {
 
 impl Worker {
     /// All workers sleep, this one fell asleep last: where some are in a knot, a stage goes on. True: here.
-    pub(crate) fn untie(&self) -> bool {
-        if self.system.knot().contains(&self.id) {
+    pub(crate) fn break_deadlock(&self) -> bool {
+        if self.system.deadlock().contains(&self.id) {
             {
                 // The system knows already that this worker sleeps.
-                let mut inbox = self.office().lock();
+                let mut inbox = self.shared().lock();
                 if inbox.presence != Presence::Parked {
                     return false;
                 }
@@ -77,55 +77,55 @@ impl Worker {
             self.let_go_on();
             return true;
         }
-        self.system.untie_others();
+        self.system.break_other_deadlocks();
         false
     }
 }
 
 impl SystemCore {
     /// Has one of the workers that wait for each other only go on. By a thread that runs none of them.
-    pub(crate) fn untie_others(&self) {
-        if let Some(worker) = self.knot().first() {
+    pub(crate) fn break_other_deadlocks(&self) {
+        if let Some(worker) = self.deadlock().first() {
             self.call_with(*worker, Signal::GO_ON);
         }
     }
 
     /// Workers that wait for each other only.
-    fn knot(&self) -> Vec<u16> {
-        self.knot_among(|_| true)
+    fn deadlock(&self) -> Vec<u16> {
+        self.deadlock_among(|_| true)
     }
 
-    fn knot_among(&self, among: impl Fn(u16) -> bool) -> Vec<u16> {
-        if !self.offices.made().any(|(_, office)| office.is_held_up()) {
+    fn deadlock_among(&self, among: impl Fn(u16) -> bool) -> Vec<u16> {
+        if !self.worker_table.made().any(|(_, shared)| shared.is_held_up()) {
             return Vec::new();
         }
-        let own = self.offices.made().filter(|(worker, office)| among(*worker) && office.is_held_up());
-        let mut knot: BTreeMap<AnyWorker, Vec<AnyWorker>> =
-            own.map(|(worker, office)| ((self.id, worker), lock(&office.waits_for).clone())).collect();
+        let own = self.worker_table.made().filter(|(worker, shared)| among(*worker) && shared.is_held_up());
+        let mut deadlock: BTreeMap<AnyWorker, Vec<AnyWorker>> =
+            own.map(|(worker, shared)| ((self.id, worker), lock(&shared.waits_for).clone())).collect();
         // Workers of other systems that those wait for, directly or over others.
-        let elsewhere = |worker: &AnyWorker| worker.0 != self.id;
-        let mut found: Vec<AnyWorker> = knot.values().flatten().copied().filter(elsewhere).collect();
+        let other_systems = |worker: &AnyWorker| worker.0 != self.id;
+        let mut found: Vec<AnyWorker> = deadlock.values().flatten().copied().filter(other_systems).collect();
         while let Some(at) = found.pop() {
-            if let Some(system) = SystemCore::by_id(at.0).filter(|_| !knot.contains_key(&at))
-                && let Some((_, office)) = system.offices.made().find(|(worker, _)| *worker == at.1)
-                && office.is_held_up()
+            if let Some(system) = SystemCore::by_id(at.0).filter(|_| !deadlock.contains_key(&at))
+                && let Some((_, shared)) = system.worker_table.made().find(|(worker, _)| *worker == at.1)
+                && shared.is_held_up()
             {
-                let waits_for = lock(&office.waits_for).clone();
-                found.extend(waits_for.iter().copied().filter(elsewhere));
-                knot.insert(at, waits_for);
+                let waits_for = lock(&shared.waits_for).clone();
+                found.extend(waits_for.iter().copied().filter(other_systems));
+                deadlock.insert(at, waits_for);
             }
         }
         loop {
-            let known: BTreeSet<AnyWorker> = knot.keys().copied().collect();
-            knot.retain(|_, waits_for| waits_for.iter().all(|on| known.contains(on)));
-            if knot.len() == known.len() {
-                return known.into_iter().filter(|worker| !elsewhere(worker)).map(|(_, worker)| worker).collect();
+            let known: BTreeSet<AnyWorker> = deadlock.keys().copied().collect();
+            deadlock.retain(|_, waits_for| waits_for.iter().all(|on| known.contains(on)));
+            if deadlock.len() == known.len() {
+                return known.into_iter().filter(|worker| !other_systems(worker)).map(|(_, worker)| worker).collect();
             }
         }
     }
 }
 
-impl Office {
+impl WorkerShared {
     /// Whether its worker is overloaded by nothing but what is put aside for its muted stages.
     fn is_held_up(&self) -> bool {
         // Relaxed, all of it: it is looked at twice.
@@ -140,7 +140,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use super::{Knots, OUTSIDE};
+    use super::{MuteDeadlocks, OUTSIDE};
     use crate::sync::signal::Signal;
     use crate::{Config, SystemCore};
 
@@ -148,18 +148,18 @@ mod tests {
     fn waiting(waits_for: &[&[u16]]) -> Arc<SystemCore> {
         let config = Config { workers: waits_for.len(), stages: waits_for.len(), simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        for ((_, office), waits_for) in system.offices.made().zip(waits_for) {
-            office.overloaded.store(true, Ordering::Relaxed);
-            office.held_up.store(!waits_for.is_empty(), Ordering::Relaxed);
-            office.muted_stages.store(waits_for.len(), Ordering::Relaxed);
-            *office.waits_for.lock().unwrap() = waits_for.iter().map(|on| (system.id, *on)).collect();
+        for ((_, shared), waits_for) in system.worker_table.made().zip(waits_for) {
+            shared.overloaded.store(true, Ordering::Relaxed);
+            shared.held_up.store(!waits_for.is_empty(), Ordering::Relaxed);
+            shared.muted_stages.store(waits_for.len(), Ordering::Relaxed);
+            *shared.waits_for.lock().unwrap() = waits_for.iter().map(|on| (system.id, *on)).collect();
         }
         system
     }
 
     fn called(system: &SystemCore) -> Vec<usize> {
-        let is_called = |at: &usize| system.offices[*at].lock().signal.get() & Signal::GO_ON != 0;
-        (0..system.offices.len()).filter(is_called).collect()
+        let is_called = |at: &usize| system.worker_table[*at].lock().signal.get() & Signal::GO_ON != 0;
+        (0..system.worker_table.len()).filter(is_called).collect()
     }
 
     fn end(system: &Arc<SystemCore>) {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_knot_is_who_waits_for_each_other_only() {
-        for (waits_for, knot) in [
+        for (waits_for, deadlock) in [
             (&[&[1][..], &[0], &[]][..], &[0, 1][..]),
             (&[&[1], &[2], &[0]], &[0, 1, 2]),
             (&[&[0], &[0], &[]], &[0, 1]),
@@ -178,7 +178,7 @@ mod tests {
             (&[&[1], &[0], &[3], &[2]], &[0, 1, 2, 3]),
         ] {
             let system = waiting(waits_for);
-            assert_eq!(system.knot(), knot, "{waits_for:?}");
+            assert_eq!(system.deadlock(), deadlock, "{waits_for:?}");
             end(&system);
         }
     }
@@ -187,36 +187,36 @@ mod tests {
     fn a_knot_over_several_systems_is_found_by_each_of_them() {
         let systems = [waiting(&[&[0], &[]]), waiting(&[&[0], &[]])];
         for (at, system) in systems.iter().enumerate() {
-            *system.offices[0].waits_for.lock().unwrap() = vec![(systems[1 - at].id, 0)];
+            *system.worker_table[0].waits_for.lock().unwrap() = vec![(systems[1 - at].id, 0)];
         }
-        assert_eq!(systems.each_ref().map(|system| system.knot()), [[0], [0]]);
+        assert_eq!(systems.each_ref().map(|system| system.deadlock()), [[0], [0]]);
         // One waits for a worker that runs.
-        *systems[1].offices[0].waits_for.lock().unwrap() = vec![(systems[0].id, 1)];
-        assert_eq!(systems.each_ref().map(|system| system.knot()), [[], []]);
+        *systems[1].worker_table[0].waits_for.lock().unwrap() = vec![(systems[0].id, 1)];
+        assert_eq!(systems.each_ref().map(|system| system.deadlock()), [[], []]);
         // It waits for one of a system that has ended.
         end(&systems[1]);
-        assert_eq!(systems[0].knot(), []);
+        assert_eq!(systems[0].deadlock(), []);
         end(&systems[0]);
     }
 
     #[test]
     fn a_worker_that_is_relieved_is_in_no_knot() {
         let system = waiting(&[&[1], &[0]]);
-        system.offices[1].overloaded.store(false, Ordering::Relaxed);
-        assert_eq!(system.knot(), []);
+        system.worker_table[1].overloaded.store(false, Ordering::Relaxed);
+        assert_eq!(system.deadlock(), []);
         end(&system);
     }
 
     #[test]
     fn who_was_in_a_knot_at_two_looks_goes_on_by_turns() {
         let system = waiting(&[&[1], &[0], &[]]);
-        let mut knots = Knots::default();
+        let mut deadlocks = MuteDeadlocks::default();
         for turn in [1, 0] {
-            knots.look(&system);
+            deadlocks.look(&system);
             assert_eq!(called(&system), []);
-            knots.look(&system);
+            deadlocks.look(&system);
             assert_eq!(called(&system), [turn]);
-            system.offices[turn].lock().signal.clear(Signal::GO_ON);
+            system.worker_table[turn].lock().signal.clear(Signal::GO_ON);
         }
         end(&system);
     }
@@ -225,7 +225,7 @@ mod tests {
     fn who_falls_asleep_last_calls_one_of_a_knot() {
         let system = waiting(&[&[1], &[0], &[]]);
         let last = system.posts[2].lock().unwrap().clone().unwrap();
-        assert!(!last.enter(|| last.untie()));
+        assert!(!last.enter(|| last.break_deadlock()));
         assert_eq!(called(&system), [0]);
         end(&system);
     }

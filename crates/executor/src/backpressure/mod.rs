@@ -5,7 +5,7 @@
 pub(crate) mod accounts;
 pub(crate) mod admission;
 pub(crate) mod deadlock;
-pub(crate) mod elsewhere;
+pub(crate) mod other_systems;
 pub(crate) mod overload;
 pub(crate) mod relays;
 pub(crate) mod stage;

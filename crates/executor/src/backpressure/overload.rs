@@ -5,7 +5,7 @@
 //! that sends no more than it handles is not muted, because a standing backlog is not overload. If it sends to an overloaded worker, the
 //! overload counts for its own senders ([`crate::backpressure::relays`]).
 //!
-//! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::elsewhere`].
+//! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::other_systems`].
 //!
 //! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
 //! its stages are muted for. Where they are muted for each other, one goes on: [`crate::backpressure::deadlock`]. Mail on deferred lists does not
@@ -18,15 +18,15 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backpressure::deadlock::OUTSIDE;
-use crate::backpressure::elsewhere::{AnyWorker, Home};
-use crate::backpressure::standing::Look;
+use crate::backpressure::other_systems::{AnyWorker, Home};
+use crate::backpressure::standing::BacklogView;
 use crate::migration::stub::Gate;
 use crate::sync::locks::lock;
 use crate::sync::signal::Signal;
 use crate::worker::Worker;
-use crate::worker::core::{Core, Hold, MuteRequest, Reason};
+use crate::worker::core::{Core, MuteRequest, Parked, Reason};
 use crate::worker::exchange::RECORD_BYTES;
-use crate::worker::shared::Office;
+use crate::worker::shared::WorkerShared;
 
 /// A worker with more bytes of mail from others than this is overloaded.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
@@ -68,7 +68,7 @@ pub(crate) struct Loads {
     pub(crate) overloaded: Load,
 }
 
-impl Office {
+impl WorkerShared {
     /// Returns the loads with `bytes` bytes of mail. A message takes the worker `average_ns` nanoseconds.
     pub(crate) fn loads(&self, bytes: u64, average_ns: u64) -> Loads {
         let overloaded = OVERLOADED_BYTES as u64;
@@ -90,64 +90,64 @@ impl Worker {
     /// The load counts only if it is more than what this worker's own actors have *made*, that is, sent beyond the mail that has come. To slow
     /// others down would not help against that: a tree of a million actors that two workers build together is no flood.
     pub(crate) fn weigh(&self) {
-        let office = self.office();
+        let shared = self.shared();
         let (mail, own) = self.queued_mail();
         let inbox_bytes = {
-            let mut inbox = office.lock();
+            let mut inbox = shared.lock();
             inbox.note_queued(mail, own);
             inbox.sent_bytes()
         };
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let muted = core.holds.values().filter(|hold| hold.bytes_max.is_none());
+        let muted = core.parked.values().filter(|hold| hold.bytes_max.is_none());
         let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
         let sent = mail + inbox_bytes + muted;
-        let starts = core.starts.bytes();
+        let deferred_starts = core.deferred_starts.bytes();
         let made = core.mail.made(mail + own).min(own);
         // All that has come and is not done with: also what the actors here pass on to each other.
         let came = (mail + own - made + inbox_bytes + muted).max(sent);
         // Mail that waits to be run for the first time counts in full, and mail that is passed on counts half.
         let weight = sent.max(came / 2);
-        let (made, own) = (made + starts, own + starts);
+        let (made, own) = (made + deferred_starts, own + deferred_starts);
         // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
-        let noted = office.mail_run.load(Ordering::Relaxed);
+        let noted = shared.mail_run.load(Ordering::Relaxed);
         let mail_run = core.mail.run().saturating_sub(muted).max(noted);
-        office.mail_run.store(mail_run, Ordering::Relaxed);
-        if office.admission.is_ahead(mail_run) {
+        shared.mail_run.store(mail_run, Ordering::Relaxed);
+        if shared.admission.is_ahead(mail_run) {
             // A source was admitted, and the worker has not yet run twice as much.
-            office.standing.note_source();
+            shared.standing.note_source();
         }
-        let look = Look {
-            pressed: office.is_pressed(),
+        let look = BacklogView {
+            pressed: shared.is_pressed(),
             mail: sent,
             run: mail_run,
-            admitted: office.admission.bytes(),
+            admitted: shared.admission.bytes(),
             now_ns: self.system.now_ns(),
             source_ns: self.system.sources.last_ns(),
         };
-        office.standing.look(&mut core.turnover, look);
+        shared.standing.look(&mut core.turnover, look);
         let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
         let coming = mail + inbox_bytes;
         // Relaxed: who looks at it looks again.
         let average_ns = core.slow_pace.average_ns();
-        let held_up = at_ease(office.loads(coming, average_ns).pressed, coming, own);
+        let held_up = at_ease(shared.loads(coming, average_ns).pressed, coming, own);
         // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
-        if office.held_up.load(Ordering::Relaxed) != held_up {
-            office.held_up.store(held_up, Ordering::Relaxed);
+        if shared.held_up.load(Ordering::Relaxed) != held_up {
+            shared.held_up.store(held_up, Ordering::Relaxed);
         }
         let raise = |flag: &AtomicBool, load| {
             if load == Load::High && weight >= made {
-                office.press();
+                shared.press();
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
             // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
             at_ease(load, weight, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
-        office.note_excess(weight);
-        let loads = office.loads(weight, average_ns);
-        if raise(&office.overloaded, loads.overloaded) | raise(&office.pressed, loads.pressed) {
-            self.relieve(office);
+        shared.note_excess(weight);
+        let loads = shared.loads(weight, average_ns);
+        if raise(&shared.overloaded, loads.overloaded) | raise(&shared.pressed, loads.pressed) {
+            self.relieve(shared);
         }
     }
 
@@ -164,7 +164,7 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let mut waits_for: Vec<AnyWorker> = core
-            .holds
+            .parked
             .values()
             .filter_map(|hold| match hold.reason {
                 // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by itself.
@@ -180,29 +180,29 @@ impl Worker {
         waits_for.sort_unstable();
         waits_for.dedup();
         if waits_for != core.waits_for {
-            lock(&self.office().waits_for).clone_from(&waits_for);
+            lock(&self.shared().waits_for).clone_from(&waits_for);
             core.waits_for = waits_for;
         }
     }
 
     /// Below the low-water mark: those who were muted go on.
-    pub(crate) fn relieve(&self, office: &Office) {
+    pub(crate) fn relieve(&self, shared: &WorkerShared) {
         // The lock orders this with a sender that saw the flag and is about to wait.
-        drop(office.lock());
-        office.relieved.notify_all();
-        if office.muted_on_me.swap(false, Ordering::SeqCst) {
+        drop(shared.lock());
+        shared.relieved.notify_all();
+        if shared.muted_on_me.swap(false, Ordering::SeqCst) {
             self.rouse_others();
-            office.rouse_elsewhere();
+            shared.rouse_other_systems();
         }
     }
 
     /// Has all workers of this system look again whether their muted stages may go on.
     pub(crate) fn rouse_others(&self) {
-        if self.holds.get() {
+        if self.parked.get() {
             // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
-            self.tenure.signal.raise(Signal::TICK);
+            self.ownership.signal.raise(Signal::TICK);
         }
-        for (other, _) in self.system.offices.made() {
+        for (other, _) in self.system.worker_table.made() {
             if other != self.id {
                 self.system.rouse(other);
             }
@@ -211,24 +211,24 @@ impl Worker {
 
     /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so at each checkup.
     pub(crate) fn call_sources(&self) {
-        let office = self.office();
-        if !office.is_pressed() || !office.may_admit() {
+        let shared = self.shared();
+        if !shared.is_pressed() || !shared.may_admit() {
             return;
         }
-        office.relieved.notify_all();
-        if office.muted_on_me.load(Ordering::Relaxed) {
-            for (other, others) in self.system.offices.made() {
+        shared.relieved.notify_all();
+        if shared.muted_on_me.load(Ordering::Relaxed) {
+            for (other, others) in self.system.worker_table.made() {
                 if other != self.id && others.muted_stages.load(Ordering::Relaxed) > 0 {
                     self.system.rouse(other);
                 }
             }
-            office.rouse_elsewhere();
+            shared.rouse_other_systems();
         }
     }
 
     /// Looks whether stages that are put aside may go on, and how full the worker is without.
     #[cold]
-    pub(crate) fn see_to_holds(&self, may_go_on: bool) {
+    pub(crate) fn review_parked(&self, may_go_on: bool) {
         self.unmute();
         self.weigh();
         self.tell_what_is_waited_for();
@@ -248,7 +248,7 @@ impl Worker {
         for MuteRequest { sender: stage, receiver, target, source, home } in std::mem::take(&mut core.mute_requests) {
             // SAFETY: in RUNTIME; short borrow, no call back.
             let core = unsafe { self.core() };
-            if let Some(hold) = core.holds.get_mut(&stage) {
+            if let Some(hold) = core.parked.get_mut(&stage) {
                 // The stage has sent more in the same gulp.
                 if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut hold.reason, source) {
                     *owed_bytes = Some(owed_bytes.unwrap_or(0).saturating_add(more));
@@ -262,9 +262,9 @@ impl Worker {
             let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
             // SAFETY: as above.
             let core = unsafe { self.core() };
-            core.holds.insert(stage, Hold::new(Reason::Muted { receiver, target, stuck, source, home }, None));
+            core.parked.insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, home }, None));
             if !stuck {
-                self.office().muted_stages.fetch_add(1, Ordering::Relaxed);
+                self.shared().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
             self.system.open_more();
             self.ledger.mutes.add(1);
@@ -294,10 +294,10 @@ impl Worker {
     fn pause(&self, stage: u16, gate: &Gate) {
         // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
-        if core.holds.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
+        if core.parked.contains_key(&stage) || self.route_of(stage) != Some(self.id) {
             return;
         }
-        core.holds.insert(stage, Hold::new(Reason::Paused, Some(gate.bytes_max())));
+        core.parked.insert(stage, Parked::new(Reason::Paused, Some(gate.bytes_max())));
         self.note_holds(core);
         self.system.open_more();
         if !gate.wait(stage) {
@@ -310,13 +310,13 @@ impl Worker {
     /// whether it is full, wherever it is now ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
     fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
         if let Some(home) = home {
-            return self.stays_muted_elsewhere(&*home.find()?, target, source);
+            return self.stays_muted_in_other_systems(&*home.find()?, target, source);
         }
-        let office = &self.system.offices[receiver as usize];
+        let shared = &self.system.worker_table[receiver as usize];
         if source {
-            office.muted_on_me.store(true, Ordering::SeqCst);
+            shared.muted_on_me.store(true, Ordering::SeqCst);
         }
-        let pressed = source && office.is_pressed();
+        let pressed = source && shared.is_pressed();
         if pressed {
             self.system.note_source(receiver);
         }
@@ -327,10 +327,10 @@ impl Worker {
     /// Whether the receiver of a muted stage admits the bytes that this owes.
     fn is_admitted(&self, home: Option<Home>, receiver: u16, owed_bytes: u32) -> bool {
         match home {
-            None => self.system.offices[receiver as usize].admits(u64::from(owed_bytes)),
+            None => self.system.worker_table[receiver as usize].admits(u64::from(owed_bytes)),
             Some(home) => {
-                let system = home.find().filter(|system| usize::from(receiver) < system.offices.len());
-                system.is_none_or(|system| system.offices[receiver as usize].admits(u64::from(owed_bytes)))
+                let system = home.find().filter(|system| usize::from(receiver) < system.worker_table.len());
+                system.is_none_or(|system| system.worker_table[receiver as usize].admits(u64::from(owed_bytes)))
             }
         }
     }
@@ -352,13 +352,13 @@ impl Worker {
                 continue;
             }
             // SAFETY: in RUNTIME; short borrow, no call back.
-            let Some(hold) = unsafe { self.core() }.holds.get_mut(&stage) else { continue };
+            let Some(hold) = unsafe { self.core() }.parked.get_mut(&stage) else { continue };
             let Reason::Muted { receiver: known, stuck, .. } = &mut hold.reason else { continue };
             *known = receiver;
             // The stage may have caught up while its worker became overloaded, or the other way round.
             if *stuck != is_full {
                 *stuck = is_full;
-                let muted = &self.office().muted_stages;
+                let muted = &self.shared().muted_stages;
                 if is_full {
                     muted.fetch_sub(1, Ordering::Relaxed)
                 } else {
@@ -377,7 +377,7 @@ impl Worker {
         let run = self.bytes_run();
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let muted = core.holds.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }));
+        let muted = core.parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }));
         if let Some((stage, bytes)) =
             muted.map(|(stage, hold)| (*stage, hold.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
         {
@@ -386,22 +386,22 @@ impl Worker {
         }
     }
 
-    /// Updates `holding` and `holds` after `Core::holds` or the accounts have changed.
+    /// Updates `holding` and `parked` after `Core::parked` or the accounts have changed.
     pub(crate) fn note_holds(&self, core: &Core) {
-        self.holding.set(core.holds_any() || self.accounts.borrow().are_kept());
-        self.holds.set(core.holds_any());
+        self.holding.set(core.has_parked() || self.accounts.borrow().are_kept());
+        self.parked.set(core.has_parked());
     }
 
     /// A stage goes on; what was put aside for it comes first. In RUNTIME.
     pub(crate) fn release(&self, stage: u16) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let Some(mut hold) = core.holds.remove(&stage) else { return };
+        let Some(mut hold) = core.parked.remove(&stage) else { return };
         self.note_holds(core);
         // Children may go to this stage again.
         self.note_own_stages();
         if let Reason::Muted { stuck: false, .. } = hold.reason {
-            self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+            self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
         }
         if hold.reason != Reason::Detached {
             self.system.open_less();

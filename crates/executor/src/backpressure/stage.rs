@@ -29,14 +29,14 @@ use crate::memory::segment::Chain;
 use crate::message::address::Lane;
 use crate::message::envelope::MailKind;
 use crate::sync::signal::Signal;
-use crate::worker::core::{Core, Hold};
+use crate::worker::core::{Core, Parked};
 use crate::worker::{Worker, current};
 
 /// Of one stage.
 #[derive(Default)]
-pub(crate) struct Fullness(AtomicU8);
+pub(crate) struct StageBackpressure(AtomicU8);
 
-impl Fullness {
+impl StageBackpressure {
     /// What was put aside waits for a gate to open.
     pub(crate) const WAITS: u8 = 1;
     /// It waits for a stuck handler to return.
@@ -45,50 +45,51 @@ impl Fullness {
     const MARKED: u8 = 4;
     /// A worker has a stage that is muted for this one.
     const WAITED_FOR: u8 = 8;
-    const FULL: u8 = Fullness::WAITS | Fullness::STUCK;
+    const FULL: u8 = StageBackpressure::WAITS | StageBackpressure::STUCK;
 
     pub(crate) fn is_full(&self) -> bool {
-        self.0.load(Ordering::SeqCst) & Fullness::FULL != 0
+        self.0.load(Ordering::SeqCst) & StageBackpressure::FULL != 0
     }
 
     /// Returns whether the stage is full. If it is, the worker that lowers it learns that others wait for that.
     pub(crate) fn wait_for(&self) -> bool {
-        let waited_for = Fullness::WAITED_FOR;
+        let waited_for = StageBackpressure::WAITED_FOR;
         // Most often others wait already. Whoever lowers it later finds that, so nothing has to be written.
-        let is_noted = |was: u8| was & Fullness::FULL != 0 && was & waited_for != 0;
+        let is_noted = |was: u8| was & StageBackpressure::FULL != 0 && was & waited_for != 0;
         is_noted(self.0.load(Ordering::SeqCst))
-            || self.change(|was| (was & Fullness::FULL != 0).then_some(was | waited_for)).is_some()
+            || self.change(|was| (was & StageBackpressure::FULL != 0).then_some(was | waited_for)).is_some()
     }
 
     /// Whether a stuck handler has to return before it is not full any more.
     pub(crate) fn is_stuck(&self) -> bool {
         // Relaxed: who asks looks again.
-        self.0.load(Ordering::Relaxed) & Fullness::STUCK != 0
+        self.0.load(Ordering::Relaxed) & StageBackpressure::STUCK != 0
     }
 
     /// It is full. True: it was not before.
     pub(crate) fn raise(&self, why: u8) -> bool {
-        self.0.fetch_or(why, Ordering::SeqCst) & Fullness::FULL == 0
+        self.0.fetch_or(why, Ordering::SeqCst) & StageBackpressure::FULL == 0
     }
 
     /// A handler of it is stuck: if it is full, it is so for that.
     pub(crate) fn note_stuck(&self) {
         if self.is_full() {
-            self.0.fetch_or(Fullness::STUCK, Ordering::SeqCst);
+            self.0.fetch_or(StageBackpressure::STUCK, Ordering::SeqCst);
         }
     }
 
     /// It goes on, by who runs it. True: it is full, and there is no marker yet.
     fn mark(&self) -> bool {
-        let marked = Fullness::WAITS | Fullness::MARKED;
-        let was = self.change(|was| (was & Fullness::FULL != 0).then_some(was & Fullness::WAITED_FOR | marked));
-        was.is_some_and(|was| was & Fullness::MARKED == 0)
+        let marked = StageBackpressure::WAITS | StageBackpressure::MARKED;
+        let was = self
+            .change(|was| (was & StageBackpressure::FULL != 0).then_some(was & StageBackpressure::WAITED_FOR | marked));
+        was.is_some_and(|was| was & StageBackpressure::MARKED == 0)
     }
 
     /// The stage is not full any more. Returns whether others wait for that, or `None` if it was not full.
     fn lower(&self) -> Option<bool> {
         let was = self.0.swap(0, Ordering::SeqCst);
-        (was & Fullness::FULL != 0).then_some(was & Fullness::WAITED_FOR != 0)
+        (was & StageBackpressure::FULL != 0).then_some(was & StageBackpressure::WAITED_FOR != 0)
     }
 
     /// Changes the byte and returns what it was, or `None` if `to` leaves it.
@@ -101,22 +102,22 @@ impl Worker {
     /// Something was put aside for `stage`: it may be full now. Then nobody sends to it without that being seen, nor for longer
     /// than it takes to send once. In RUNTIME.
     pub(crate) fn fill(&self, core: &Core, stage: u16) {
-        let why = core.holds.get(&stage).and_then(Hold::fullness);
+        let why = core.parked.get(&stage).and_then(Parked::backpressure);
         if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
-            self.office().full_stages.fetch_add(1, Ordering::SeqCst);
+            self.shared().full_stages.fetch_add(1, Ordering::SeqCst);
             // What this worker's own actors send, they append without a look at anything, as long as there is room.
             self.logs[self.id as usize].stop();
-            self.tenure.signal.raise(Signal::TICK);
+            self.ownership.signal.raise(Signal::TICK);
         }
     }
 
     /// What was put aside for `stage` goes on: puts a marker behind it if it is full.
     pub(crate) fn mark(&self, stage: u16, lanes: &mut [Chain; 3]) {
-        let fullness = &self.system.full[stage as usize];
+        let backpressure = &self.system.full[stage as usize];
         let Some(first) = lanes.iter().find_map(Chain::first_record) else {
             return;
         };
-        if fullness.mark() {
+        if backpressure.mark() {
             // It is mail for whom that is for: of the same stage.
             // SAFETY: a whole record of the chain.
             let (cell, tag) = unsafe { (first.as_ref().cell, first.as_ref().tag) };
@@ -131,15 +132,15 @@ impl Worker {
     /// All has been run that was put aside for `stage`.
     fn is_through(&self, stage: u16) {
         let Some(waited_for) = self.system.full[stage as usize].lower() else { return };
-        let office = self.office();
-        office.full_stages.fetch_sub(1, Ordering::SeqCst);
+        let shared = self.shared();
+        shared.full_stages.fetch_sub(1, Ordering::SeqCst);
         // The lock orders this with a thread outside that saw the stage full and is about to wait.
-        drop(office.lock());
-        office.relieved.notify_all();
+        drop(shared.lock());
+        shared.relieved.notify_all();
         if waited_for {
             self.rouse_others();
             // A worker of another system has left its name with the worker that ran the stage then.
-            self.system.offices.made().for_each(|(_, office)| office.rouse_elsewhere());
+            self.system.worker_table.made().for_each(|(_, shared)| shared.rouse_other_systems());
         }
     }
 }
@@ -165,15 +166,15 @@ mod tests {
 
     #[test]
     fn whoever_waits_for_a_full_stage_is_found_when_it_is_lowered() {
-        let full = Fullness::default();
+        let full = StageBackpressure::default();
         assert!(!full.wait_for(), "it is not full");
-        assert!(full.raise(Fullness::WAITS));
+        assert!(full.raise(StageBackpressure::WAITS));
         assert_eq!(full.lower(), Some(false), "nobody has waited since it is full");
 
-        assert!(full.raise(Fullness::STUCK));
+        assert!(full.raise(StageBackpressure::STUCK));
         assert!(full.wait_for());
         assert!(full.mark(), "the first marker");
-        assert!(!full.raise(Fullness::WAITS), "held again before the marker was run");
+        assert!(!full.raise(StageBackpressure::WAITS), "held again before the marker was run");
         assert!(!full.mark(), "the marker is under way");
         assert!(full.wait_for());
         assert_eq!(full.lower(), Some(true));

@@ -66,7 +66,7 @@ impl Standing {
     }
 
     /// Notes the worker's backlog.
-    pub(crate) fn look(&self, turnover: &mut Turnover, look: Look) {
+    pub(crate) fn look(&self, turnover: &mut Turnover, look: BacklogView) {
         let found = self.found.load(Ordering::Relaxed) && self.found.swap(false, Ordering::Relaxed);
         let before = self.bytes.load(Ordering::Relaxed);
         let bytes = turnover.look(before, found || self.waiting.load(Ordering::Relaxed) > 0, look);
@@ -99,7 +99,7 @@ impl Sources {
 
 /// What a worker sees of its backlog.
 #[derive(Clone, Copy)]
-pub(crate) struct Look {
+pub(crate) struct BacklogView {
     pub(crate) pressed: bool,
     /// Bytes of mail that wait.
     pub(crate) mail: u64,
@@ -129,8 +129,8 @@ pub(crate) struct Turnover {
 
 impl Turnover {
     /// Returns the standing backlog after a look, in bytes. It was `standing` before.
-    fn look(&mut self, standing: u64, found: bool, look: Look) -> u64 {
-        let Look { pressed, mail, run, admitted, .. } = look;
+    fn look(&mut self, standing: u64, found: bool, look: BacklogView) -> u64 {
+        let BacklogView { pressed, mail, run, admitted, .. } = look;
         let standing = self.shrunk(standing, look);
         let found = found | (std::mem::replace(&mut self.source_ns, look.source_ns) != look.source_ns);
         if !pressed {
@@ -164,7 +164,7 @@ impl Turnover {
     }
 
     /// Returns the standing backlog, or a smaller one if the backlog has been small for a while.
-    fn shrunk(&mut self, standing: u64, Look { mail, now_ns, .. }: Look) -> u64 {
+    fn shrunk(&mut self, standing: u64, BacklogView { mail, now_ns, .. }: BacklogView) -> u64 {
         let (since_ns, largest) = self.small;
         let largest = largest.max(mail);
         if standing == 0 || largest >= standing / SHRUNK {
@@ -198,7 +198,7 @@ mod tests {
         /// Looks with `mail` bytes that wait, after `run` bytes were run. Returns the bound that was 10.
         fn look(&mut self, pressed: bool, mail: u64, run: u64) -> u64 {
             let source_ns = self.sources.last_ns();
-            let look = Look { pressed, mail, run, admitted: self.admitted, now_ns: self.now_ns, source_ns };
+            let look = BacklogView { pressed, mail, run, admitted: self.admitted, now_ns: self.now_ns, source_ns };
             self.standing.look(&mut self.turnover, look);
             self.standing.raised(10)
         }

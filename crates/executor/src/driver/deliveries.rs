@@ -98,7 +98,7 @@ impl Deliveries {
             worker.raise();
             worker.attend();
             worker.take_mail();
-            worker.let_all_starts_go_on();
+            worker.let_all_deferred_starts_go_on();
             while worker.advance() {
                 let at = worker.run_at.get();
                 let record = NonNull::new(at.cast::<Record>()).expect("segments are not null");
@@ -175,7 +175,7 @@ impl Deliveries {
             unsafe { chain.push_bytes(held.words.as_ptr().cast(), held.words.len() * 8, Some(&worker.pool)) };
             worker.put_first(chain);
             // What a signal would have been for is done at the next `collect`.
-            worker.tenure.signal.clear(u32::MAX);
+            worker.ownership.signal.clear(u32::MAX);
             worker.nested.set(NEST_MAX);
             worker.single.set(true);
             worker.family.set(0);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::backpressure::deadlock::Knots;
+use crate::backpressure::deadlock::MuteDeadlocks;
 use crate::driver::turns::{Drive, DriverLock, Turn};
 use crate::scheduler::poll;
 use crate::sync::locks::lock;
@@ -71,7 +71,7 @@ pub(crate) struct Simulation {
     /// The system has been swept. Changes within a turn.
     ended: AtomicBool,
     choices: Mutex<Choices>,
-    knots: Mutex<Knots>,
+    deadlocks: Mutex<MuteDeadlocks>,
     driver: OnceLock<Arc<dyn Driver>>,
 }
 
@@ -86,7 +86,7 @@ impl Simulation {
             driving: DriverLock::new("a simulated system was asked to run from inside one of its own actors"),
             ended: AtomicBool::new(false),
             choices: Mutex::new(Choices(seed)),
-            knots: Mutex::default(),
+            deadlocks: Mutex::default(),
             driver: OnceLock::new(),
         }
     }
@@ -206,7 +206,7 @@ impl Steps {
 
     /// Whether nobody has anything to do before the next timer. A system that has ended rests.
     pub fn rests(&self) -> bool {
-        let is_any_up = || self.workers.iter().any(|worker| worker.office().mail.is_up());
+        let is_any_up = || self.workers.iter().any(|worker| worker.shared().mail.is_up());
         self.are_workers_ended() || self.system.active() == 0 && !is_any_up()
     }
 
@@ -268,7 +268,7 @@ impl Steps {
         let worker = &self.workers[choices.below(self.workers.len())];
         worker.enter(|| step(worker, &mut choices, &self.system));
         if choices.one_in(64) {
-            lock(&self.simulation().knots).look(&self.system);
+            lock(&self.simulation().deadlocks).look(&self.system);
         }
     }
 
@@ -362,5 +362,5 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     // Often only one: the most interleavings.
     let bound = if choices.one_in(2) { 1 } else { 1 + choices.below(8) as u64 };
     let stop = worker.gulp(bound);
-    debug_assert_ne!(stop, crate::worker::run::Stop::Detached, "nobody takes over in simulation");
+    debug_assert_ne!(stop, crate::worker::run::GulpEnd::Detached, "nobody takes over in simulation");
 }

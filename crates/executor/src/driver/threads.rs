@@ -52,7 +52,7 @@ impl WorkerThread {
         *lock(&system.posts[worker.id as usize]) = Some(Arc::clone(&worker));
         // Awake from the start, so the system is not idle before its workers have looked around.
         {
-            let mut inbox = system.offices[worker.id as usize].lock();
+            let mut inbox = system.worker_table[worker.id as usize].lock();
             if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
                 system.active_more();
             }

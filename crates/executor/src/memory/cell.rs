@@ -95,7 +95,7 @@ pub(crate) struct Cold {
     /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
     pub(crate) deferred: Deferred,
     /// Of an actor that has left.
-    pub(crate) way: Option<std::sync::Arc<crate::migration::stub::Way>>,
+    pub(crate) route: Option<std::sync::Arc<crate::migration::stub::StubRoute>>,
     pub(crate) stop_after: bool,
     /// When a message was handled last, where that is [noted](status::NOTED).
     pub(crate) handled_ns: u64,

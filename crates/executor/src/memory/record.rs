@@ -14,10 +14,10 @@ use crate::message::deferred::Deferred;
 use crate::message::envelope::{
     Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, GoOn, MailKind, Resident, Undelivered,
 };
-use crate::message::mailbox::Placed;
-use crate::message::permit::PLACED;
+use crate::message::mailbox::WithPermit;
+use crate::message::permit::PERMITTED;
 use crate::migration::stub::AwayCx;
-use crate::worker::deferred_starts::Late;
+use crate::worker::deferred_starts::DeferredStart;
 use crate::worker::user_code::{contained, during};
 
 /// What a thunk is asked to do with its record.
@@ -508,7 +508,7 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
         let cell = record.as_ref().cell;
         let mut late = None;
         if cell.as_ref().has_status(status::LATE) {
-            late = Late::of(record);
+            late = DeferredStart::of(record);
             if late.is_none() {
                 return PASSED;
             }
@@ -610,7 +610,7 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
 }
 
 /// The largest record, in one with its place, with a cause.
-const LOOSE_BYTES: usize = record_bytes::<Placed>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
+const LOOSE_BYTES: usize = record_bytes::<WithPermit>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
 const _: () = assert!(LOOSE_BYTES / 8 <= WORDS as usize);
 
 /// Room on the stack for one record, for senders that have no log of their own.
@@ -643,12 +643,12 @@ impl Loose {
     ///
     /// # Safety
     /// `own` is a whole record without a cause for which `placed` was found.
-    pub(crate) unsafe fn write_placed(&mut self, placed: Placed, own: NonNull<Record>) -> NonNull<Record> {
+    pub(crate) unsafe fn write_with_permit(&mut self, placed: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
         let target = self.bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `Placed`.
         unsafe {
-            let (cell, tag, is_here) = (own.as_ref().cell, own.as_ref().tag, matches!(placed, Placed::Here(_)));
-            write(target, PLACED, cell, tag, 0, placed);
+            let (cell, tag, is_here) = (own.as_ref().cell, own.as_ref().tag, matches!(placed, WithPermit::Here(_)));
+            write(target, PERMITTED, cell, tag, 0, placed);
             let mut record = NonNull::new_unchecked(target.cast::<Record>());
             if is_here {
                 let bytes = own.as_ref().bytes();
@@ -666,7 +666,7 @@ impl Loose {
 /// A whole record with a [`Placed`].
 pub(crate) unsafe fn carried(record: NonNull<Record>) -> NonNull<Record> {
     // SAFETY: by the contract, within the record, or just behind it.
-    unsafe { record.byte_add(record_bytes::<Placed>()) }
+    unsafe { record.byte_add(record_bytes::<WithPermit>()) }
 }
 
 /// What the guard of the message in `own` says ([`Op::Ask`]). If it panics, the message is lost.
@@ -822,7 +822,7 @@ impl Cold {
             suspended: None,
             waking: None,
             deferred: Deferred::default(),
-            way: None,
+            route: None,
             stop_after: false,
             handled_ns: 0,
             failure: None,

@@ -127,12 +127,12 @@ impl List {
 }
 
 /// Vacant cells of all classes, owned by one worker (or kept under a lock).
-pub(crate) struct Nursery {
+pub(crate) struct CellAllocator {
     lists: Box<[List; CLASSES]>,
 }
 
 // SAFETY: a nursery owns the cells on its lists; it is only a bag of memory.
-unsafe impl Send for Nursery {}
+unsafe impl Send for CellAllocator {}
 
 /// A run of cells of one class.
 #[derive(Clone, Copy)]
@@ -144,7 +144,7 @@ struct Chunk {
 }
 
 /// What no worker owns: left-over cells, and where all chunks are.
-struct Commons {
+struct CellReserve {
     lists: Vec<(u16, List)>,
     chunks: Vec<Chunk>,
     /// Where in `chunks` the chunk at an address is.
@@ -152,18 +152,18 @@ struct Commons {
 }
 
 // SAFETY: chunks are immortal, type-stable memory; cells synchronise access to themselves.
-unsafe impl Send for Commons {}
+unsafe impl Send for CellReserve {}
 
-static COMMONS: Mutex<Commons> =
-    Mutex::new(Commons { lists: Vec::new(), chunks: Vec::new(), numbers: BTreeMap::new() });
+static COMMONS: Mutex<CellReserve> =
+    Mutex::new(CellReserve { lists: Vec::new(), chunks: Vec::new(), numbers: BTreeMap::new() });
 
-fn commons() -> std::sync::MutexGuard<'static, Commons> {
+fn commons() -> std::sync::MutexGuard<'static, CellReserve> {
     lock(&COMMONS)
 }
 
-impl Nursery {
+impl CellAllocator {
     pub(crate) fn new() -> Self {
-        Nursery { lists: Box::new([const { List::new() }; CLASSES]) }
+        CellAllocator { lists: Box::new([const { List::new() }; CLASSES]) }
     }
 
     /// A vacant cell of `class` for an actor of `stage`, owned by the caller.
@@ -301,7 +301,7 @@ pub(crate) fn sweep(system: u16, mut count: u64, mut visit: impl FnMut(NonNull<C
     }
 }
 
-impl Drop for Nursery {
+impl Drop for CellAllocator {
     fn drop(&mut self) {
         let mut commons = commons();
         for (class, list) in self.lists.iter_mut().enumerate() {
@@ -327,11 +327,11 @@ mod tests {
         let chunk_cells = CHUNK_BYTES / cell_bytes(CLASS);
         // The unused cells of a nursery go to the next one.
         for _ in 0..3 {
-            let mut nursery = Nursery::new();
+            let mut allocator = CellAllocator::new();
             let mut of_stage = [const { Vec::new() }; 3];
             for turn in 0..chunk_cells / 2 {
                 let stage = turn % 3;
-                let cell = nursery.take(CLASS, stage as u16);
+                let cell = allocator.take(CLASS, stage as u16);
                 assert!(all.insert(cell), "the cell was given twice");
                 of_stage[stage].push(cell.as_ptr().addr());
             }
@@ -356,9 +356,9 @@ mod tests {
 
     #[test]
     fn a_cell_that_is_given_back_is_taken_again_by_any_stage() {
-        let mut nursery = Nursery::new();
-        let cell = nursery.take(CLASS - 1, 5);
-        nursery.put(cell, CLASS - 1);
-        assert_eq!(nursery.take(CLASS - 1, 7), cell);
+        let mut allocator = CellAllocator::new();
+        let cell = allocator.take(CLASS - 1, 5);
+        allocator.put(cell, CLASS - 1);
+        assert_eq!(allocator.take(CLASS - 1, 7), cell);
     }
 }

@@ -15,7 +15,7 @@ use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::Reason;
 use crate::worker::run_by_askers::{self, Wakes};
-use crate::worker::shared::{Inbox, Office, Presence};
+use crate::worker::shared::{Inbox, Presence, WorkerShared};
 
 thread_local! {
     /// This thread waits for no overloaded worker.
@@ -53,18 +53,24 @@ impl WokenBy {
 
 impl SystemCore {
     /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
-    pub(crate) fn arrived(&self, office: &Office, inbox: MutexGuard<'_, Inbox>, worker: u16) {
-        self.arrived_for(office, inbox, worker, WokenBy::Sender);
+    pub(crate) fn arrived(&self, shared: &WorkerShared, inbox: MutexGuard<'_, Inbox>, worker: u16) {
+        self.arrived_for(shared, inbox, worker, WokenBy::Sender);
     }
 
-    /// Does the same as [`arrived`](SystemCore::arrived), and a sleeping worker is woken by `by`.
-    pub(crate) fn arrived_for(&self, office: &Office, mut inbox: MutexGuard<'_, Inbox>, worker: u16, by: WokenBy) {
+    /// Does the same as [`migrated`](SystemCore::arrived), and a sleeping worker is woken by `by`.
+    pub(crate) fn arrived_for(
+        &self,
+        shared: &WorkerShared,
+        mut inbox: MutexGuard<'_, Inbox>,
+        worker: u16,
+        by: WokenBy,
+    ) {
         let bytes = inbox.sent_bytes() + u64::from(inbox.queued_bytes);
-        let loads = office.loads(bytes, office.average_ns.load(Ordering::Relaxed));
+        let loads = shared.loads(bytes, shared.average_ns.load(Ordering::Relaxed));
         if loads.pressed == Load::High {
-            office.press();
+            shared.press();
             if loads.overloaded == Load::High {
-                office.overloaded.store(true, Ordering::SeqCst);
+                shared.overloaded.store(true, Ordering::SeqCst);
             }
         }
         self.call(worker, &mut inbox, by);
@@ -72,7 +78,7 @@ impl SystemCore {
         drop(inbox);
         seam(1_000);
         // After the lock was given back: that would wait for this store to be done.
-        office.mail.raise(first);
+        shared.mail.raise(first);
     }
 
     /// Makes the worker of `inbox` awake.
@@ -100,14 +106,14 @@ impl SystemCore {
     }
 
     /// Locks the inbox of the worker that runs `stage`, and calls `f` with it.
-    fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&Office, MutexGuard<'_, Inbox>, u16) -> R) -> R {
+    fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&WorkerShared, MutexGuard<'_, Inbox>, u16) -> R) -> R {
         loop {
             // Acquire: pairs with the Release of whoever moved the stage.
             let worker = self.route[stage as usize].load(Ordering::Acquire);
-            let office = &self.offices[worker as usize];
-            let inbox = office.lock();
+            let shared = &self.worker_table[worker as usize];
+            let inbox = shared.lock();
             if self.route[stage as usize].load(Ordering::Acquire) == worker {
-                return f(office, inbox, worker);
+                return f(shared, inbox, worker);
             }
         }
     }
@@ -115,12 +121,12 @@ impl SystemCore {
     /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
     /// moved.
     pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize, asks: bool) -> bool {
-        self.with_inbox_of(stage, |office, inbox, worker| {
+        self.with_inbox_of(stage, |shared, inbox, worker| {
             if self.closed.load(Ordering::Acquire) {
                 return false;
             }
             // SAFETY: a whole record that the caller gives up.
-            unsafe { self.put((office, inbox, worker), lane, record, size, WokenBy::asker_if(asks)) };
+            unsafe { self.put((shared, inbox, worker), lane, record, size, WokenBy::asker_if(asks)) };
             true
         })
     }
@@ -135,8 +141,8 @@ impl SystemCore {
         unsafe {
             let (stage, size) = (record.as_ref().stage(), record.as_ref().bytes());
             if !record.as_ref().is_buried() {
-                self.with_inbox_of(stage, |office, inbox, worker| {
-                    self.put((office, inbox, worker), lane, record, size, WokenBy::Sender);
+                self.with_inbox_of(stage, |shared, inbox, worker| {
+                    self.put((shared, inbox, worker), lane, record, size, WokenBy::Sender);
                 });
             }
         }
@@ -148,7 +154,7 @@ impl SystemCore {
     /// A whole record whose payload the caller gives up.
     unsafe fn put(
         &self,
-        (office, mut inbox, worker): (&Office, MutexGuard<'_, Inbox>, u16),
+        (shared, mut inbox, worker): (&WorkerShared, MutexGuard<'_, Inbox>, u16),
         lane: Lane,
         mut record: NonNull<Record>,
         size: usize,
@@ -162,26 +168,26 @@ impl SystemCore {
         if lane != Lane::Normal {
             inbox.signal.raise(Signal::LANES);
         }
-        self.arrived_for(office, inbox, worker, by);
+        self.arrived_for(shared, inbox, worker, by);
     }
 
     /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on
     /// to.
     pub(crate) fn pressed_by(&self, worker: u16, stage: u16) -> Option<u16> {
-        self.more_pressed(self.offices[worker as usize].is_pressed().then_some(worker), self.passes_on_to(stage))
+        self.more_pressed(self.worker_table[worker as usize].is_pressed().then_some(worker), self.passes_on_to(stage))
     }
 
     /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would otherwise admit more than
     /// the worker that it passes messages on to can do.
     pub(crate) fn more_pressed(&self, first: Option<u16>, next: Option<u16>) -> Option<u16> {
         let (Some(first), Some(next)) = (first, next) else { return first.or(next) };
-        let excess = |worker: u16| self.offices[usize::from(worker)].excess();
+        let excess = |worker: u16| self.worker_table[usize::from(worker)].excess();
         Some(if excess(next) > excess(first) { next } else { first })
     }
 
     /// Returns the overloaded worker to which `stage` passes messages on.
     pub(crate) fn passes_on_to(&self, stage: u16) -> Option<u16> {
-        let is_overloaded = |worker: u16| self.offices[worker as usize].overloaded.load(Ordering::SeqCst);
+        let is_overloaded = |worker: u16| self.worker_table[worker as usize].overloaded.load(Ordering::SeqCst);
         self.relays.passes_on_to(stage, is_overloaded)
     }
 
@@ -202,27 +208,27 @@ impl SystemCore {
             let full = || self.full[stage as usize].is_full();
             let slows = if full() { Some(worker) } else { self.pressed_by(worker, stage) };
             let Some(slows) = slows else { return };
-            let office = &self.offices[slows as usize];
-            let inbox = office.lock();
+            let shared = &self.worker_table[slows as usize];
+            let inbox = shared.lock();
             if full() {
                 if slows != worker {
                     continue;
                 }
-            } else if !office.is_pressed() || office.admits(bytes) {
+            } else if !shared.is_pressed() || shared.admits(bytes) {
                 return;
             }
             self.sources.note(self.now_ns());
-            let _waiting = office.standing.note_waiting();
+            let _waiting = shared.standing.note_waiting();
             // The wait is bounded, because the stage may move to another worker.
             drop(
-                office.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),
+                shared.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),
             );
         }
     }
 
     /// Notes that a source is slowed down for `worker`.
     pub(crate) fn note_source(&self, worker: u16) {
-        self.offices[usize::from(worker)].standing.note_source();
+        self.worker_table[usize::from(worker)].standing.note_source();
         self.sources.note(self.now_ns());
     }
 
@@ -248,8 +254,8 @@ impl SystemCore {
             return false;
         }
         let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) else { return true };
-        let office = &self.offices[usize::from(pressed)];
-        let admits = office.admits(bytes);
+        let shared = &self.worker_table[usize::from(pressed)];
+        let admits = shared.admits(bytes);
         if !admits {
             // The sender may be a source, like one that is muted. Its backlog is no standing one.
             self.note_source(pressed);
@@ -261,7 +267,7 @@ impl SystemCore {
     pub(crate) fn note_unslowed(&self, stage: u16) {
         let Some(worker) = self.route.get(stage as usize) else { return };
         if let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) {
-            self.offices[usize::from(pressed)].standing.note_source();
+            self.worker_table[usize::from(pressed)].standing.note_source();
         }
     }
 
@@ -270,15 +276,15 @@ impl SystemCore {
     pub fn is_stage_held_up(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
         let worker = worker.load(Ordering::Relaxed);
-        let office = &self.offices[self.pressed_by(worker, stage).unwrap_or(worker) as usize];
+        let shared = &self.worker_table[self.pressed_by(worker, stage).unwrap_or(worker) as usize];
         // Relaxed: who asks decides how long to wait, and asks again.
-        let fullness = &self.full[stage as usize];
-        (fullness.is_full() || office.held_up.load(Ordering::Relaxed)) && !fullness.is_stuck()
+        let backpressure = &self.full[stage as usize];
+        (backpressure.is_full() || shared.held_up.load(Ordering::Relaxed)) && !backpressure.is_stuck()
     }
 
     /// Whether messages to `stage` pile up since it waits for a gate to open.
     pub fn is_stage_paused(&self, stage: u16) -> bool {
-        self.full.get(stage as usize).is_some_and(|fullness| fullness.is_full() && !fullness.is_stuck())
+        self.full.get(stage as usize).is_some_and(|backpressure| backpressure.is_full() && !backpressure.is_stuck())
     }
 
     /// Wakes worker `other` to look around.
@@ -288,7 +294,7 @@ impl SystemCore {
 
     /// Has worker `other` see to `bits`; wakes it, if it sleeps.
     pub(crate) fn call_with(&self, other: u16, bits: u32) {
-        let mut inbox = self.offices[other as usize].lock();
+        let mut inbox = self.worker_table[other as usize].lock();
         // A dedicated worker that was never started has no thread: nobody would lower its presence again.
         if inbox.thread.is_some() || self.simulation.is_some() {
             inbox.signal.raise(bits);
@@ -300,7 +306,7 @@ impl SystemCore {
     pub(crate) fn wake_called(&self, at_most: usize) {
         for _ in 0..at_most {
             let Some(worker) = self.idle.take_called() else { return };
-            let thread = self.offices[usize::from(worker)].lock().thread.clone();
+            let thread = self.worker_table[usize::from(worker)].lock().thread.clone();
             if let Some(thread) = thread {
                 thread.unpark();
             }
@@ -314,9 +320,9 @@ impl SystemCore {
 
     /// What `stage` was put aside for is over: the stuck handler of a detached thread has returned, or a gate is open.
     pub(crate) fn return_stage(&self, stage: u16, reason: Reason) {
-        self.with_inbox_of(stage, |office, mut inbox, worker| {
+        self.with_inbox_of(stage, |shared, mut inbox, worker| {
             inbox.returned.push((stage, reason));
-            self.arrived(office, inbox, worker);
+            self.arrived(shared, inbox, worker);
         });
     }
 }

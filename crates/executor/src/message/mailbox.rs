@@ -12,7 +12,7 @@
 //!   thaw. A message whose guard says that it has to wait has kept its place while the guard looked. (Its guard is asked once more when the
 //!   place is free; one that answers otherwise then has its message wait without a place.)
 //! - *No place is lost.* A record is consumed once, by its thunk. That of a message with a place takes the place out, and then does with
-//!   the message's own record, which lies behind it ([`placed`](crate::message::permit)), what is to be done: runs it, bounces it, sends it on. A
+//!   the message's own record, which lies behind it ([`permitted`](crate::message::permit)), what is to be done: runs it, bounces it, sends it on. A
 //!   guard that panics drops both. That records are moved (by thefts, adoptions, takeovers, holds) does not concern it: the place
 //!   lies in the payload.
 //! - *Who has no bound pays nothing.* That an actor has one is said by a bit beside the number of its system in its address. A
@@ -104,7 +104,7 @@ impl Mailbox {
 }
 
 /// What waits for one actor.
-pub(crate) struct Room {
+pub(crate) struct MailboxState {
     bound: Mailbox,
     taken: Mutex<Taken>,
 }
@@ -115,12 +115,12 @@ struct Taken {
     bytes: usize,
     next: u64,
     /// The messages that may be dropped for others, the oldest first. Empty unless [`OnFull::DropOldest`].
-    oldest: BTreeMap<u64, Arc<Shelf>>,
+    oldest: BTreeMap<u64, Arc<Droppable>>,
 }
 
-impl Room {
-    fn new(bound: Mailbox) -> Room {
-        Room { bound, taken: Mutex::default() }
+impl MailboxState {
+    fn new(bound: Mailbox) -> MailboxState {
+        MailboxState { bound, taken: Mutex::default() }
     }
 
     /// Takes a place for a message of so many bytes. False: there is none.
@@ -146,8 +146,8 @@ impl Room {
     }
 
     /// The oldest message that may be dropped, which is not known here any more.
-    fn oldest(&self) -> Option<Arc<Shelf>> {
-        lock(&self.taken).oldest.pop_first().map(|(_, shelf)| shelf)
+    fn oldest(&self) -> Option<Arc<Droppable>> {
+        lock(&self.taken).oldest.pop_first().map(|(_, droppable)| droppable)
     }
 
     pub(crate) fn on_full(&self) -> OnFull {
@@ -156,35 +156,35 @@ impl Room {
 }
 
 /// A place in a room.
-pub(crate) struct Place {
-    room: Arc<Room>,
+pub(crate) struct Permit {
+    room: Arc<MailboxState>,
     bytes: usize,
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.room.leave(self.bytes);
     }
 }
 
 /// The place of a message that waits for an actor whose mailbox is bounded: the payload of a [placed](crate::message::permit) record.
-pub(crate) enum Placed {
+pub(crate) enum WithPermit {
     /// The message lies behind this.
-    Here(Place),
+    Here(Permit),
     /// It may be dropped for another.
-    Shelved(Arc<Shelf>),
+    Shelved(Arc<Droppable>),
 }
 
 /// A message that may be dropped for another.
-pub(crate) struct Shelf {
+pub(crate) struct Droppable {
     content: Mutex<Option<Kept>>,
-    room: Arc<Room>,
+    room: Arc<MailboxState>,
     /// Its number in the room. Relaxed: written by the sender before it gives the message away, through the log or the lock.
     number: AtomicU64,
     about: Described,
 }
 
-impl Shelf {
+impl Droppable {
     /// The message, if nobody was faster; its place is free.
     pub(crate) fn take(&self) -> Option<Kept> {
         let content = lock(&self.content).take()?;
@@ -214,21 +214,21 @@ impl Shelf {
 }
 
 /// A message off its shelf while its guard looks at it. Its place is kept.
-struct Lifted<'a> {
-    shelf: &'a Arc<Shelf>,
+struct GuardCheck<'a> {
+    droppable: &'a Arc<Droppable>,
     /// None: its guard has panicked, and it is lost by that.
     content: Option<Kept>,
 }
 
-impl Drop for Lifted<'_> {
+impl Drop for GuardCheck<'_> {
     /// Puts it back, where it may be dropped for others again; who found its shelf empty meanwhile has forgotten it.
     fn drop(&mut self) {
-        let Some(kept) = self.content.take() else { return self.shelf.leave() };
+        let Some(kept) = self.content.take() else { return self.droppable.leave() };
         // Both under the lock: who finds the shelf in the room does not find it empty again.
-        let mut content = lock(&self.shelf.content);
-        let number = self.shelf.number.load(Ordering::Relaxed);
+        let mut content = lock(&self.droppable.content);
+        let number = self.droppable.number.load(Ordering::Relaxed);
         if number != NOT_TO_BE_DROPPED {
-            lock(&self.shelf.room.taken).oldest.insert(number, Arc::clone(self.shelf));
+            lock(&self.droppable.room.taken).oldest.insert(number, Arc::clone(self.droppable));
         }
         *content = Some(kept);
     }
@@ -242,7 +242,7 @@ pub(crate) fn counts(kind: MailKind) -> bool {
     matches!(kind, MailKind::Message | MailKind::Request)
 }
 
-impl Placed {
+impl WithPermit {
     /// Finds a place for the message in `record`, after others have left theirs where the room is one of those. None: there is none,
     /// and the record was not consumed.
     ///
@@ -251,18 +251,18 @@ impl Placed {
     pub(crate) unsafe fn find(
         record: NonNull<Record>,
         about: Described,
-        room: &Arc<Room>,
+        room: &Arc<MailboxState>,
         lane: Lane,
-        rooms: &Rooms,
-    ) -> Option<Placed> {
+        rooms: &BoundedMailboxes,
+    ) -> Option<WithPermit> {
         let bytes = about.bytes;
         if room.bound.on_full != OnFull::DropOldest {
-            return room.enter(bytes).then(|| Placed::Here(Place { room: Arc::clone(room), bytes }));
+            return room.enter(bytes).then(|| WithPermit::Here(Permit { room: Arc::clone(room), bytes }));
         }
         if bytes > room.bound.bytes {
             return None;
         }
-        let shelf = Arc::new(Shelf {
+        let droppable = Arc::new(Droppable {
             content: Mutex::new(None),
             room: Arc::clone(room),
             number: AtomicU64::new(NOT_TO_BE_DROPPED),
@@ -272,15 +272,15 @@ impl Placed {
             let entered = room.enter_and(bytes, |taken| {
                 // Before anybody else can know the shelf.
                 // SAFETY: by the contract; this is done once.
-                *lock(&shelf.content) = Some(unsafe { Kept::of(record) });
+                *lock(&droppable.content) = Some(unsafe { Kept::of(record) });
                 if lane == Lane::Normal {
                     taken.next += 1;
-                    shelf.number.store(taken.next, Ordering::Relaxed);
-                    taken.oldest.insert(taken.next, Arc::clone(&shelf));
+                    droppable.number.store(taken.next, Ordering::Relaxed);
+                    taken.oldest.insert(taken.next, Arc::clone(&droppable));
                 }
             });
             if entered {
-                return Some(Placed::Shelved(shelf));
+                return Some(WithPermit::Shelved(droppable));
             }
             if room.oldest()?.discard() {
                 rooms.count(OnFull::DropOldest);
@@ -296,10 +296,10 @@ impl Placed {
     pub(crate) unsafe fn ask(&mut self, record: NonNull<Record>) -> Outcome {
         match self {
             // SAFETY: by the contract.
-            Placed::Here(_) => unsafe { record::ask_own(record::carried(record), record) },
-            Placed::Shelved(shelf) => {
-                let Some(mut kept) = lock(&shelf.content).take() else { return CONTINUE };
-                let mut lifted = Lifted { shelf, content: None };
+            WithPermit::Here(_) => unsafe { record::ask_own(record::carried(record), record) },
+            WithPermit::Shelved(droppable) => {
+                let Some(mut kept) = lock(&droppable.content).take() else { return CONTINUE };
+                let mut lifted = GuardCheck { droppable, content: None };
                 // SAFETY: by the contract.
                 let outcome = unsafe { record::ask_own(kept.record(), record) };
                 lifted.content = Some(kept);
@@ -315,26 +315,28 @@ impl Placed {
     pub(crate) unsafe fn describe(&self, record: NonNull<Record>) -> Described {
         match self {
             // SAFETY: a whole record whose payload was not consumed.
-            Placed::Here(_) => unsafe { record::described(record::carried(record)) },
-            Placed::Shelved(shelf) => Described { is_gone: lock(&shelf.content).is_none(), ..shelf.about },
+            WithPermit::Here(_) => unsafe { record::described(record::carried(record)) },
+            WithPermit::Shelved(droppable) => {
+                Described { is_gone: lock(&droppable.content).is_none(), ..droppable.about }
+            }
         }
     }
 }
 
 const PARTS: usize = 16;
 
-type ByAddress = HashMap<RawAddress, Arc<Room>, BuildHasherDefault<Spread>>;
+type ByAddress = HashMap<RawAddress, Arc<MailboxState>, BuildHasherDefault<Spread>>;
 
 /// The rooms of a system, and what was not let in or had to go.
 #[derive(Default)]
-pub(crate) struct Rooms {
+pub(crate) struct BoundedMailboxes {
     by_address: [Mutex<ByAddress>; PARTS],
     /// Relaxed, both: counters, read at any time.
     pub(crate) rejected: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }
 
-impl Rooms {
+impl BoundedMailboxes {
     fn part(&self, who: RawAddress) -> &Mutex<ByAddress> {
         // Behind the bits that many cells have in common.
         &self.by_address[(who.cell.as_ptr() as usize >> 6) % PARTS]
@@ -342,11 +344,11 @@ impl Rooms {
 
     /// Before anybody knows the address.
     pub(crate) fn build(&self, who: RawAddress, bound: Mailbox) {
-        lock(self.part(who)).insert(who, Arc::new(Room::new(bound)));
+        lock(self.part(who)).insert(who, Arc::new(MailboxState::new(bound)));
     }
 
     /// None: the actor has ended.
-    pub(crate) fn of(&self, who: RawAddress) -> Option<Arc<Room>> {
+    pub(crate) fn of(&self, who: RawAddress) -> Option<Arc<MailboxState>> {
         lock(self.part(who)).get(&who).cloned()
     }
 

@@ -11,7 +11,7 @@ use crate::memory::segment::{Chain, Segment};
 use crate::message::address::{Lane, RawAddress};
 use crate::message::dead_letters::in_hook;
 use crate::message::envelope::{Resident, Undelivered};
-use crate::message::mailbox::{self, Placed, Room};
+use crate::message::mailbox::{self, MailboxState, WithPermit};
 use crate::sync::jitter::seam;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
@@ -130,13 +130,14 @@ impl Worker {
         let log = &self.logs[usize::from(dest)];
         let tail = log.tail.load(Ordering::Relaxed);
         let room = (log.counted_end.load(Ordering::Relaxed) as isize).wrapping_sub(tail as isize);
-        (room >= size as isize && self.tenure.is_user() && !self.tenure.claimed().is_null()).then_some((log, tail))
+        (room >= size as isize && self.ownership.is_user() && !self.ownership.claimed().is_null())
+            .then_some((log, tail))
     }
 
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
-        debug_assert!(self.tenure.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
+        debug_assert!(self.ownership.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
         let size = record::record_bytes::<D>();
         if let Some((log, tail)) = self.route_of(to.stage()).and_then(|dest| self.room_for(dest, size)) {
             // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
@@ -201,9 +202,9 @@ impl Worker {
     fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
         seam(2_000);
         // In USER still: it is asked of who looks on, who may send something.
-        let wants_causes = self.system.lookout.wants_causes();
+        let wants_causes = self.system.observers.wants_causes();
         let cause = wants_causes.and_then(|observer| contained(|| observer.cause()).flatten());
-        let in_handler = self.tenure.is_user();
+        let in_handler = self.ownership.is_user();
         if in_handler && !self.enter_runtime() {
             seam(100);
             self.flush_detached();
@@ -233,13 +234,13 @@ impl Worker {
             }
             log.tail.store(open.tail.add(size), Ordering::Release);
         }
-        let receiver = &self.system.offices[dest as usize];
+        let receiver = &self.system.worker_table[dest as usize];
         let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
         let stage_full = some_stage_full && self.system.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
         // Accounts are kept, or records are put aside.
         let counts = pressed.is_some() || self.holding.get();
-        let claimed = self.tenure.claimed();
+        let claimed = self.ownership.claimed();
         if (stage_full || counts) && open.in_handler && !claimed.is_null() {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
@@ -249,7 +250,7 @@ impl Worker {
                 // A timer has sent this message. The receiver therefore earns no credit by handling it.
                 self.accounts.borrow_mut().charge(stage, size, None);
             } else if let Some(receiver) = pressed {
-                self.system.offices[usize::from(receiver)].standing.note_source();
+                self.system.worker_table[usize::from(receiver)].standing.note_source();
             }
         }
         // Both limits become null, because the code below sets one of them at most.
@@ -264,7 +265,7 @@ impl Worker {
             of.store(end, Ordering::Relaxed);
             // If the monitor revoked the lease after it stopped the log, this store undid that: look again.
             self.light_fence();
-            if self.tenure.signal.get() & Signal::REVOKED != 0 {
+            if self.ownership.signal.get() & Signal::REVOKED != 0 {
                 log.stop();
             }
         }
@@ -280,7 +281,7 @@ impl Worker {
     /// A dedicated worker opens no logs to others: its handlers may block for as long as they like, the monitor takes
     /// nothing over from it, and so what they have sent would wait in a log for their end. It has sent to an actor of `stage`.
     fn posted_from_dedicated(&self, stage: u16, size: usize) {
-        let claimed = self.tenure.claimed();
+        let claimed = self.ownership.claimed();
         // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its start.
         let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
         let stage_full = self.system.full[stage as usize].is_full();
@@ -288,9 +289,9 @@ impl Worker {
         if let Some(receiver) = pressed
             && !self.accounts.borrow().are_kept()
         {
-            self.system.offices[usize::from(receiver)].standing.note_source();
+            self.system.worker_table[usize::from(receiver)].standing.note_source();
         }
-        if self.tenure.is_user() && !claimed.is_null() && (stage_full || pressed.is_some() || self.holding.get()) {
+        if self.ownership.is_user() && !claimed.is_null() && (stage_full || pressed.is_some() || self.holding.get()) {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
             self.note_sent(sender, (dest, stage, size), stage_full, pressed);
@@ -299,8 +300,8 @@ impl Worker {
 
     /// A handler has sent an urgent message. It counts, because its receiver's stage handles it as any other.
     fn posted_in_lane(&self) {
-        let claimed = self.tenure.claimed();
-        if self.holding.get() && self.tenure.is_user() && !claimed.is_null() {
+        let claimed = self.ownership.claimed();
+        if self.holding.get() && self.ownership.is_user() && !claimed.is_null() {
             // SAFETY: the claimed record stays readable until the next one is claimed.
             let sender = unsafe { (*claimed).stage() };
             self.accounts.borrow_mut().charge(sender, 0, None);
@@ -316,7 +317,7 @@ impl Worker {
             return log.stop();
         }
         // SAFETY: `counted_room_for` has seen a claimed record, which stays readable until the next one is claimed.
-        let sender = unsafe { (*self.tenure.claimed()).stage() };
+        let sender = unsafe { (*self.ownership.claimed()).stage() };
         self.note_sent(sender, (dest, stage, size), false, pressed);
     }
 
@@ -328,7 +329,7 @@ impl Worker {
     /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
     /// would not help.
     fn pressed_for(&self, dest: u16, stage: u16) -> Option<u16> {
-        let receiver = &self.system.offices[dest as usize];
+        let receiver = &self.system.worker_table[dest as usize];
         // Relaxed: a worker that sees the flag late mutes a source late.
         let is_pressed = receiver.pressed.load(Ordering::Relaxed) || receiver.overloaded.load(Ordering::Relaxed);
         let dest = (dest != self.id && is_pressed).then_some(dest);
@@ -347,7 +348,7 @@ impl Worker {
             self.system.note_source(receiver);
             self.request_mute(MuteRequest { sender, receiver, target, source, home: None });
         }
-        if self.system.offices[receiver as usize].overloaded.load(Ordering::Relaxed) {
+        if self.system.worker_table[receiver as usize].overloaded.load(Ordering::Relaxed) {
             self.system.relays.note(sender, receiver);
         }
     }
@@ -364,7 +365,7 @@ impl Worker {
             }
             if self.may_be_muted(core, request.sender) {
                 // This ends the gulp, because the messages that wait may be large, and the stage may send much more in the same gulp.
-                self.tenure.signal.raise(Signal::TICK);
+                self.ownership.signal.raise(Signal::TICK);
             }
         });
     }
@@ -378,7 +379,7 @@ impl Worker {
             log.last.set(segment);
             if dest != self.id {
                 self.dirty.set(true);
-                self.system.offices[dest as usize].prepare();
+                self.system.worker_table[dest as usize].prepare();
                 // SAFETY: used by this thread only, in short borrows.
                 unsafe { (*self.opened.get()).push(dest) };
             }
@@ -413,7 +414,7 @@ impl Worker {
 pub(crate) fn post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     match current() {
         Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
-        _ => post_elsewhere(to, Lane::Normal, mail),
+        _ => post_to_other_system(to, Lane::Normal, mail),
     }
 }
 
@@ -423,7 +424,7 @@ pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
         Some(worker) if worker.system_id == to.system_word() => {
             post_in_lane(worker, to, lane, mail);
         }
-        _ => post_elsewhere(to, lane, mail),
+        _ => post_to_other_system(to, lane, mail),
     }
 }
 
@@ -433,7 +434,7 @@ pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
 pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     match current() {
         Some(worker) if worker.system_id == to.system_word() => worker.append(to, mail),
-        _ => post_request_elsewhere(to, mail),
+        _ => post_request_to_other_system(to, mail),
     }
 }
 
@@ -463,7 +464,7 @@ fn try_post_bounded<S: Resident, D: Deliverable<S>>(
 
 #[cold]
 #[inline(never)]
-fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
+fn post_to_other_system<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: a whole record in a place with room for its cause, consumed once.
@@ -472,7 +473,7 @@ fn post_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, ma
 
 #[cold]
 #[inline(never)]
-fn post_request_elsewhere<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
+fn post_request_to_other_system<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
     // SAFETY: as above.
@@ -517,7 +518,7 @@ fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore
     match (lane, current()) {
         (Lane::Normal, None) => system.wait_while_overloaded(to.stage(), bytes as u64),
         (Lane::Normal, Some(worker)) if worker.system_id != system.id => {
-            worker.note_sent_elsewhere(&system, to.stage(), bytes);
+            worker.note_sent_to_other_system(&system, to.stage(), bytes);
         }
         _ => system.note_unslowed(to.stage()),
     }
@@ -560,24 +561,24 @@ unsafe fn place(
     lane: Lane,
     record: NonNull<Record>,
     asks: bool,
-) -> Result<(), Arc<Room>> {
+) -> Result<(), Arc<MailboxState>> {
     // SAFETY: by the contract.
     unsafe {
         let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
         let Some((room, about)) = room.filter(|(_, about)| mailbox::counts(about.kind)) else {
-            post_placed(system, to, lane, record, asks);
+            post_with_permit(system, to, lane, record, asks);
             return Ok(());
         };
-        let found = system.while_refusing(|| Placed::find(record, about, &room, lane, &system.rooms));
+        let found = system.while_refusing(|| WithPermit::find(record, about, &room, lane, &system.rooms));
         let Some(placed) = found else { return Err(room) };
         let mut loose = Loose::new();
-        post_placed(system, to, lane, loose.write_placed(placed, record), asks);
+        post_with_permit(system, to, lane, loose.write_with_permit(placed, record), asks);
     }
     Ok(())
 }
 
 /// From a worker of the system through its log, so that it stays in order with what else is sent there.
-unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
+unsafe fn post_with_permit(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
     // SAFETY: by the contract.
     unsafe {
         match current() {
@@ -590,7 +591,7 @@ unsafe fn post_placed(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, reco
 /// Puts it right into the inbox of the receiver's worker.
 #[inline(never)]
 unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
-    let cause = system.lookout.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
+    let cause = system.observers.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
     // SAFETY: by the contract.
     unsafe { post_loose(system, to.stage(), lane, record, cause, asks) };
 }
@@ -627,7 +628,7 @@ unsafe fn post_loose(
 
 #[cfg(test)]
 mod tests {
-    use crate::backpressure::standing::{Look, Turnover};
+    use crate::backpressure::standing::{BacklogView, Turnover};
     use crate::*;
 
     struct Someone;
@@ -655,19 +656,20 @@ mod tests {
         let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
         let someone = system.spawn(Someone, StageChoice::At(0), Letter).ok().unwrap();
-        let office = &system.offices[0];
+        let shared = &system.worker_table[0];
         let mut turnover = Turnover::default();
         let mut bound = |run| {
-            office
-                .standing
-                .look(&mut turnover, Look { pressed: true, mail: 1_000, run, admitted: 0, now_ns: 0, source_ns: 0 });
-            office.standing.raised(10)
+            shared.standing.look(
+                &mut turnover,
+                BacklogView { pressed: true, mail: 1_000, run, admitted: 0, now_ns: 0, source_ns: 0 },
+            );
+            shared.standing.raised(10)
         };
         assert_eq!([0, 1_000].map(&mut bound), [10, 3_000]);
         // The worker is not pressed.
         someone.send_request(Letter);
         assert_eq!(bound(2_000), 3_000);
-        office.pressed.store(true, std::sync::atomic::Ordering::SeqCst);
+        shared.pressed.store(true, std::sync::atomic::Ordering::SeqCst);
         someone.send_request(Letter);
         assert_eq!(bound(3_000), 1_500);
         system.run_until_idle();

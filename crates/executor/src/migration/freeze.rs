@@ -19,7 +19,7 @@ use crate::memory::cell::{Cell, status};
 use crate::memory::record::RESUME;
 use crate::message::address::{Address, RawAddress};
 use crate::message::envelope::{ControlCx, Resident};
-use crate::migration::stub::{AwayCx, Way};
+use crate::migration::stub::{AwayCx, StubRoute};
 use crate::system::SystemCore;
 use crate::worker::user_code::contained;
 use crate::worker::{current, note_suspended};
@@ -129,15 +129,15 @@ impl<S: Resident> ControlCx<S> {
 
     /// The frozen actor is elsewhere from now on: its state is dropped here, without its hooks, and this is its place.
     ///
-    /// Mail is sent on from here as long as nobody closes `way`.
+    /// Mail is sent on from here as long as nobody closes `route`.
     ///
     /// # Panics
     /// Where it is not frozen.
-    pub fn depart(&mut self, way: Arc<Way>) {
+    pub fn depart(&mut self, route: Arc<StubRoute>) {
         assert!(self.is_frozen(), "only a frozen actor leaves");
         let cell = self.cell();
         // SAFETY: this thread runs the stage; a short borrow.
-        unsafe { Cell::cold_mut(cell) }.way = Some(way);
+        unsafe { Cell::cold_mut(cell) }.route = Some(route);
         // SAFETY: a control runs on a frozen cell: nobody borrows the state, and from here on nobody takes it for one.
         unsafe {
             cell.as_ref().set_status(status::NOTED, false);
@@ -147,12 +147,12 @@ impl<S: Resident> ControlCx<S> {
         }
     }
 
-    /// What was sent to `antechamber` comes before all that waits here; the antechamber is no more.
+    /// What was sent to `arrival_buffer` comes before all that waits here; the antechamber is no more.
     ///
     /// # Panics
     /// Where that is no antechamber of this cell.
-    pub fn admit(&mut self, antechamber: Address<S>) {
-        let (cell, other) = (self.cell(), antechamber.raw());
+    pub fn admit(&mut self, arrival_buffer: Address<S>) {
+        let (cell, other) = (self.cell(), arrival_buffer.raw());
         // SAFETY: cells are never freed.
         let (here, there) = unsafe { (cell.as_ref(), other.cell.as_ref()) };
         assert!(
@@ -215,9 +215,9 @@ impl<S: Resident> AwayCx<S> {
     }
 
     /// Mail goes another way from now on, or none: nobody closes it.
-    pub fn turn(&mut self) {
+    pub fn reroute(&mut self) {
         // SAFETY: something is sent on, so this thread runs the stage; a short borrow.
-        unsafe { Cell::cold_mut(self.cell()) }.way = None;
+        unsafe { Cell::cold_mut(self.cell()) }.route = None;
     }
 
     /// Whether its way was closed: nothing is sent on any more, and the actor is about to be here.
@@ -225,14 +225,14 @@ impl<S: Resident> AwayCx<S> {
         // SAFETY: as above.
         unsafe { Cell::cold(self.cell()) }
             .as_ref()
-            .and_then(|cold| cold.way.as_ref())
-            .is_some_and(|way| way.is_closed())
+            .and_then(|cold| cold.route.as_ref())
+            .is_some_and(|route| route.is_closed())
     }
 
     /// The actor lives here from now on. The place is frozen, and has to be thawed.
     pub fn arrive(&mut self, state: S) {
         self.freeze();
-        self.turn();
+        self.reroute();
         // SAFETY: this thread runs the stage; a place holds no state, and has room for one (its class is that of S).
         unsafe {
             Cell::put_state(self.cell(), state);
@@ -243,7 +243,7 @@ impl<S: Resident> AwayCx<S> {
 
 impl SystemCore {
     /// An antechamber of the actor at `address`.
-    pub fn antechamber<S: Resident>(&self, address: Address<S>) -> Address<S> {
+    pub fn arrival_buffer<S: Resident>(&self, address: Address<S>) -> Address<S> {
         self.open_more();
         self.settle_away(address.raw().stage(), S::Extra::default(), None, status::AWAY | status::FROZEN)
     }

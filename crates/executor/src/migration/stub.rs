@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::memory::cell::{BOUNDED, Cell, status};
 use crate::memory::record::{CONTINUE, KILL, KindOf, Outcome, Record};
-use crate::memory::slab::Nursery;
+use crate::memory::slab::CellAllocator;
 use crate::message::address::{Address, Lane, RawAddress};
 use crate::message::envelope::{Resident, extra_of};
 use crate::sync::locks::lock;
@@ -137,13 +137,13 @@ impl Gate {
 /// place's stage takes the way for the first message, or who lets the actor in closes it ([`Way::close`]); one
 /// of the two is first. On a closed way nothing is sent on: it waits for the actor.
 #[derive(Debug, Default)]
-pub struct Way(AtomicU8);
+pub struct StubRoute(AtomicU8);
 
 const FREE: u8 = 0;
 const TAKEN: u8 = 1;
 const CLOSED: u8 = 2;
 
-impl Way {
+impl StubRoute {
     /// Nothing is sent on any more. False: something was.
     pub fn close(&self) -> bool {
         // What is decided by it goes through the mail of the place, which brings the rest: no order is needed here.
@@ -170,7 +170,8 @@ impl Way {
 /// The cell is that of an actor that is away, and this thread runs its stage.
 pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
     // SAFETY: by the contract; a short borrow.
-    let passes = unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.way.as_ref()).is_none_or(|way| way.take());
+    let passes =
+        unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.route.as_ref()).is_none_or(|route| route.take());
     if !passes {
         // SAFETY: by the contract.
         unsafe { crate::migration::freeze::freeze(cell) };
@@ -182,7 +183,7 @@ pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
 /// `gate` is closed.
 pub fn pause_stage(gate: &Arc<Gate>) {
     let Some(worker) = current() else { return };
-    let claimed = worker.tenure.claimed();
+    let claimed = worker.ownership.claimed();
     if claimed.is_null() {
         return;
     }
@@ -194,7 +195,7 @@ pub fn pause_stage(gate: &Arc<Gate>) {
         }
     });
     // Ends the gulp.
-    worker.tenure.signal.raise(Signal::TICK);
+    worker.ownership.signal.raise(Signal::TICK);
 }
 
 impl SystemCore {
@@ -207,16 +208,16 @@ impl SystemCore {
         (self.config.stages + nth % self.config.links) as u16
     }
 
-    /// A place in `stage` for an `S` that lives elsewhere. If `way` is given, mail is sent on from it as long as nobody closes that.
-    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, way: Option<Arc<Way>>) -> Address<S> {
-        self.settle_away(stage, extra, way, status::AWAY)
+    /// A place in `stage` for an `S` that lives elsewhere. If `route` is given, mail is sent on from it as long as nobody closes that.
+    pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, route: Option<Arc<StubRoute>>) -> Address<S> {
+        self.settle_away(stage, extra, route, status::AWAY)
     }
 
     pub(crate) fn settle_away<S: Resident>(
         &self,
         stage: u16,
         extra: S::Extra,
-        way: Option<Arc<Way>>,
+        route: Option<Arc<StubRoute>>,
         status: u64,
     ) -> Address<S> {
         let kind = KindOf::<S>::KIND;
@@ -226,7 +227,7 @@ impl SystemCore {
         let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::memory::cell::Cold::new();
         cold.extra = Some(Box::new(extra));
-        cold.way = way;
+        cold.route = route;
         // SAFETY: a vacant cell of the right class, owned by this thread.
         unsafe { Cell::occupy_away(cell, kind, cold, stage, self.id, status) };
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
@@ -268,7 +269,7 @@ impl RawAddress {
     /// The address of an `S` that has ended.
     pub fn nowhere<S: Resident>() -> Address<S> {
         let address = NOWHERE.get_or_init(|| {
-            let cell = Nursery::new().take(0, 0);
+            let cell = CellAllocator::new().take(0, 0);
             let address = RawAddress { cell, tag: 0 };
             // SAFETY: cells are never freed; this one is nobody's, and now never will be.
             unsafe { cell.as_ref() }.vacate();
@@ -290,7 +291,7 @@ impl RawAddress {
     }
 
     /// A number for the life that the address belongs to. It tells, too, whether the mailbox is bounded.
-    pub fn life(self) -> u64 {
+    pub fn incarnation(self) -> u64 {
         (self.tag >> 16) | (u64::from(self.is_bounded()) << LIFE_BITS)
     }
 }

@@ -61,24 +61,24 @@ impl SystemCore {
 
     /// What the workers are at; those of dedicated actors that have ended are not among them.
     pub fn worker_states(&self) -> Vec<WorkerState> {
-        let mut stages = vec![Vec::new(); self.offices.len()];
+        let mut stages = vec![Vec::new(); self.worker_table.len()];
         for (stage, worker) in self.route.iter().enumerate() {
             stages[worker.load(Ordering::Relaxed) as usize].push(stage as u16);
         }
-        let states = self.offices.made().map(|(id, office)| {
-            let inbox = office.lock();
+        let states = self.worker_table.made().map(|(id, shared)| {
+            let inbox = shared.lock();
             let (arrived, parked) = (inbox.sent_bytes() / RECORD_BYTES, inbox.presence == Presence::Parked);
             let dedicated_and_gone = usize::from(id) >= self.config.workers && inbox.thread.is_none();
             drop(inbox);
-            let surplus = office.shown.surplus.load(Ordering::Relaxed);
+            let surplus = shared.shown.surplus.load(Ordering::Relaxed);
             (!dedicated_and_gone).then(|| WorkerState {
                 queued: surplus + arrived,
                 stages: std::mem::take(&mut stages[usize::from(id)]),
-                muted_stages: office.muted_stages.load(Ordering::Relaxed),
+                muted_stages: shared.muted_stages.load(Ordering::Relaxed),
                 parked,
-                overloaded: office.overloaded.load(Ordering::Relaxed) || office.pressed.load(Ordering::Relaxed),
+                overloaded: shared.overloaded.load(Ordering::Relaxed) || shared.pressed.load(Ordering::Relaxed),
                 // A worker that rests has counted nothing since.
-                census: if surplus == 0 { Census::default() } else { lock(&office.census).clone() },
+                census: if surplus == 0 { Census::default() } else { lock(&shared.census).clone() },
             })
         });
         states.flatten().collect()
@@ -113,6 +113,6 @@ impl Worker {
         census.actors = counted.collect();
         census.actors.sort_unstable_by_key(|(_, _, waiting)| Reverse(*waiting));
         census.actors.truncate(ACTORS_MAX);
-        *lock(&self.office().census) = census;
+        *lock(&self.shared().census) = census;
     }
 }

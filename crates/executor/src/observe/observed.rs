@@ -49,7 +49,7 @@ pub struct Handling {
 
 /// What came of a message whose handler was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum HandlerOutcome {
     /// It was handled, or its handler has panicked.
     Done,
     /// Its handler waits for something, and is woken ([`MailKind::WakeUp`]).
@@ -65,7 +65,7 @@ pub trait Observer: Any + Send + Sync {
     /// A handler is about to run, on this thread.
     fn begins(&self, handling: &Handling);
     /// It has returned, or panicked, on this thread.
-    fn ends(&self, handling: &Handling, came: Came, took: Duration);
+    fn ends(&self, handling: &Handling, came: HandlerOutcome, took: Duration);
     /// It runs for so long, in another thread; asked every few milliseconds until it says that this is enough (true).
     fn still_runs(&self, handling: &Handling, so_long: Duration) -> bool;
     /// This thread sends a message to a system where causes are wanted: the number to be found again with it.
@@ -76,13 +76,13 @@ pub trait Observer: Any + Send + Sync {
 
 /// Who looks on, and whether.
 #[derive(Default)]
-pub(crate) struct Lookout {
+pub(crate) struct Observers {
     looking: AtomicBool,
     causes: AtomicBool,
     observer: OnceLock<Arc<dyn Observer>>,
 }
 
-impl Lookout {
+impl Observers {
     /// The observer, where it looks on.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
@@ -105,33 +105,33 @@ impl Lookout {
 impl SystemCore {
     /// Names who is to look on, once. False: there is one already.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) -> bool {
-        self.lookout.observer.set(observer).is_ok()
+        self.observers.observer.set(observer).is_ok()
     }
 
     /// The observer, if it is a `T`.
     pub fn observer<T: Observer>(&self) -> Option<&T> {
-        let observer: &dyn Any = &**self.lookout.observer.get()?;
+        let observer: &dyn Any = &**self.observers.observer.get()?;
         observer.downcast_ref()
     }
 
     /// Has the observer look on, or not, from the next gulp of each worker on; and has it asked for causes, or not.
     pub fn look_on(&self, looking: bool, causes: bool) {
-        self.lookout.causes.store(causes, Ordering::Relaxed);
-        self.lookout.looking.store(looking && self.lookout.observer.get().is_some(), Ordering::Relaxed);
+        self.observers.causes.store(causes, Ordering::Relaxed);
+        self.observers.looking.store(looking && self.observers.observer.get().is_some(), Ordering::Relaxed);
     }
 }
 
 /// What a thread runs while it is looked on.
 #[derive(Default)]
-pub(crate) struct Running(Mutex<Option<(Handling, u64, bool)>>);
+pub(crate) struct ObservedHandler(Mutex<Option<(Handling, u64, bool)>>);
 
-impl Running {
+impl ObservedHandler {
     /// Tells the observer of a handler that runs for long. Called by the monitor.
     pub(crate) fn look(&self, system: &Arc<SystemCore>) {
-        if !system.lookout.looks() {
+        if !system.observers.looks() {
             return;
         }
-        let (Some(observer), Some((handling, since, false))) = (system.lookout.observer.get(), *lock(&self.0)) else {
+        let (Some(observer), Some((handling, since, false))) = (system.observers.observer.get(), *lock(&self.0)) else {
             return;
         };
         let so_long = Duration::from_nanos(system.now_ns().saturating_sub(since));
@@ -152,7 +152,7 @@ struct Ends<'a> {
     observer: &'a Arc<dyn Observer>,
     handling: Handling,
     since: u64,
-    came: Came,
+    came: HandlerOutcome,
 }
 
 impl Drop for Ends<'_> {
@@ -166,7 +166,7 @@ impl Drop for Ends<'_> {
 impl Worker {
     /// Before a gulp that is looked on. In RUNTIME.
     pub(crate) fn begin_to_show(&self) {
-        if self.system.lookout.wants_causes().is_some() {
+        if self.system.observers.wants_causes().is_some() {
             for log in &self.logs {
                 // Relaxed: written by the owner, and by the monitor with the same value.
                 log.stop();
@@ -192,7 +192,7 @@ impl Worker {
             // SAFETY: by the contract.
             return unsafe { self.show(record, || self.deliver_irregular(record)) };
         }
-        if let (Some(observer), false, Some(cause)) = (self.system.lookout.observer.get(), same_life, head.cause()) {
+        if let (Some(observer), false, Some(cause)) = (self.system.observers.observer.get(), same_life, head.cause()) {
             contained(|| observer.lost(cause)).unwrap_or(());
         }
         // SAFETY: by the contract.
@@ -206,8 +206,8 @@ impl Worker {
     pub(crate) unsafe fn show(&self, record: NonNull<Record>, run: impl FnOnce() -> Outcome) -> Outcome {
         // SAFETY: by the contract; cells are never freed.
         let (cell, head) = unsafe { (record.as_ref().cell.as_ref(), record.as_ref()) };
-        let observer = self.system.lookout.observer.get();
-        let Some(observer) = observer.filter(|_| self.system.lookout.looks() && !head.is_buried()) else {
+        let observer = self.system.observers.observer.get();
+        let Some(observer) = observer.filter(|_| self.system.observers.looks() && !head.is_buried()) else {
             return run();
         };
         // SAFETY: by the contract; it is not buried.
@@ -230,14 +230,14 @@ impl Worker {
         contained(|| observer.begins(&handling)).unwrap_or(());
         let since = self.system.now_ns();
         *lock(&self.running.0) = Some((handling, since, false));
-        let mut ends = Ends { worker: self, observer, handling, since, came: Came::Done };
+        let mut ends = Ends { worker: self, observer, handling, since, came: HandlerOutcome::Done };
         let outcome = run();
         if outcome == WAITS {
-            ends.came = Came::Deferred;
+            ends.came = HandlerOutcome::Deferred;
         } else if outcome == PASSED {
-            ends.came = Came::Gone;
+            ends.came = HandlerOutcome::Gone;
         } else if cell.has_status(status::SUSPENDED) {
-            ends.came = Came::Waits;
+            ends.came = HandlerOutcome::Waits;
         }
         outcome
     }

@@ -114,16 +114,16 @@ impl Counters {
 
 /// The ledgers of an office. A worker whose handler is stuck goes on beside its successor, so each worker has one of its own.
 #[derive(Default)]
-pub(crate) struct Ledgers(Mutex<Books>);
+pub(crate) struct WorkerCounters(Mutex<CounterPair>);
 
 #[derive(Default)]
-struct Books {
+struct CounterPair {
     open: Vec<Arc<Ledger>>,
     /// The sum of those whose workers have ended, and what others have counted.
     closed: Counters,
 }
 
-impl Ledgers {
+impl WorkerCounters {
     /// Returns the ledger of a new worker.
     pub(crate) fn open(&self) -> Arc<Ledger> {
         let ledger = Arc::<Ledger>::default();

@@ -46,7 +46,7 @@ impl Worker {
             return true;
         }
         self.system.wake_called(usize::MAX);
-        let office = self.office();
+        let shared = self.shared();
         self.weigh();
         if !self.lower() {
             return true;
@@ -60,7 +60,7 @@ impl Worker {
             let core = self.core();
             core.checked_ns = 0;
             core.loaded_since_ns = None;
-            (core.wheel.next_ns(), core.holds_any())
+            (core.wheel.next_ns(), core.has_parked())
         };
         // First without looking at a clock or at others: an answer to what was just sent may be here soon.
         let called = (0..GLANCES).any(|_| self.is_called())
@@ -86,14 +86,14 @@ impl Worker {
                 }
             }
             let now_ns = self.note_idle(false);
-            self.note_rest(now_ns - idle_ns);
+            self.note_idle_time(now_ns - idle_ns);
         }
         seam(1_000);
         if !called {
             self.system.idle.remove(self.id, Idle::Watching);
             self.begin_to_learn();
         }
-        if office.mail.is_up() {
+        if shared.mail.is_up() {
             self.take_mail();
         } else {
             self.raise();
@@ -114,7 +114,7 @@ impl Worker {
     pub(crate) fn show_that_nothing_waits(&self) {
         self.write_out();
         self.publish();
-        let shown = &self.office().shown;
+        let shown = &self.shared().shown;
         shown.surplus.store(0, Ordering::Relaxed);
         shown.average_ns.store(0, Ordering::Relaxed);
     }
@@ -122,21 +122,22 @@ impl Worker {
     /// From awake to idle, unless there is mail, or tasks of cancelled timers are to be dropped. The next turn sees to that.
     pub(crate) fn lower(&self) -> bool {
         // SAFETY: in RUNTIME; short borrow.
-        let (adoptable, starts_wait, drops_wait) =
-            unsafe { (!self.core().holds_any(), !self.core().starts.is_empty(), !self.core().cancelled.is_empty()) };
+        let (adoptable, starts_wait, drops_wait) = unsafe {
+            (!self.core().has_parked(), !self.core().deferred_starts.is_empty(), !self.core().cancelled.is_empty())
+        };
         debug_assert!(!starts_wait, "at a boundary with an empty queue, starts that were put off go on");
         if starts_wait || drops_wait {
             return false;
         }
         debug_assert!(!self.dirty.get(), "a worker rests with messages for others in its logs");
-        let mut inbox = self.office().lock();
+        let mut inbox = self.shared().lock();
         if inbox.has_mail() {
             // Its sender may not have come to that yet.
-            self.office().mail.raise(inbox.first_segment());
+            self.shared().mail.raise(inbox.first_segment());
             return false;
         }
         // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.
-        if self.tenure.signal.get() != 0 {
+        if self.ownership.signal.get() != 0 {
             return false;
         }
         inbox.presence = Presence::Idle;
@@ -152,8 +153,8 @@ impl Worker {
 
     fn sleep_or_poll(&self, polls: bool) -> bool {
         {
-            let mut inbox = self.office().lock();
-            if inbox.presence != Presence::Idle || self.tenure.signal.get() != 0 {
+            let mut inbox = self.shared().lock();
+            if inbox.presence != Presence::Idle || self.ownership.signal.get() != 0 {
                 return false;
             }
             inbox.presence = Presence::Parked;
@@ -163,12 +164,12 @@ impl Worker {
             self.system.idle.insert(self.id, Idle::Parked);
         }
         let last = self.system.active_less();
-        !(last && self.untie())
+        !(last && self.break_deadlock())
     }
 
     /// Awake again, unless somebody saw to that.
     pub(crate) fn raise(&self) {
-        let mut inbox = self.office().lock();
+        let mut inbox = self.shared().lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
             self.system.idle.remove(self.id, Idle::Parked);
             self.system.active_more();
@@ -185,7 +186,7 @@ impl Worker {
     }
 
     fn is_called(&self) -> bool {
-        self.office().mail.is_up() || self.tenure.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
+        self.shared().mail.is_up() || self.ownership.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
     }
 
     /// As watching and parking, but in the reactor; what that finds is dispatched.
@@ -262,9 +263,9 @@ impl Worker {
                 None => std::thread::park(),
             }
             let is_due = left == Some(0);
-            let mut inbox = self.office().lock();
+            let mut inbox = self.shared().lock();
             // If the monitor has taken the worker from its borrower, the inbox belongs to another worker.
-            let is_own = Arc::ptr_eq(&inbox.signal, &self.tenure.signal);
+            let is_own = Arc::ptr_eq(&inbox.signal, &self.ownership.signal);
             if !is_own || inbox.loan.sleeps_on(is_due) {
                 // Who runs the worker returns it if a timer is due.
                 due = due.filter(|_| !is_due);

@@ -46,14 +46,14 @@ impl Worker {
     /// Notes that this worker becomes idle, or busy. Returns the time.
     pub(crate) fn note_idle(&self, is_idle: bool) -> u64 {
         let now_ns = self.system.now_ns();
-        let share = &self.office().shown.idle_share;
+        let share = &self.shared().shown.idle_share;
         share.store(IdleShare(share.load(Relaxed)).changed(now_ns, is_idle).0, Relaxed);
         now_ns
     }
 
     /// Returns the idle share of a worker at this time.
     pub(crate) fn idle_share_of(&self, worker: u16, now_ns: u64) -> f64 {
-        IdleShare(self.system.offices[usize::from(worker)].shown.idle_share.load(Relaxed)).at(now_ns)
+        IdleShare(self.system.worker_table[usize::from(worker)].shown.idle_share.load(Relaxed)).at(now_ns)
     }
 }
 

@@ -18,7 +18,7 @@ mod cost {
     /// A send from a handler.
     pub(super) const SEND: u64 = 20;
     /// The fixed part of all that a worker does between two gulps.
-    pub(super) const BOUNDARY: u64 = 50;
+    pub(super) const EXCHANGE: u64 = 50;
     /// The hand-over of a log: 2 cache misses and a lock.
     pub(super) const FLUSH: u64 = 200;
     /// Taking mail.
@@ -313,9 +313,9 @@ impl<P: Program> Model<P> {
         }
         let stages = self.route.len();
         let goes = |message: &Message| given.contains(&(self.program.stage_of(message.to, stages) as u16));
-        let (loot, kept): (Vec<_>, Vec<_>) = self.workers[at].queue.iter().copied().partition(goes);
+        let (stolen, kept): (Vec<_>, Vec<_>) = self.workers[at].queue.iter().copied().partition(goes);
         self.workers[at].queue = kept.into();
-        now + self.call(at, to, loot, now)
+        now + self.call(at, to, stolen, now)
     }
 
     /// Runs worker `at` between two gulps or within a gulp. Returns the time at which it goes on.
@@ -333,11 +333,11 @@ impl<P: Program> Model<P> {
         if self.workers[at].left > 0 && !self.workers[at].asked && !self.workers[at].queue.is_empty() {
             return self.run_one(at, now);
         }
-        self.boundary(at, now)
+        self.exchange(at, now)
     }
 
-    fn boundary(&mut self, at: usize, now: u64) -> u64 {
-        let mut now = self.flush(at, now + cost::BOUNDARY);
+    fn exchange(&mut self, at: usize, now: u64) -> u64 {
+        let mut now = self.flush(at, now + cost::EXCHANGE);
         for _ in 0..policy::WAKES.min(self.called.len()) {
             let to = self.called.remove(0);
             now += cost::UNPARK;

@@ -65,7 +65,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::backpressure::deadlock::Knots;
+use crate::backpressure::deadlock::MuteDeadlocks;
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::driver::threads::WorkerThread;
 use crate::memory::record::Record;
@@ -77,7 +77,7 @@ use crate::sync::locks::lock;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
-use crate::worker::core::{Core, Hold, Reason};
+use crate::worker::core::{Core, Parked, Reason};
 use crate::worker::run_by_askers::Loan;
 
 /// How often the monitor looks.
@@ -101,7 +101,7 @@ fn stuck_doublings_max() -> u32 {
 
 /// Whose the worker's work is; under its lock.
 #[derive(Default)]
-pub(crate) struct Lease {
+pub(crate) struct HandoffState {
     /// The monitor has taken the work.
     detached: bool,
     /// The record that was claimed when it did: still the thread's own.
@@ -115,9 +115,9 @@ pub(crate) struct Lease {
 }
 
 // SAFETY: the pointers are only compared, or used under the rules of the protocol above.
-unsafe impl Send for Lease {}
+unsafe impl Send for HandoffState {}
 
-impl Lease {
+impl HandoffState {
     /// The record that the thread was left with, if it has not run it to the end; `Err`: the thread has the worker.
     pub(crate) fn left_to_it(&self) -> Result<Option<NonNull<Record>>, ()> {
         if self.detached { Ok(self.left.filter(|_| !self.stages.is_empty())) } else { Err(()) }
@@ -127,19 +127,19 @@ impl Lease {
 impl Worker {
     /// REVOKED was seen: whether this thread still has the worker. Waits for a monitor that is deciding.
     #[cold]
-    pub(crate) fn lease_kept(&self) -> bool {
-        !lock(&self.lease).detached
+    pub(crate) fn handoff_kept(&self) -> bool {
+        !lock(&self.handoff).detached
     }
 
     /// Detached: whether `record` was left to this thread.
-    pub(crate) fn lease_left_me(&self, record: NonNull<Record>) -> bool {
-        lock(&self.lease).left == Some(record)
+    pub(crate) fn handoff_left_me(&self, record: NonNull<Record>) -> bool {
+        lock(&self.handoff).left == Some(record)
     }
 
     /// Detached: posts the records that the monitor has not taken, and closes the logs.
     pub(crate) fn flush_detached(&self) {
-        let mut lease = lock(&self.lease);
-        self.post_rest(&mut lease);
+        let mut handoff = lock(&self.handoff);
+        self.post_rest(&mut handoff);
         for (dest, log) in self.logs.iter().enumerate() {
             // The segments were kept for the record under way; from here on nothing is appended any more. The queue's
             // own are freed at the end, since the claimed record lies in one.
@@ -152,12 +152,12 @@ impl Worker {
                 log.close();
             }
         }
-        lease.taken.clear();
+        handoff.taken.clear();
     }
 
     /// Posts what was appended since the monitor looked last. Under the lease lock, by the thread or the monitor.
-    fn post_rest(&self, lease: &mut Lease) {
-        for (log, taken) in self.logs.iter().zip(&mut lease.taken) {
+    fn post_rest(&self, handoff: &mut HandoffState) {
+        for (log, taken) in self.logs.iter().zip(&mut handoff.taken) {
             // Acquire: pairs with the Release in `append`: records before the tail are whole.
             let tail = log.tail.load(Ordering::Acquire);
             if !taken.is_null() && *taken != tail {
@@ -177,14 +177,14 @@ impl Worker {
         seam(2);
         let handled = self.handled.replace(0);
         let stages = {
-            let mut lease = lock(&self.lease);
+            let mut handoff = lock(&self.handoff);
             let log = &self.logs[self.id as usize];
-            for segment in std::mem::take(&mut lease.segments).into_iter().chain([log.first.get()]) {
+            for segment in std::mem::take(&mut handoff.segments).into_iter().chain([log.first.get()]) {
                 // SAFETY: the queue of this thread, whose records were taken or run.
                 unsafe { self.free_segments(segment) };
             }
             log.close();
-            std::mem::take(&mut lease.stages)
+            std::mem::take(&mut handoff.stages)
         };
         self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
         for stage in stages {
@@ -197,15 +197,15 @@ impl Worker {
 
     /// Tries to take the work of this worker's thread. Called by the monitor only.
     fn take_over(&self) -> Option<Takeover> {
-        let mut lease = lock(&self.lease);
-        let claimed = self.tenure.revoke(self.has_full_fences())?;
+        let mut handoff = lock(&self.handoff);
+        let claimed = self.ownership.revoke(self.has_full_fences())?;
         seam(2);
         // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
         // touches it again.
         if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
             // The thread is about to put the record aside, or has just done so: it is in no handler, and must not be
             // left with the record, which is behind others that were put aside (I2), or whose stage runs elsewhere (I1).
-            self.tenure.signal.clear(Signal::REVOKED);
+            self.ownership.signal.clear(Signal::REVOKED);
             return None;
         }
         // SAFETY: the claimed record stays readable.
@@ -213,7 +213,7 @@ impl Worker {
             // The record was run, and then its stage was given away: the thread stands before its next claim. That stage
             // is not this worker's to be held; who runs it now would be told of its return (I1). (Acquire: pairs with
             // the Release of who moved it. It does not come back meanwhile: that thread would take it in.)
-            self.tenure.signal.clear(Signal::REVOKED);
+            self.ownership.signal.clear(Signal::REVOKED);
             return None;
         }
         // From here on the thread touches neither queue nor core.
@@ -222,7 +222,7 @@ impl Worker {
         }
         let mut queue = [const { Chain::new() }; 3];
         // SAFETY: the thread stands still. What was put off comes first, since whoever is started by it is sent to behind it.
-        queue[Lane::Normal as usize] = unsafe { (*self.core.get()).starts.take(u64::MAX, None) };
+        queue[Lane::Normal as usize] = unsafe { (*self.core.get()).deferred_starts.take(u64::MAX, None) };
         let log = &self.logs[self.id as usize];
         let taken_to = log.tail.load(Ordering::Acquire);
         // SAFETY: the thread has claimed that record last, or now another one behind it, of which it will learn that it was
@@ -240,14 +240,14 @@ impl Worker {
         let later = unsafe { &*self.later.get() };
         for segment in std::iter::once(behind.segment).chain(later.iter().map(|cursor| cursor.segment)) {
             if segment != log.first.get() {
-                lease.segments.push(segment);
+                handoff.segments.push(segment);
             }
         }
         let mut outgoing = Vec::new();
-        lease.taken = vec![std::ptr::null_mut(); self.logs.len()];
+        handoff.taken = vec![std::ptr::null_mut(); self.logs.len()];
         for (dest, log) in self.logs.iter().enumerate() {
             if dest == self.id as usize {
-                lease.taken[dest] = taken_to;
+                handoff.taken[dest] = taken_to;
                 continue;
             }
             if log.is_closed() {
@@ -267,7 +267,7 @@ impl Worker {
                     segment = (*segment).next;
                 }
             }
-            lease.taken[dest] = tail;
+            handoff.taken[dest] = tail;
             seam(2);
             outgoing.push(chain);
         }
@@ -278,16 +278,16 @@ impl Worker {
         stages.extend(nested.filter(|nested| *nested > 0).map(|nested| (nested - 1) as u16));
         stages.sort_unstable();
         stages.dedup();
-        lease.detached = true;
-        lease.left = Some(claimed);
-        lease.stages.clone_from(&stages);
+        handoff.detached = true;
+        handoff.left = Some(claimed);
+        handoff.stages.clone_from(&stages);
         // SAFETY: made by Box::into_raw in `Worker::new`; the thread, being in USER, will not use it again.
         let mut core = unsafe { Box::from_raw(self.core.replace(std::ptr::null_mut())) };
         for stage in &stages {
-            match core.holds.get_mut(stage) {
+            match core.parked.get_mut(stage) {
                 Some(hold) => {
                     if let Reason::Muted { stuck: false, .. } = hold.reason {
-                        self.office().muted_stages.fetch_sub(1, Ordering::Relaxed);
+                        self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
                     }
                     if hold.reason != Reason::Detached {
                         self.system.open_less();
@@ -295,7 +295,7 @@ impl Worker {
                     hold.detach();
                 }
                 None => {
-                    core.holds.insert(*stage, Hold::new(Reason::Detached, Some(OVERLOADED_BYTES)));
+                    core.parked.insert(*stage, Parked::new(Reason::Detached, Some(OVERLOADED_BYTES)));
                 }
             }
             self.system.full[*stage as usize].note_stuck();
@@ -338,7 +338,7 @@ impl Watched {
     fn fail(&mut self, worker: &Worker) {
         self.thread = None;
         if !std::mem::replace(&mut self.failed, true) {
-            worker.office().ledgers.note(|counters| counters.takeovers_failed += 1);
+            worker.shared().ledgers.note(|counters| counters.takeovers_failed += 1);
         }
     }
 }
@@ -347,7 +347,7 @@ impl Watched {
 pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut watched: Vec<Watched> = Vec::new();
     let mut stuck: Vec<Arc<Worker>> = Vec::new();
-    let mut knots = Knots::default();
+    let mut deadlocks = MuteDeadlocks::default();
     let mut asymmetric = true;
     let mut looks = 0_u64;
     let mut quiet = 0;
@@ -359,9 +359,9 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             }
             if std::mem::replace(&mut asymmetric, barrier::asymmetric()) && !asymmetric {
                 // The workers change to full fences at their next checkup.
-                system.offices.made().for_each(|(id, _)| system.rouse(id));
+                system.worker_table.made().for_each(|(id, _)| system.rouse(id));
             }
-            watched.resize_with(system.offices.len(), || Watched::new(std::ptr::null_mut(), 0));
+            watched.resize_with(system.worker_table.len(), || Watched::new(std::ptr::null_mut(), 0));
             for (id, seen) in watched.iter_mut().enumerate() {
                 let Some(worker) = lock(&system.posts[id]).clone() else {
                     continue;
@@ -371,14 +371,14 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             }
             stuck.retain(|worker| {
                 worker.running.look(&system);
-                let mut lease = lock(&worker.lease);
-                worker.post_rest(&mut lease);
-                !lease.stages.is_empty()
+                let mut handoff = lock(&worker.handoff);
+                worker.post_rest(&mut handoff);
+                !handoff.stages.is_empty()
             });
-            knots.look(&system);
+            deadlocks.look(&system);
             looks += 1;
             if looks.is_multiple_of(MUTED_ELSEWHERE_TICKS) {
-                system.rouse_muted_elsewhere();
+                system.rouse_muted_of_other_systems();
             }
             // All workers that should wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
@@ -388,13 +388,13 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
 }
 
 fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuck: &mut Vec<Arc<Worker>>) {
-    let (claimed, beat) = (worker.tenure.claimed(), worker.beat.load(Ordering::Relaxed));
-    if !worker.tenure.is_user() || claimed.is_null() {
+    let (claimed, beat) = (worker.ownership.claimed(), worker.beat.load(Ordering::Relaxed));
+    if !worker.ownership.is_user() || claimed.is_null() {
         *seen = Watched::new(claimed, beat);
         return;
     }
     // A slice of time is over: gulps are bounded in time, and the worker looks at the clock.
-    worker.tenure.signal.raise(Signal::TICK);
+    worker.ownership.signal.raise(Signal::TICK);
     if (claimed, beat) != (seen.claimed, seen.beat) {
         *seen = Watched::new(claimed, beat);
         return;
@@ -418,12 +418,12 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     stuck.push(Arc::clone(worker));
     system.stuck.note(worker);
     system.detached.fetch_add(1, Ordering::Relaxed);
-    system.offices[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
+    system.worker_table[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
     let signal = Arc::<Signal>::default();
     {
         // Whoever raises a signal does it under this lock: from here on at the new thread's.
-        let mut inbox = system.offices[worker.id as usize].lock();
-        signal.raise(worker.tenure.signal.get() & !Signal::REVOKED);
+        let mut inbox = system.worker_table[worker.id as usize].lock();
+        signal.raise(worker.ownership.signal.get() & !Signal::REVOKED);
         inbox.signal = Arc::clone(&signal);
         inbox.loan = Loan::default();
     }
@@ -487,10 +487,10 @@ mod tests {
     fn be_taken_over() -> Vec<u16> {
         let worker = current().unwrap();
         let deadline = Instant::now() + LIMIT;
-        while worker.lease_kept() && Instant::now() < deadline {
+        while worker.handoff_kept() && Instant::now() < deadline {
             std::thread::yield_now();
         }
-        lock(&worker.lease).stages.clone()
+        lock(&worker.handoff).stages.clone()
     }
 
     /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that stay with the thread.

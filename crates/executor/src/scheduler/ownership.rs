@@ -12,17 +12,17 @@ const USER: u32 = 1;
 
 /// The thread's side is used by the worker's thread only. `revoke` is used by the monitor, and by who asks which actor the thread is at (`stuck.rs`): one
 /// at a time, under the lease.
-pub(crate) struct Tenure<T> {
+pub(crate) struct Ownership<T> {
     /// The record that was claimed last.
     claimed: AtomicPtr<T>,
     phase: AtomicU32,
     pub(crate) signal: Arc<Signal>,
 }
 
-impl<T> Tenure<T> {
+impl<T> Ownership<T> {
     /// In RUNTIME, with nothing claimed.
     pub(crate) fn new(signal: Arc<Signal>) -> Self {
-        Tenure { claimed: AtomicPtr::new(std::ptr::null_mut()), phase: AtomicU32::new(RUNTIME), signal }
+        Ownership { claimed: AtomicPtr::new(std::ptr::null_mut()), phase: AtomicU32::new(RUNTIME), signal }
     }
 
     // -- the thread's side ----------------------------------------------------------------------------------------------

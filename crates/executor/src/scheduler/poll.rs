@@ -96,7 +96,7 @@ impl Worker {
         self.flush();
         // What the last poller has sent here comes before what this one puts into its own queue. It was flushed before the
         // role was given up, so its flag is seen.
-        if self.office().mail.is_up() {
+        if self.shared().mail.is_up() {
             self.take_mail();
         }
         let before = self.backlog_bytes();
@@ -118,7 +118,7 @@ impl Worker {
         if !self.unwritten.get() {
             return self.written_at.set(handled);
         }
-        let more = self.office().mail.is_up() || self.waiting_bytes() > 0;
+        let more = self.shared().mail.is_up() || self.waiting_bytes() > 0;
         // The count begins anew now and then: then it is time.
         if !more || handled.wrapping_sub(self.written_at.get()) >= GOES_ALONG_MAX {
             self.written_at.set(handled);

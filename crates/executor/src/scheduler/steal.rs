@@ -42,7 +42,7 @@ impl Worker {
             (0..others.min(LOOKED_AT_MAX))
                 .map(|turn| ((usize::from(self.id) + 1 + (first + turn) % others) % workers) as u16)
                 .filter(|other| {
-                    let shown = &system.offices[usize::from(*other)].shown;
+                    let shown = &system.worker_table[usize::from(*other)].shown;
                     let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
                     let is_short = average_ns < trial::SHORT_NS && !self.is_apart(*other);
                     let backlog = Backlog { ns: surplus * average_ns, is_short };
@@ -55,7 +55,7 @@ impl Worker {
         let victim = match system.config.stealing {
             // cforall-actors, "Victim Selection": whose last attempt is longest ago has been busy longest.
             Stealing::LongestVictim => {
-                candidates().min_by_key(|other| system.offices[*other as usize].shown.last_theft_ns.load(Relaxed))
+                candidates().min_by_key(|other| system.worker_table[*other as usize].shown.last_theft_ns.load(Relaxed))
             }
             Stealing::Random => {
                 let count = candidates().count();
@@ -66,7 +66,7 @@ impl Worker {
             }
             Stealing::None => None,
         };
-        self.office().shown.last_theft_ns.store(now_ns, Relaxed);
+        self.shared().shown.last_theft_ns.store(now_ns, Relaxed);
         if let Some(victim) = victim {
             self.ask_for_stages(victim);
         }
@@ -74,7 +74,7 @@ impl Worker {
 
     pub(crate) fn ask_for_stages(&self, victim: u16) {
         self.ledger.steal_attempts.add(1);
-        let mut inbox = self.system.offices[victim as usize].lock();
+        let mut inbox = self.system.worker_table[victim as usize].lock();
         if !inbox.thieves.contains(&self.id) {
             inbox.thieves.push(self.id);
         }
@@ -86,7 +86,7 @@ impl Worker {
     #[cold]
     pub(crate) fn give_to_thief(&self) {
         let (thieves, gathers) = {
-            let mut inbox = self.office().lock();
+            let mut inbox = self.shared().lock();
             (std::mem::take(&mut inbox.thieves), inbox.gathers.take())
         };
         let system = &self.system;
@@ -102,7 +102,7 @@ impl Worker {
         let start_ns = system.now_ns();
         // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
-        let may = simulated || start_ns >= self.office().shown.next_theft_ns.load(Relaxed) && !self.keeps_short_work();
+        let may = simulated || start_ns >= self.shared().shown.next_theft_ns.load(Relaxed) && !self.keeps_short_work();
         let is_worth_it =
             |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
         // Another worker may already have given work to the thief.
@@ -152,14 +152,14 @@ impl Worker {
         if !gave || waiting.is_short {
             // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
             let end_ns = self.system.now_ns();
-            self.office().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
+            self.shared().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
         }
         gave
     }
 
     /// Puts a worker back into the set of idle workers, because it was taken out of the set and got no work.
     fn put_back_thief(&self, thief: u16) {
-        let inbox = self.system.offices[usize::from(thief)].lock();
+        let inbox = self.system.worker_table[usize::from(thief)].lock();
         match inbox.presence {
             Presence::Awake => {}
             Presence::Idle => self.system.idle.insert(thief, Idle::Watching),
@@ -173,14 +173,14 @@ impl Worker {
         // All messages that were sent before the move are handed over before the stages (I2).
         self.flush();
         let (mail, own) = self.queued_mail();
-        let mut loot = self.extract(|stage| given.contains(stage));
-        let looted = loot[Lane::Normal as usize].bytes as u128;
+        let mut stolen = self.extract(|stage| given.contains(stage));
+        let stolen_bytes = stolen[Lane::Normal as usize].bytes as u128;
         // The parts of what was taken out are those of the whole queue. A backlog that others have sent here thus remains one.
-        let own = (looted * u128::from(own) / u128::from((mail + own).max(1))) as usize;
+        let own = (stolen_bytes * u128::from(own) / u128::from((mail + own).max(1))) as usize;
         let mut attempts = 0;
         let (mut mine, mut theirs) = loop {
-            let mine = self.office().lock();
-            if let Some(theirs) = self.system.offices[thief as usize].try_lock() {
+            let mine = self.shared().lock();
+            if let Some(theirs) = self.system.worker_table[thief as usize].try_lock() {
                 break (mine, theirs);
             }
             drop(mine);
@@ -188,7 +188,7 @@ impl Worker {
             if attempts == LOCK_ATTEMPTS_MAX {
                 // The records taken out are older than all others of their stages: back to the front with them.
                 self.ledger.steal_failed.add(1);
-                self.put_back(loot);
+                self.put_back(stolen);
                 return false;
             }
             std::thread::yield_now();
@@ -196,13 +196,13 @@ impl Worker {
         // Everything that was ever sent to the stages is taken along: mail that came meanwhile too.
         let mut kept = [const { Chain::new() }; 3];
         let sent = mine.sent_bytes();
-        for (mail, (loot, kept)) in self.empty_inbox(&mut mine).into_iter().zip(loot.iter_mut().zip(&mut kept)) {
-            self.split(mail, &given, loot, kept);
+        for (mail, (stolen, kept)) in self.empty_inbox(&mut mine).into_iter().zip(stolen.iter_mut().zip(&mut kept)) {
+            self.split(mail, &given, stolen, kept);
         }
         if mine.timer_ops.is_empty() && mine.returned.is_empty() {
-            self.office().mail.lower();
+            self.shared().mail.lower();
         } else {
-            self.office().mail.raise(std::ptr::null());
+            self.shared().mail.raise(std::ptr::null());
         }
         seam(10);
         // Arrivals are noted before stages are given away, because those stages may be among the arrivals.
@@ -210,9 +210,9 @@ impl Worker {
         self.note_arrivals(&arrivals);
         mine.departures += 1;
         mine.queued_bytes = 0;
-        self.hand_over(&given, (loot, own), &mut theirs, mine.departures);
+        self.hand_over(&given, (stolen, own), &mut theirs, mine.departures);
         drop(mine);
-        self.system.arrived(&self.system.offices[thief as usize], theirs, thief);
+        self.system.arrived(&self.system.worker_table[thief as usize], theirs, thief);
         let sent = sent.min(kept[Lane::Normal as usize].bytes as u64);
         self.admit(kept);
         self.note_mail(sent);
@@ -222,9 +222,9 @@ impl Worker {
 
     /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors have sent `own` bytes
     /// of the records.
-    fn hand_over(&self, given: &StageSet, (loot, own): ([Chain; 3], usize), theirs: &mut Inbox, departures: u64) {
+    fn hand_over(&self, given: &StageSet, (stolen, own): ([Chain; 3], usize), theirs: &mut Inbox, departures: u64) {
         let mut records = 0;
-        for chain in &loot {
+        for chain in &stolen {
             chain.for_each(|_| records += 1);
         }
         self.ledger.steals.add(1);
@@ -232,7 +232,7 @@ impl Worker {
         self.ledger.stages_stolen.add(given.len());
         let thief = given.thief;
         theirs.own_bytes += own;
-        for (lane, chain) in [Lane::System, Lane::Urgent, Lane::Normal].into_iter().zip(loot) {
+        for (lane, chain) in [Lane::System, Lane::Urgent, Lane::Normal].into_iter().zip(stolen) {
             if lane != Lane::Normal && !chain.is_empty() {
                 theirs.signal.raise(Signal::LANES);
             }
@@ -292,21 +292,21 @@ impl Worker {
 
     /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
     pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> [Chain; 3] {
-        let mut loot = [const { Chain::new() }; 3];
+        let mut stolen = [const { Chain::new() }; 3];
         // First, since whoever is started by one of them is sent to behind it.
-        self.extract_starts(&wanted, &mut loot[Lane::Normal as usize]);
+        self.extract_deferred_starts(&wanted, &mut stolen[Lane::Normal as usize]);
         self.for_each_queued(|mut record| {
             // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
             // has one owner.
             unsafe {
                 if !record.as_ref().is_buried() && wanted(record.as_ref().stage()) {
                     let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());
-                    loot[lane].push_bytes(record.as_ptr().cast(), size, Some(&self.pool));
+                    stolen[lane].push_bytes(record.as_ptr().cast(), size, Some(&self.pool));
                     record.as_mut().bury();
                 }
             }
         });
-        loot
+        stolen
     }
 
     fn split(&self, mut mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {

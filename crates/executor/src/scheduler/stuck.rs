@@ -61,13 +61,13 @@ impl SystemCore {
 /// Returns the actor that this thread runs, with the name of its type. None: it runs none, or the runtime's own code.
 pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
     let worker = worker::current()?;
-    if !worker.tenure.is_user() {
+    if !worker.ownership.is_user() {
         return None;
     }
     match worker.nested_in() {
         Some(cell) => who(cell),
         // SAFETY: in USER, the claimed record stays readable until the next one is claimed.
-        None => whose(unsafe { NonNull::new(worker.tenure.claimed())?.as_ref() }),
+        None => whose(unsafe { NonNull::new(worker.ownership.claimed())?.as_ref() }),
     }
 }
 
@@ -80,10 +80,10 @@ impl Worker {
 
     /// The actor that this worker's thread runs: the innermost one, if handlers run nested. None: it runs none.
     fn is_at(&self) -> Option<(RawAddress, &'static str)> {
-        let lease = lock(&self.lease);
-        let claimed = match lease.left_to_it() {
+        let handoff = lock(&self.handoff);
+        let claimed = match handoff.left_to_it() {
             Ok(left) => left?,
-            Err(()) => self.tenure.revoke(self.has_full_fences())?,
+            Err(()) => self.ownership.revoke(self.has_full_fences())?,
         };
         let is_at = match self.nested_in() {
             Some(cell) => who(cell),
@@ -91,8 +91,8 @@ impl Worker {
             // claims another one or enters RUNTIME.
             None => whose(unsafe { claimed.as_ref() }),
         };
-        if lease.left_to_it().is_err() {
-            self.tenure.signal.clear(Signal::REVOKED);
+        if handoff.left_to_it().is_err() {
+            self.ownership.signal.clear(Signal::REVOKED);
         }
         is_at
     }

@@ -83,7 +83,7 @@ impl Worker {
 
     /// Returns whether a worker keeps its stages and adopts none, because a trial has shown that two workers do more than one.
     pub(crate) fn is_apart(&self, worker: u16) -> bool {
-        let shown = &self.system.offices[usize::from(worker)].shown;
+        let shown = &self.system.worker_table[usize::from(worker)].shown;
         // SAFETY: in RUNTIME; short borrow.
         shown.apart_until_ns.load(Relaxed) > unsafe { self.core() }.checked_ns
     }
@@ -120,20 +120,20 @@ impl Worker {
     /// Returns the number of messages that this worker and another one have handled. That of the other one is as of its last look at the
     /// clock.
     fn handled_with(&self, worker: u16) -> u64 {
-        self.handled_in_all().wrapping_add(self.system.offices[usize::from(worker)].shown.handled.load(Relaxed))
+        self.handled_in_all().wrapping_add(self.system.worker_table[usize::from(worker)].shown.handled.load(Relaxed))
     }
 
     /// Notes that this worker and another one keep their stages until `until_ns`, unless both are idle for much of the time.
     fn keep_apart(&self, worker: u16, until_ns: u64) {
         for worker in [self.id, worker] {
-            self.system.offices[usize::from(worker)].shown.apart_until_ns.fetch_max(until_ns, Relaxed);
+            self.system.worker_table[usize::from(worker)].shown.apart_until_ns.fetch_max(until_ns, Relaxed);
         }
     }
 
     /// Takes a note of the start of a trial back. A later note stays, because another trial has left it.
     fn keep_apart_no_more(&self, trial: &Trial) {
         for worker in [self.id, trial.worker] {
-            let until_ns = &self.system.offices[usize::from(worker)].shown.apart_until_ns;
+            let until_ns = &self.system.worker_table[usize::from(worker)].shown.apart_until_ns;
             let _ = until_ns.compare_exchange(trial.apart_until_ns, 0, Relaxed, Relaxed);
         }
     }
@@ -164,7 +164,7 @@ impl Worker {
         } else {
             self.keep_apart_no_more(&trial);
             core.short_after_ns = holds_until_ns;
-            let mut inbox = self.system.offices[usize::from(trial.worker)].lock();
+            let mut inbox = self.system.worker_table[usize::from(trial.worker)].lock();
             // An idle worker is not asked, because other workers adopt its stages.
             if inbox.presence == Presence::Awake {
                 inbox.gathers = Some(self.id);
@@ -174,7 +174,7 @@ impl Worker {
     }
 
     /// Notes that this worker was idle for `ns` nanoseconds. A trial in which it had nothing to do for so long tells nothing.
-    pub(crate) fn note_rest(&self, ns: u64) {
+    pub(crate) fn note_idle_time(&self, ns: u64) {
         if ns < HALF_NS {
             return;
         }
@@ -235,7 +235,7 @@ mod tests {
                 worker.with_core(|core| core.verdict).unwrap()
             })
         });
-        let are_apart = |of: usize| system.offices[of].shown.apart_until_ns.load(Relaxed) > 2 * HALF_NS;
+        let are_apart = |of: usize| system.worker_table[of].shown.apart_until_ns.load(Relaxed) > 2 * HALF_NS;
         assert_eq!([0, 1].map(are_apart), [verdicts[1].is_some_and(|verdict| !verdict.in_vain); 2]);
         system.end(std::time::Duration::ZERO, &mut |_, _, _| {});
         verdicts

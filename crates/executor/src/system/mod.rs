@@ -13,19 +13,19 @@ use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use crate::backpressure::relays::Relays;
-use crate::backpressure::stage::Fullness;
+use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Sources;
 use crate::driver::simulated::{Choices, Simulation};
 use crate::driver::timers::{TimerKey, TimerOp, TimerTask};
 use crate::memory::cell::Cell;
 use crate::memory::record::KindOf;
-use crate::memory::slab::Nursery;
+use crate::memory::slab::CellAllocator;
 use crate::message::address::{Address, RawAddress};
 use crate::message::dead_letters::{DeadLetterHook, DeadLetterHooks};
 use crate::message::delivery::WokenBy;
 use crate::message::envelope::{Envelope, Resident, Undelivered};
-use crate::message::mailbox::{Mailbox, Rooms};
-use crate::observe::observed::Lookout;
+use crate::message::mailbox::{BoundedMailboxes, Mailbox};
+use crate::observe::observed::Observers;
 use crate::observe::stats::Counters;
 use crate::scheduler::costs;
 use crate::scheduler::idle_set::IdleWorkers;
@@ -38,7 +38,7 @@ use crate::system::outsiders::Outsiders;
 use crate::worker::core::Core;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers;
-use crate::worker::shared::Offices;
+use crate::worker::shared::WorkerTable;
 use crate::worker::user_code;
 use crate::worker::{self, Worker};
 
@@ -53,18 +53,18 @@ pub struct SystemCore {
     // -- rarely changed ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
-    pub(crate) offices: Offices,
+    pub(crate) worker_table: WorkerTable,
     /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and that inbox counts the
     /// departure.
     pub(crate) route: Box<[AtomicU16]>,
     /// Stages for which too much is put aside.
-    pub(crate) full: Box<[Fullness]>,
+    pub(crate) full: Box<[StageBackpressure]>,
     /// Which stages pass on what they get to an overloaded worker.
     pub(crate) relays: Relays,
     pub(crate) sources: Sources,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
-    pub(crate) lookout: Lookout,
+    pub(crate) observers: Observers,
     // -- changed when workers rest and wake ------------------------------------------------------------------------------
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
@@ -126,7 +126,7 @@ pub struct SystemCore {
     pub(crate) samplers: Mutex<Vec<std::sync::Weak<crate::observe::sampling::Sampler>>>,
     dead_letter_hooks: DeadLetterHooks,
     /// Those of actors whose mailboxes are bounded.
-    pub(crate) rooms: Rooms,
+    pub(crate) rooms: BoundedMailboxes,
     next_timer: AtomicU64,
 }
 
@@ -134,7 +134,7 @@ pub struct SystemCore {
 /// different workers share no cache lines.
 pub(crate) struct Outside {
     /// Made at the first spawn: most offices are those of actors with threads of their own, and most systems have none.
-    nurseries: Box<[Mutex<Option<Nursery>>]>,
+    nurseries: Box<[Mutex<Option<CellAllocator>>]>,
     pub(crate) spawned: AtomicU64,
     dead_letters: AtomicU64,
 }
@@ -149,7 +149,7 @@ pub(crate) struct Slot {
 impl Outside {
     /// A vacant cell of `class` for an actor of `stage`, which the worker `owner` runs.
     pub(crate) fn take(&self, owner: usize, stage: u16, class: u16) -> NonNull<Cell> {
-        lock(&self.nurseries[owner]).get_or_insert_with(Nursery::new).take(class, stage)
+        lock(&self.nurseries[owner]).get_or_insert_with(CellAllocator::new).take(class, stage)
     }
 }
 
@@ -201,8 +201,8 @@ impl Drop for Spawning<'_> {
 impl Drop for SystemCore {
     /// Drops what the program has given to the system: the last handle may be dropped by a worker of another system, between two gulps.
     fn drop(&mut self) {
-        let SystemCore { dead_letter_hooks, lookout, reactor, above, simulation, .. } = self;
-        let (hooks, observer) = (std::mem::take(dead_letter_hooks), lookout.take_observer());
+        let SystemCore { dead_letter_hooks, observers, reactor, above, simulation, .. } = self;
+        let (hooks, observer) = (std::mem::take(dead_letter_hooks), observers.take_observer());
         let (reactor, above) = (reactor.take(), above.take());
         let driver = simulation.as_mut().and_then(Simulation::take_driver);
         let drops: [Box<dyn FnOnce()>; 5] = [
@@ -257,7 +257,7 @@ impl SystemCore {
         let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
             id: at as u16,
-            offices: Offices::new(config.workers, dedicated),
+            worker_table: WorkerTable::new(config.workers, dedicated),
             route: (0..stages)
                 .map(|stage| {
                     AtomicU16::new(
@@ -265,7 +265,7 @@ impl SystemCore {
                     )
                 })
                 .collect(),
-            full: (0..stages).map(|_| Fullness::default()).collect(),
+            full: (0..stages).map(|_| StageBackpressure::default()).collect(),
             sources: Sources::default(),
             relays: Relays::new(stages),
             clock: if config.simulated.is_some() {
@@ -274,7 +274,7 @@ impl SystemCore {
                 Clock::Real(Instant::now())
             },
             simulation: config.simulated.map(Simulation::new),
-            lookout: Lookout::default(),
+            observers: Observers::default(),
             active: AtomicU64::new(0),
             parked: AtomicUsize::new(0),
             idle: IdleWorkers::of(config.workers),
@@ -317,7 +317,7 @@ impl SystemCore {
             census_asked: AtomicU64::new(0),
             samplers: Mutex::default(),
             dead_letter_hooks: DeadLetterHooks::default(),
-            rooms: Rooms::default(),
+            rooms: BoundedMailboxes::default(),
             next_timer: AtomicU64::new(0),
             config,
         });
@@ -355,15 +355,15 @@ impl SystemCore {
     /// Returns the present route for a new worker.
     pub(crate) fn route_for(&self, worker: u16) -> Route {
         // The stages of dedicated workers never move.
-        let departures = |id: usize| if id < self.config.workers { self.offices[id].lock().departures } else { 0 };
-        let departures = (0..self.offices.len()).map(departures).collect();
+        let departures = |id: usize| if id < self.config.workers { self.worker_table[id].lock().departures } else { 0 };
+        let departures = (0..self.worker_table.len()).map(departures).collect();
         // Acquire: pairs with the Release of the worker that moved the stage.
         Route::new(worker, departures, self.route.iter().map(|runs_it| runs_it.load(Ordering::Acquire)).collect())
     }
 
     fn new_worker(self: &Arc<Self>, id: u16) -> Arc<Worker> {
         let seed = self.config.simulated.unwrap_or(0x9e37_79b9) as u32 ^ (u32::from(id) + 1).wrapping_mul(0x85eb_ca6b);
-        let signal = Arc::clone(&self.offices[id as usize].lock().signal);
+        let signal = Arc::clone(&self.worker_table[id as usize].lock().signal);
         Arc::new(Worker::new(self, id, signal, Core::new(seed)))
     }
 
@@ -651,10 +651,10 @@ impl SystemCore {
     }
 
     fn timer_op(&self, worker: u16, op: TimerOp) {
-        let office = &self.offices[worker as usize];
-        let mut inbox = office.lock();
+        let shared = &self.worker_table[worker as usize];
+        let mut inbox = shared.lock();
         inbox.timer_ops.push(op);
-        self.arrived_for(office, inbox, worker, WokenBy::asker_if(run_by_askers::take_wish()));
+        self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_wish()));
     }
 
     // -- reports -------------------------------------------------------------------------------------------------------
@@ -692,9 +692,9 @@ impl SystemCore {
 
     /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).
     pub fn counters(&self) -> Vec<Counters> {
-        let mut counters = vec![Counters::default(); self.offices.len()];
-        for (id, office) in self.offices.made() {
-            counters[usize::from(id)] = office.ledgers.read();
+        let mut counters = vec![Counters::default(); self.worker_table.len()];
+        for (id, shared) in self.worker_table.made() {
+            counters[usize::from(id)] = shared.ledgers.read();
         }
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);

@@ -144,7 +144,7 @@ impl SystemCore {
     /// other's cache lines.
     fn open_here(&self) -> &AtomicIsize {
         match worker::current().filter(|worker| worker.system_id == self.id) {
-            Some(worker) => &worker.office().open,
+            Some(worker) => &worker.shared().open,
             None => &self.open,
         }
     }
@@ -164,7 +164,7 @@ impl SystemCore {
             return false;
         }
         let outside = self.open.load(Ordering::Acquire);
-        let inside: isize = self.offices.made().map(|(_, office)| office.open.load(Ordering::Acquire)).sum();
+        let inside: isize = self.worker_table.made().map(|(_, shared)| shared.open.load(Ordering::Acquire)).sum();
         outside + inside == 0
             && self.detached.load(Ordering::Acquire) == 0
             && self.active.load(Ordering::Acquire) == active
@@ -269,7 +269,8 @@ impl SystemCore {
         }
         // As in `is_quiet`: the sum is right if no worker was awake between the reads.
         let active = self.active.load(Ordering::Acquire);
-        let suspended: isize = self.offices.made().map(|(_, office)| office.suspended.load(Ordering::Acquire)).sum();
+        let suspended: isize =
+            self.worker_table.made().map(|(_, shared)| shared.suspended.load(Ordering::Acquire)).sum();
         suspended != 0 || !active.is_multiple_of(WOKEN) || self.active.load(Ordering::Acquire) != active
     }
 
@@ -299,7 +300,7 @@ impl SystemCore {
         loop {
             let rests = self.active() == 0
                 && self.detached.load(Ordering::Acquire) == 0
-                && !self.is_muted_elsewhere()
+                && !self.is_muted_in_other_systems()
                 && !self.awaits_suspended();
             // Nothing is handled any more after the end, or by workers that end.
             if rests || self.has_ended() || self.ending.load(Ordering::Acquire) {
@@ -321,7 +322,7 @@ impl SystemCore {
     /// The hooks and drops of what is ended run on this thread, for as long as they take.
     pub fn end(self: &Arc<Self>, limit: Duration, waited: &mut Waited<'_>) -> (u64, usize) {
         let stuck = self.end_threads(after(limit));
-        let ended = self.end_rest(stuck, waited);
+        let ended = self.end_idle(stuck, waited);
         wake(self.note_ended());
         ended
     }
@@ -340,7 +341,7 @@ impl SystemCore {
         let (done, finished) = channel();
         let system = Arc::clone(self);
         let rest = move || {
-            let ended = system.end_rest(stuck, &mut *waited);
+            let ended = system.end_idle(stuck, &mut *waited);
             // Nobody listens any more if it has taken too long.
             let _ = done.send(ended);
         };
@@ -402,10 +403,10 @@ impl SystemCore {
     fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
         self.close();
         self.ending.store(true, Ordering::Release);
-        for (id, office) in self.offices.made() {
-            office.relieved.notify_all();
+        for (id, shared) in self.worker_table.made() {
+            shared.relieved.notify_all();
             self.rouse(id);
-            office.rouse_elsewhere();
+            shared.rouse_other_systems();
         }
         *lock(&self.monitor_nap.0) = true;
         self.monitor_nap.1.notify_all();
@@ -422,7 +423,7 @@ impl SystemCore {
 
     /// Ends what is left. `stuck` threads have not ended. Returns the number of actors that were left, and the number of threads that cannot
     /// end.
-    fn end_rest(self: &Arc<Self>, stuck: usize, waited: &mut Waited<'_>) -> (u64, usize) {
+    fn end_idle(self: &Arc<Self>, stuck: usize, waited: &mut Waited<'_>) -> (u64, usize) {
         let _alone = lock(&self.ending_rest);
         if stuck > 0 {
             self.bounce_at_ended_workers();
@@ -511,7 +512,7 @@ impl SystemCore {
 
     /// Returns the numbers of actors that were ever spawned, and that have ended. Exact when all threads have ended.
     fn spawned_and_stopped(&self) -> (u64, u64) {
-        let inside = self.offices.made().map(|(_, office)| office.ledgers.read());
+        let inside = self.worker_table.made().map(|(_, shared)| shared.ledgers.read());
         let (spawned, stopped) = inside
             .fold((0, 0), |(spawned, stopped), counters| (spawned + counters.spawned, stopped + counters.stopped));
         (spawned + self.outside.spawned.load(Ordering::Relaxed), stopped)
@@ -527,7 +528,7 @@ impl SystemCore {
             self.nap_of_monitor(tick, tick);
             return 0;
         }
-        if quiet < LOOKS || self.is_muted_elsewhere() {
+        if quiet < LOOKS || self.is_muted_in_other_systems() {
             self.nap_of_monitor(tick * 5, tick);
             return quiet + 1;
         }

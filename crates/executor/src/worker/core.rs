@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::backpressure::elsewhere::{AnyWorker, Home};
+use crate::backpressure::other_systems::{AnyWorker, Home};
 use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::backpressure::stage::Fullness;
+use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Turnover;
 use crate::driver::timers::{TimerTask, Wheel};
 use crate::memory::record::Record;
@@ -14,7 +14,7 @@ use crate::memory::segment::{Chain, Pool};
 use crate::migration::stub::Gate;
 use crate::scheduler::kinds::Kinds;
 use crate::scheduler::trial::{Trial, Verdict};
-use crate::worker::deferred_starts::Starts;
+use crate::worker::deferred_starts::DeferredStarts;
 use crate::worker::user_code;
 
 /// Why a stage's messages are put aside.
@@ -46,7 +46,7 @@ pub(crate) struct MuteRequest {
 }
 
 /// What is put aside for a stage.
-pub(crate) struct Hold {
+pub(crate) struct Parked {
     pub(crate) reason: Reason,
     /// With more bytes of records than this the stage is full: that is a matter of this stage alone, and counts for those only
     /// who send to it. None: what is put aside counts for the worker.
@@ -54,9 +54,9 @@ pub(crate) struct Hold {
     pub(crate) lanes: [Chain; 3],
 }
 
-impl Hold {
-    pub(crate) fn new(reason: Reason, bytes_max: Option<usize>) -> Hold {
-        Hold { reason, bytes_max, lanes: [const { Chain::new() }; 3] }
+impl Parked {
+    pub(crate) fn new(reason: Reason, bytes_max: Option<usize>) -> Parked {
+        Parked { reason, bytes_max, lanes: [const { Chain::new() }; 3] }
     }
 
     /// It is put aside since a handler of the stage is stuck, from now on.
@@ -65,9 +65,13 @@ impl Hold {
     }
 
     /// Why the stage is full, if it is.
-    pub(crate) fn fullness(&self) -> Option<u8> {
+    pub(crate) fn backpressure(&self) -> Option<u8> {
         let is_full = self.bytes_max.is_some_and(|bytes_max| self.bytes() > bytes_max);
-        is_full.then_some(if self.reason == Reason::Detached { Fullness::STUCK } else { Fullness::WAITS })
+        is_full.then_some(if self.reason == Reason::Detached {
+            StageBackpressure::STUCK
+        } else {
+            StageBackpressure::WAITS
+        })
     }
 
     /// Bytes of records put aside.
@@ -207,7 +211,7 @@ pub(crate) struct Core {
     pub(crate) cancelled: Vec<TimerTask>,
     pub(crate) next_timer: u64,
     /// Stages put aside. No stage in here is given to a thief.
-    pub(crate) holds: BTreeMap<u16, Hold>,
+    pub(crate) parked: BTreeMap<u16, Parked>,
     /// What its muted stages wait for, as it stands in the office: see `deadlock.rs`.
     pub(crate) waits_for: Vec<AnyWorker>,
     /// Stages to be muted before the next gulp.
@@ -223,7 +227,7 @@ pub(crate) struct Core {
     pub(crate) slow_pace: Pace,
     pub(crate) kinds: Kinds,
     pub(crate) mail: Mail,
-    pub(crate) starts: Starts,
+    pub(crate) deferred_starts: DeferredStarts,
     /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it, and so does an idle
     /// time.
     pub(crate) loaded_since_ns: Option<u64>,
@@ -243,7 +247,7 @@ impl Core {
             wheel: Wheel::new(),
             cancelled: Vec::new(),
             next_timer: 0,
-            holds: BTreeMap::new(),
+            parked: BTreeMap::new(),
             waits_for: Vec::new(),
             mute_requests: Vec::new(),
             turnover: Turnover::default(),
@@ -254,7 +258,7 @@ impl Core {
             slow_pace: Pace::slow(),
             kinds: Kinds::default(),
             mail: Mail::default(),
-            starts: Starts::new(),
+            deferred_starts: DeferredStarts::new(),
             loaded_since_ns: None,
             verdict: None,
             trial: None,
@@ -265,22 +269,22 @@ impl Core {
         })
     }
 
-    pub(crate) fn holds_any(&self) -> bool {
-        !self.holds.is_empty()
+    pub(crate) fn has_parked(&self) -> bool {
+        !self.parked.is_empty()
     }
 
     pub(crate) fn is_held(&self, stage: u16) -> bool {
-        self.holds.contains_key(&stage)
+        self.parked.contains_key(&stage)
     }
 
     /// Puts the record aside if its stage is. True: it was moved.
-    pub(crate) fn hold_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
+    pub(crate) fn park_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
         // SAFETY: the caller owns the record, which is whole.
         unsafe {
             if record.as_ref().is_buried() {
                 return false;
             }
-            let Some(hold) = self.holds.get_mut(&record.as_ref().stage()) else { return false };
+            let Some(hold) = self.parked.get_mut(&record.as_ref().stage()) else { return false };
             let lane = record.as_ref().lane() as usize;
             hold.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
         }
@@ -302,8 +306,8 @@ impl Drop for Core {
         for task in self.wheel.take_all().into_iter().chain(self.cancelled.drain(..)) {
             user_code::call(|| drop(task));
         }
-        let holds = std::mem::take(&mut self.holds).into_values().flat_map(|hold| hold.lanes);
-        for chain in holds.chain([self.starts.take(u64::MAX, None)]) {
+        let parked = std::mem::take(&mut self.parked).into_values().flat_map(|hold| hold.lanes);
+        for chain in parked.chain([self.deferred_starts.take(u64::MAX, None)]) {
             crate::worker::queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
         }
     }

@@ -47,7 +47,7 @@ const TICKS_MAX: u32 = 8;
 const PAUSE_BYTES: u64 = 1 << 20;
 
 /// What was put off at a worker, in order.
-pub(crate) struct Starts {
+pub(crate) struct DeferredStarts {
     /// From `from` bytes into its first segment on; `bytes` is without those before.
     chain: Chain,
     from: usize,
@@ -61,15 +61,15 @@ pub(crate) struct Starts {
     /// Ticks of the monitor since then.
     ticks: u32,
     /// Starts like these that had been run by then, with the actors that they have brought; and how many that were for each.
-    late_starts: (u64, u64),
+    deferred_start_counts: (u64, u64),
     actors_each: u64,
 }
 
 /// What decides how many go on.
-struct Look {
+struct StartBudget {
     /// Bytes of the queue that were run.
     run: u64,
-    late_starts: (u64, u64),
+    deferred_start_counts: (u64, u64),
     /// There is nothing in the queue.
     is_empty: bool,
     /// There is little in it, and nothing has come.
@@ -77,9 +77,9 @@ struct Look {
     is_tick: bool,
 }
 
-impl Starts {
-    pub(crate) fn new() -> Starts {
-        Starts {
+impl DeferredStarts {
+    pub(crate) fn new() -> DeferredStarts {
+        DeferredStarts {
             chain: Chain::new(),
             from: 0,
             due: false,
@@ -87,7 +87,7 @@ impl Starts {
             went_on: 0,
             run: 0,
             ticks: 0,
-            late_starts: (0, 0),
+            deferred_start_counts: (0, 0),
             actors_each: 1,
         }
     }
@@ -102,7 +102,7 @@ impl Starts {
 
     /// Another thread has taken the worker: its queue is a new one, and it counts anew.
     pub(crate) fn change_threads(&mut self) {
-        (self.not_before, self.run, self.late_starts) = (0, 0, (0, 0));
+        (self.not_before, self.run, self.deferred_start_counts) = (0, 0, (0, 0));
     }
 
     /// # Safety
@@ -159,12 +159,12 @@ impl Starts {
     }
 
     /// How many go on now, with something in here.
-    fn next(&mut self, look: Look) -> u64 {
-        let starts = look.late_starts.0.wrapping_sub(self.late_starts.0);
-        let actors = look.late_starts.1.wrapping_sub(self.late_starts.1);
-        if let Some(each) = actors.checked_div(starts) {
+    fn next(&mut self, look: StartBudget) -> u64 {
+        let deferred_starts = look.deferred_start_counts.0.wrapping_sub(self.deferred_start_counts.0);
+        let actors = look.deferred_start_counts.1.wrapping_sub(self.deferred_start_counts.1);
+        if let Some(each) = actors.checked_div(deferred_starts) {
             self.actors_each = each.clamp(1, ACTORS_AT_A_TIME);
-            self.late_starts = look.late_starts;
+            self.deferred_start_counts = look.deferred_start_counts;
         }
         let actors = match look.is_low {
             true => ACTORS_AT_A_TIME,
@@ -184,97 +184,98 @@ impl Starts {
 }
 
 /// A start that may be put off, and is run now.
-pub(crate) struct Late<'a> {
+pub(crate) struct DeferredStart<'a> {
     worker: &'a Worker,
     spawned: u64,
 }
 
-impl Late<'_> {
+impl DeferredStart<'_> {
     /// None: it has been put off, so the record was moved.
     ///
     /// # Safety
     /// A whole record whose payload was not consumed and which this thread is about to run.
-    pub(crate) unsafe fn of<'a>(record: NonNull<Record>) -> Option<Late<'a>> {
+    pub(crate) unsafe fn of<'a>(record: NonNull<Record>) -> Option<DeferredStart<'a>> {
         let worker = current().expect("records are run by workers");
         // Not where it is run from the list of an actor, or is shown to somebody, or is what this thread has lost the worker with.
-        let is_claimed = worker.tenure.claimed() == record.as_ptr() && worker.nested.get() == 0;
+        let is_claimed = worker.ownership.claimed() == record.as_ptr() && worker.nested.get() == 0;
         // SAFETY: by the contract; the record was claimed last.
-        if is_claimed && worker.tenure.is_user() && unsafe { worker.put_off(record) } {
+        if is_claimed && worker.ownership.is_user() && unsafe { worker.defer_start(record) } {
             return None;
         }
         worker.in_late_start.set(true);
-        Some(Late { worker, spawned: worker.ledger.spawned.get() })
+        Some(DeferredStart { worker, spawned: worker.ledger.spawned.get() })
     }
 }
 
 /// It was run.
-impl Drop for Late<'_> {
+impl Drop for DeferredStart<'_> {
     fn drop(&mut self) {
         self.worker.in_late_start.set(false);
-        let (starts, actors) = self.worker.late_starts.get();
+        let (deferred_starts, actors) = self.worker.deferred_start_counts.get();
         let brought = self.worker.ledger.spawned.get().wrapping_sub(self.spawned);
-        self.worker.late_starts.set((starts + 1, actors.wrapping_add(brought)));
+        self.worker.deferred_start_counts.set((deferred_starts + 1, actors.wrapping_add(brought)));
     }
 }
 
 impl Worker {
     /// # Safety
     /// As [`Late::of`], and the record was claimed last.
-    unsafe fn put_off(&self, record: NonNull<Record>) -> bool {
+    unsafe fn defer_start(&self, record: NonNull<Record>) -> bool {
         // SAFETY: by the contract.
         let behind = unsafe { self.position_behind(record) };
-        let put_off = self.with_core(|core| {
+        let defer_start = self.with_core(|core| {
             // SAFETY: in RUNTIME, by the owner.
             let is_first = unsafe { !(*self.later.get()).is_empty() };
             self.run_at.set(behind.at);
             // One that has been put off, or is before all others for another reason, is run.
-            let is_run = is_first || self.backlog_bytes() < MUCH_BYTES || self.bytes_run() < core.starts.not_before;
-            if is_run || core.holds_any() {
+            let is_run =
+                is_first || self.backlog_bytes() < MUCH_BYTES || self.bytes_run() < core.deferred_starts.not_before;
+            if is_run || core.has_parked() {
                 return false;
             }
             // SAFETY: by the contract; the payload is given up here.
-            unsafe { core.starts.push(record, &self.pool) };
+            unsafe { core.deferred_starts.push(record, &self.pool) };
             self.ledger.starts_put_off.add(1);
             true
         });
         seam(100);
-        put_off.unwrap_or(false)
+        defer_start.unwrap_or(false)
     }
 
     /// Some of what was put off goes on. In RUNTIME, at a boundary.
     #[cold]
-    pub(crate) fn let_starts_go_on(&self) {
+    pub(crate) fn let_deferred_starts_go_on(&self) {
         // Also passes by what was run, so that `lane_last` is true.
         let is_empty = !self.advance();
         if self.lane_last.iter().any(|last| !last.get().is_null()) {
             // Mail of higher lanes comes first. It ends, or a gulp of the normal lane is due (I4).
             return;
         }
-        let look = Look {
+        let look = StartBudget {
             run: self.bytes_run(),
-            late_starts: self.late_starts.get(),
+            deferred_start_counts: self.deferred_start_counts.get(),
             is_empty,
-            is_low: self.backlog_bytes() < MUCH_BYTES && !self.office().mail.is_up(),
-            is_tick: self.tenure.signal.get() & Signal::TICK != 0,
+            is_low: self.backlog_bytes() < MUCH_BYTES && !self.shared().mail.is_up(),
+            is_tick: self.ownership.signal.get() & Signal::TICK != 0,
         };
         // SAFETY: in RUNTIME; short borrow.
-        let starts = unsafe { &mut self.core().starts };
-        if starts.due {
-            self.let_all_starts_go_on();
+        let deferred_starts = unsafe { &mut self.core().deferred_starts };
+        if deferred_starts.due {
+            self.let_all_deferred_starts_go_on();
             // SAFETY: as above.
-            unsafe { self.core() }.starts.not_before = look.run + self.backlog_bytes() + PAUSE_BYTES;
+            unsafe { self.core() }.deferred_starts.not_before = look.run + self.backlog_bytes() + PAUSE_BYTES;
         } else {
-            let count = starts.next(look);
-            self.let_go_on_first(starts.take(count, Some(&self.pool)));
+            let count = deferred_starts.next(look);
+            self.let_go_on_first(deferred_starts.take(count, Some(&self.pool)));
         }
     }
 
     /// All that was put off goes on, before what is queued: whoever is started by it is sent to behind it. In RUNTIME.
-    pub(crate) fn let_all_starts_go_on(&self) {
+    pub(crate) fn let_all_deferred_starts_go_on(&self) {
         // SAFETY: in RUNTIME; short borrow.
-        let starts = unsafe { &mut self.core().starts };
-        starts.due = false;
-        self.let_go_on_first(starts.take(u64::MAX, Some(&self.pool)));
+        let deferred_starts = unsafe { &mut self.core().deferred_starts };
+        deferred_starts.due = false;
+        self.let_go_on_first(deferred_starts.take(u64::MAX, Some(&self.pool)));
     }
 
     fn let_go_on_first(&self, chain: Chain) {
@@ -287,7 +288,7 @@ impl Worker {
         // What is said of the queue by how far it was run, is farther now.
         core.mail.waiting(run);
         core.mail.shift(bytes);
-        core.starts.run += bytes;
+        core.deferred_starts.run += bytes;
         core.exempt = core.exempt.filter(|(_, until)| *until > run).map(|(stage, until)| (stage, until + bytes));
         if cfg!(debug_assertions) {
             chain.for_each(|record| {
@@ -300,17 +301,17 @@ impl Worker {
         self.put_first(chain);
     }
 
-    /// Moves what was put off for some stages to the end of `loot`. In RUNTIME.
-    pub(crate) fn extract_starts(&self, wanted: impl Fn(u16) -> bool, loot: &mut Chain) {
+    /// Moves what was put off for some stages to the end of `stolen`. In RUNTIME.
+    pub(crate) fn extract_deferred_starts(&self, wanted: impl Fn(u16) -> bool, stolen: &mut Chain) {
         // SAFETY: in RUNTIME; short borrow.
-        let starts = unsafe { &mut self.core().starts };
-        let mut all = starts.take(u64::MAX, Some(&self.pool));
+        let deferred_starts = unsafe { &mut self.core().deferred_starts };
+        let mut all = deferred_starts.take(u64::MAX, Some(&self.pool));
         // SAFETY: whole records, each of which is moved once.
         all.for_each(|record| unsafe {
             if wanted(record.as_ref().stage()) {
-                loot.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
+                stolen.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
             } else {
-                starts.push(record, &self.pool);
+                deferred_starts.push(record, &self.pool);
             }
         });
         all.bytes = 0;
@@ -319,11 +320,11 @@ impl Worker {
     }
 
     /// A message has come to an actor whose start may have been put off.
-    pub(crate) fn hasten_starts(&self) {
+    pub(crate) fn hasten_deferred_starts(&self) {
         self.with_core(|core| {
-            if !core.starts.is_empty() && !core.starts.due {
-                core.starts.due = true;
-                self.tenure.signal.raise(Signal::TICK);
+            if !core.deferred_starts.is_empty() && !core.deferred_starts.due {
+                core.deferred_starts.due = true;
+                self.ownership.signal.raise(Signal::TICK);
             }
         });
     }
@@ -336,7 +337,7 @@ mod tests {
 
     use super::*;
     use crate::memory::record::{Op, Outcome};
-    use crate::worker::exchange::Turn;
+    use crate::worker::exchange::NextWork;
     use crate::*;
 
     unsafe fn nobody_runs_it(_: NonNull<Record>, _: Op) -> Outcome {
@@ -345,7 +346,7 @@ mod tests {
 
     const BYTES: usize = 32;
 
-    fn put(starts: &mut Starts, numbers: std::ops::Range<u64>, pool: &Pool) {
+    fn put(deferred_starts: &mut DeferredStarts, numbers: std::ops::Range<u64>, pool: &Pool) {
         for number in numbers {
             let tag = number << 32 | (BYTES / 8) as u64;
             let record = Record { thunk: nobody_runs_it, cell: NonNull::dangling(), tag };
@@ -354,7 +355,7 @@ mod tests {
             // SAFETY: there is room for a head in front of a word that nobody reads; nothing is given up.
             unsafe {
                 place.write(record);
-                starts.push(place, pool);
+                deferred_starts.push(place, pool);
             }
         }
     }
@@ -364,59 +365,67 @@ mod tests {
         unsafe { record.as_ref().tag >> 32 }
     }
 
-    fn take(starts: &mut Starts, count: u64, pool: &Pool) -> Vec<u64> {
-        let mut chain = starts.take(count, Some(pool));
+    fn take(deferred_starts: &mut DeferredStarts, count: u64, pool: &Pool) -> Vec<u64> {
+        let mut chain = deferred_starts.take(count, Some(pool));
         let mut numbers = Vec::new();
         chain.for_each(|record| numbers.push(number_of(record)));
         chain.bytes = 0;
         numbers
     }
 
-    fn visited(starts: &Starts) -> Vec<u64> {
+    fn visited(deferred_starts: &DeferredStarts) -> Vec<u64> {
         let mut numbers = Vec::new();
-        starts.for_each(|record| numbers.push(number_of(record)));
+        deferred_starts.for_each(|record| numbers.push(number_of(record)));
         numbers
     }
 
     #[test]
     fn what_was_put_off_is_taken_in_order_from_segment_to_segment() {
-        let (mut starts, pool) = (Starts::new(), Pool::new());
-        put(&mut starts, 0..2_000, &pool);
-        assert_eq!((starts.bytes(), visited(&starts)), (2_000 * BYTES as u64, (0..2_000).collect()));
-        assert_eq!(take(&mut starts, 3, &pool), [0, 1, 2]);
-        assert_eq!(visited(&starts), (3..2_000).collect::<Vec<_>>());
-        assert_eq!(take(&mut starts, 597, &pool), (3..600).collect::<Vec<_>>());
-        put(&mut starts, 2_000..2_100, &pool);
-        assert_eq!((starts.bytes(), visited(&starts)), (1_500 * BYTES as u64, (600..2_100).collect()));
-        assert_eq!(take(&mut starts, u64::MAX, &pool), (600..2_100).collect::<Vec<_>>());
-        assert!(starts.is_empty());
-        assert_eq!(visited(&starts), []);
-        put(&mut starts, 0..2, &pool);
-        assert_eq!(take(&mut starts, 1, &pool), [0]);
-        assert_eq!((starts.bytes(), take(&mut starts, 9, &pool)), (BYTES as u64, vec![1]));
+        let (mut deferred_starts, pool) = (DeferredStarts::new(), Pool::new());
+        put(&mut deferred_starts, 0..2_000, &pool);
+        assert_eq!((deferred_starts.bytes(), visited(&deferred_starts)), (2_000 * BYTES as u64, (0..2_000).collect()));
+        assert_eq!(take(&mut deferred_starts, 3, &pool), [0, 1, 2]);
+        assert_eq!(visited(&deferred_starts), (3..2_000).collect::<Vec<_>>());
+        assert_eq!(take(&mut deferred_starts, 597, &pool), (3..600).collect::<Vec<_>>());
+        put(&mut deferred_starts, 2_000..2_100, &pool);
+        assert_eq!(
+            (deferred_starts.bytes(), visited(&deferred_starts)),
+            (1_500 * BYTES as u64, (600..2_100).collect())
+        );
+        assert_eq!(take(&mut deferred_starts, u64::MAX, &pool), (600..2_100).collect::<Vec<_>>());
+        assert!(deferred_starts.is_empty());
+        assert_eq!(visited(&deferred_starts), []);
+        put(&mut deferred_starts, 0..2, &pool);
+        assert_eq!(take(&mut deferred_starts, 1, &pool), [0]);
+        assert_eq!((deferred_starts.bytes(), take(&mut deferred_starts, 9, &pool)), (BYTES as u64, vec![1]));
     }
 
     #[test]
     fn so_many_go_on_as_bring_a_few_thousand_actors_or_a_fifth_of_what_is_done() {
-        let (mut starts, mut late_starts) = (Starts::new(), (0, 0));
-        let mut next = |starts: &mut Starts, each: u64, is_low, is_tick, messages: u64| {
-            let count =
-                starts.next(Look { run: messages * RECORD_BYTES, late_starts, is_empty: false, is_low, is_tick });
-            late_starts = (late_starts.0 + count, late_starts.1 + each * count);
+        let (mut deferred_starts, mut deferred_start_counts) = (DeferredStarts::new(), (0, 0));
+        let mut next = |deferred_starts: &mut DeferredStarts, each: u64, is_low, is_tick, messages: u64| {
+            let count = deferred_starts.next(StartBudget {
+                run: messages * RECORD_BYTES,
+                deferred_start_counts,
+                is_empty: false,
+                is_low,
+                is_tick,
+            });
+            deferred_start_counts = (deferred_start_counts.0 + count, deferred_start_counts.1 + each * count);
             count
         };
         // Each brings 100 actors; that is found out with care.
-        assert_eq!([0; 7].map(|_| next(&mut starts, 100, true, false, 0)), [2, 4, 8, 16, 32, 40, 40]);
+        assert_eq!([0; 7].map(|_| next(&mut deferred_starts, 100, true, false, 0)), [2, 4, 8, 16, 32, 40, 40]);
         // Then each brings nothing but itself, up to the last ones, which bring a million.
-        assert_eq!([0; 3].map(|_| next(&mut starts, 0, true, false, 0)), [40, 64, 64]);
-        assert_eq!(next(&mut starts, 1_000_000, true, false, 0), 64);
-        assert_eq!([0; 2].map(|_| next(&mut starts, 0, true, false, 0)), [1, 2]);
+        assert_eq!([0; 3].map(|_| next(&mut deferred_starts, 0, true, false, 0)), [40, 64, 64]);
+        assert_eq!(next(&mut deferred_starts, 1_000_000, true, false, 0), 64);
+        assert_eq!([0; 2].map(|_| next(&mut deferred_starts, 0, true, false, 0)), [1, 2]);
         // There is much else, too: with so many messages it is so many.
-        let at = |(messages, _)| next(&mut starts, 1_000, false, false, messages);
+        let at = |(messages, _)| next(&mut deferred_starts, 1_000, false, false, messages);
         let expected = [(0, 0), (3, 0), (4, 1), (4_003, 0), (4_004, 1), (12_004, 2), (1_000_000, 4), (1_000_000, 0)];
         assert_eq!(expected.map(at), expected.map(|(_, count)| count));
         // And one within eight ticks, if there was none.
-        let at_tick = |_| next(&mut starts, 1_000, false, true, 1_000_000);
+        let at_tick = |_| next(&mut deferred_starts, 1_000, false, true, 1_000_000);
         assert_eq!([0; 16].map(at_tick), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
     }
 
@@ -499,7 +508,7 @@ mod tests {
         let before = counts.get()[0];
         assert!(before < 1_002);
         system.cancel_timer(TimerKey { worker: 0, id: 99 });
-        worker.enter(|| assert_eq!(worker.turn(1), Turn::Ran));
+        worker.enter(|| assert_eq!(worker.turn(1), NextWork::Ran));
         assert_eq!(counts.get(), [before + 1, 0]);
         system.run_until_idle();
         assert_eq!(counts.get(), [1_002, 0]);
@@ -511,15 +520,15 @@ mod tests {
         let (system, counts) = started_a_thousand(2);
         let [victim, thief] = [0, 1].map(|id| worker(&system, id));
         // SAFETY: in RUNTIME, nothing runs; whole records.
-        let put_off = || unsafe {
+        let defer_start = || unsafe {
             let mut cells = Vec::new();
-            victim.core().starts.for_each(|record| cells.push(record.as_ref().cell));
+            victim.core().deferred_starts.for_each(|record| cells.push(record.as_ref().cell));
             cells
         };
-        let before = put_off();
+        let before = defer_start();
         thief.enter(|| thief.ask_for_stages(0));
         victim.enter(|| victim.attend());
-        let after = put_off();
+        let after = defer_start();
         let mut given = Vec::new();
         thief.enter(|| {
             thief.take_mail();

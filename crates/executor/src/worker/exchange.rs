@@ -49,7 +49,7 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::elsewhere::ELSEWHERE;
+use crate::backpressure::other_systems::ELSEWHERE;
 use crate::driver::timers::TimerOp;
 use crate::memory::record::{HEAD_BYTES, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
@@ -61,7 +61,7 @@ use crate::sync::jitter::seam;
 use crate::sync::signal::Signal;
 use crate::system::config::Stealing;
 use crate::worker::Worker;
-use crate::worker::run::Stop;
+use crate::worker::run::GulpEnd;
 use crate::worker::shared::{Inbox, Presence};
 
 /// The number of gulps between two checkups.
@@ -72,7 +72,7 @@ const CHECKUP_EVERY_MESSAGES: u64 = 2048;
 pub(crate) const RECORD_BYTES: u64 = 32;
 /// What [`Worker::turn`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum NextWork {
     Ran,
     Nothing,
     Detached,
@@ -82,19 +82,19 @@ impl Worker {
     /// The life of a worker thread.
     pub(crate) fn work(&self) {
         self.lending.note_thread();
-        self.office().lock().thread = Some(std::thread::current());
+        self.shared().lock().thread = Some(std::thread::current());
         self.note_idle(false);
         loop {
             match self.turn(self.gulp_bound()) {
                 // Whatever still waits then had its time in the drain.
-                Turn::Ran if self.system.ending.load(Ordering::Relaxed) => break,
-                Turn::Ran => {}
-                Turn::Nothing => {
+                NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
+                NextWork::Ran => {}
+                NextWork::Nothing => {
                     if !self.rest() {
                         break;
                     }
                 }
-                Turn::Detached => {
+                NextWork::Detached => {
                     self.leave_detached();
                     return;
                 }
@@ -111,30 +111,30 @@ impl Worker {
     }
 
     /// One boundary and one gulp.
-    pub(crate) fn turn(&self, bound: u64) -> Turn {
+    pub(crate) fn turn(&self, bound: u64) -> NextWork {
         self.attend();
-        if self.advance() { self.run_some(bound) } else { Turn::Nothing }
+        if self.advance() { self.run_some(bound) } else { NextWork::Nothing }
     }
 
     /// Runs a gulp, at a boundary where something waits.
     #[inline(always)]
-    pub(crate) fn run_some(&self, bound: u64) -> Turn {
+    pub(crate) fn run_some(&self, bound: u64) -> NextWork {
         let beat = self.beat.load(Ordering::Relaxed);
         let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
             self.gulp_timed(bound)
         } else {
             self.gulp(bound)
         };
-        if stop == Stop::Detached { Turn::Detached } else { Turn::Ran }
+        if stop == GulpEnd::Detached { NextWork::Detached } else { NextWork::Ran }
     }
 
     /// Runs a gulp and times its first message.
-    fn gulp_timed(&self, bound: u64) -> Stop {
+    fn gulp_timed(&self, bound: u64) -> GulpEnd {
         // SAFETY: `turn` calls this only after `advance` has returned true, and the queue then holds a whole record.
         let kind = unsafe { self.next_record() }.thunk as usize;
         let start_ns = self.system.now_ns();
         let stop = self.gulp(1);
-        if stop == Stop::Detached {
+        if stop == GulpEnd::Detached {
             return stop;
         }
         let ns = self.system.now_ns() - start_ns;
@@ -166,12 +166,12 @@ impl Worker {
         self.system.wake_called(policy::WAKES);
         self.write_out_in_time();
         // SAFETY: in RUNTIME; short borrow.
-        if unsafe { !self.core().starts.is_empty() } {
-            self.let_starts_go_on();
+        if unsafe { !self.core().deferred_starts.is_empty() } {
+            self.let_deferred_starts_go_on();
         }
-        let signal = match self.tenure.signal.get() {
+        let signal = match self.ownership.signal.get() {
             0 => 0,
-            _ => self.tenure.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
+            _ => self.ownership.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
         };
         let lanes_due = signal & Signal::LANES != 0;
         // Urgent mail that never ends must not keep the rest waiting for ever (I4). Between two portions of it, a gulp of the rest is due.
@@ -181,7 +181,7 @@ impl Worker {
             } else {
                 self.lanes_ran.set(false);
             }
-        } else if lanes_due || self.office().mail.is_up() {
+        } else if lanes_due || self.shared().mail.is_up() {
             self.take_mail();
         }
         // SAFETY: in RUNTIME; short borrow.
@@ -193,21 +193,21 @@ impl Worker {
                 || self.handled.get() as i64 >= CHECKUP_EVERY_MESSAGES as i64;
             let muting =
                 !core.mute_requests.is_empty() || !core.pauses.is_empty() || self.accounts.borrow().are_wanted();
-            (due, muting, core.holds_any())
+            (due, muting, core.has_parked())
         };
         if muting {
             // What is put aside is in the order of the queue.
-            self.let_all_starts_go_on();
+            self.let_all_deferred_starts_go_on();
             self.mute();
         }
         if holding || muting {
-            self.see_to_holds(signal & Signal::GO_ON != 0);
+            self.review_parked(signal & Signal::GO_ON != 0);
         }
         if due {
             self.checkup();
         } else if self.handled.get().wrapping_sub(self.looked.get()) as i64 >= self.look_messages.get() as i64 {
             self.look_at_clock();
-            if self.office().muted_on_me.load(Ordering::Relaxed) {
+            if self.shared().muted_on_me.load(Ordering::Relaxed) {
                 // The workers of muted sources may have nothing else to do.
                 self.weigh();
                 self.call_sources();
@@ -332,7 +332,7 @@ impl Worker {
     /// `sent` is the first record that was sent.
     fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
         // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
-        let of_dest = || self.system.offices[usize::from(dest)].average_ns.load(Ordering::Relaxed);
+        let of_dest = || self.system.worker_table[usize::from(dest)].average_ns.load(Ordering::Relaxed);
         let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
         let gulps = self.beat.load(Ordering::Relaxed) - self.handed_over.get();
         let messages = self.handled_in_all().wrapping_sub(self.rested.get());
@@ -375,8 +375,8 @@ impl Worker {
             unsafe { chain.recycle(Some(&self.pool)) };
             return false;
         }
-        let office = &self.system.offices[dest as usize];
-        let mut inbox = office.lock();
+        let shared = &self.system.worker_table[dest as usize];
+        let mut inbox = shared.lock();
         // SAFETY: used by this thread only, in short borrows.
         let route = unsafe { &mut *self.route.get() };
         if !route.is_current(dest, inbox.departures) {
@@ -401,9 +401,9 @@ impl Worker {
             self.handed_over.set(self.beat.load(Ordering::Relaxed));
         }
         self.ledger.flushes.add(1);
-        if office.pressed.load(Ordering::Relaxed) && !self.accounts.borrow().are_kept() {
+        if shared.pressed.load(Ordering::Relaxed) && !self.accounts.borrow().are_kept() {
             // Without accounts, this worker cannot tell whether a source has sent the chain.
-            office.standing.note_source();
+            shared.standing.note_source();
         }
         let queued_bytes = inbox.queued_bytes as usize;
         let lane = inbox.lane(Lane::Normal);
@@ -425,7 +425,7 @@ impl Worker {
         let others_wake =
             wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
         let by = if others_wake { WokenBy::Others } else { WokenBy::Sender };
-        self.system.arrived_for(office, inbox, dest, by);
+        self.system.arrived_for(shared, inbox, dest, by);
         // SAFETY: as above: copied or taken.
         unsafe { chain.recycle(Some(&self.pool)) };
         false
@@ -501,7 +501,7 @@ impl Worker {
     /// Takes the inbox, and leaves the urgent mail in it. In RUNTIME.
     fn take_mail_but_urgent(&self) {
         self.take_from_inbox(|inbox| {
-            let mail = &self.office().mail;
+            let mail = &self.shared().mail;
             mail.lower();
             inbox.restock(&self.pool);
             let lanes = inbox.take_lanes_but_urgent();
@@ -513,9 +513,9 @@ impl Worker {
     }
 
     fn take_from_inbox(&self, take_lanes: impl FnOnce(&mut MutexGuard<'_, Inbox>) -> [Chain; 3]) {
-        let office = self.office();
-        office.mail.fetch();
-        let mut inbox = office.lock();
+        let shared = self.shared();
+        shared.mail.fetch();
+        let mut inbox = shared.lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
             self.system.idle.remove(self.id, Idle::Parked);
             self.system.active_more();
@@ -541,7 +541,7 @@ impl Worker {
         }
         for (stage, reason) in returned {
             // SAFETY: in RUNTIME; short borrow.
-            if unsafe { self.core() }.holds.get(&stage).is_some_and(|hold| hold.reason == reason) {
+            if unsafe { self.core() }.parked.get(&stage).is_some_and(|hold| hold.reason == reason) {
                 self.release(stage);
             }
         }
@@ -550,7 +550,7 @@ impl Worker {
     /// Takes the lanes out of the own inbox, which the caller has locked.
     pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
         // Under the lock; what comes later raises it again.
-        self.office().mail.lower();
+        self.shared().mail.lower();
         inbox.restock(&self.pool);
         inbox.take_lanes()
     }
@@ -582,7 +582,7 @@ impl Worker {
         let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            let is_pressed = |worker| worker != ELSEWHERE && self.system.offices[usize::from(worker)].is_pressed();
+            let is_pressed = |worker| worker != ELSEWHERE && self.system.worker_table[usize::from(worker)].is_pressed();
             self.accounts.borrow_mut().close_unused(is_pressed);
             self.note_holds(core);
             (core.slow_pace.average_ns(), !core.wheel.is_empty())
@@ -593,8 +593,8 @@ impl Worker {
         self.poll_now_and_then(now_ns);
         self.note_sample();
         self.count_queue();
-        let office = self.office();
-        office.average_ns.store(slow_average_ns, Ordering::Relaxed);
+        let shared = self.shared();
+        shared.average_ns.store(slow_average_ns, Ordering::Relaxed);
         self.weigh();
         self.call_sources();
     }
@@ -622,7 +622,7 @@ impl Worker {
         self.average_ns.set(average_ns);
         // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from a small number.
         self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
-        self.office().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
+        self.shared().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
         self.look_at_trial(now_ns);
         now_ns
     }
@@ -655,7 +655,7 @@ impl Worker {
             None
         };
         self.next_ns.set(next_ns.unwrap_or(0).max(average_ns));
-        let shown = &self.office().shown;
+        let shown = &self.shared().shown;
         shown.surplus.store(self.waiting_messages(), Ordering::Relaxed);
         // A worker that keeps its work to itself shows 0.
         let average_ns = if self.keeps_short_work() { 0 } else { self.next_ns.get() };
@@ -680,7 +680,7 @@ impl Worker {
             return;
         }
         let now_ns = system.now_ns();
-        if now_ns < self.office().shown.next_theft_ns.load(Ordering::Relaxed) {
+        if now_ns < self.shared().shown.next_theft_ns.load(Ordering::Relaxed) {
             return;
         }
         // A watching worker may be idle for a moment only, while a parked one lacks work.
@@ -842,7 +842,7 @@ mod tests {
                 }
             }
             let mut segment =
-                if takes { near.logs[0].first.get().cast_const() } else { near.office().lock().first_segment() };
+                if takes { near.logs[0].first.get().cast_const() } else { near.shared().lock().first_segment() };
             let mut segments = 0;
             while !segment.is_null() {
                 segments += 1;
@@ -875,7 +875,7 @@ mod tests {
         });
         near.enter(|| {
             // The flag is raised after the mail is there: not yet.
-            near.office().mail.lower();
+            near.shared().mail.lower();
             near.call_user(|| sender.send(Number(2)));
             near.flush();
             assert_eq!(system.counters()[0].adoptions, 1);

@@ -28,16 +28,16 @@ const FAMILY_MAX: u32 = 256;
 pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
     let Some(worker) = current() else { return Err(mail) };
     let depth = worker.nested.get();
-    let Some(claimed) = NonNull::new(worker.tenure.claimed()) else { return Err(mail) };
+    let Some(claimed) = NonNull::new(worker.ownership.claimed()) else { return Err(mail) };
     // SAFETY: cells are never freed.
     let header = unsafe { to.cell.as_ref() };
     if worker.system_id != to.system()
         || worker.route_of(to.stage()) != Some(worker.id)
         || header.tag() != to.identity()
         || depth == NEST_MAX
-        || !worker.tenure.is_user()
-        || worker.tenure.signal.get() & Signal::REVOKED != 0
-        || worker.holds.get()
+        || !worker.ownership.is_user()
+        || worker.ownership.signal.get() & Signal::REVOKED != 0
+        || worker.parked.get()
         || worker.should_offer_calls()
         // SAFETY: the claimed record stays readable until the next one is claimed.
         || unsafe { claimed.as_ref() }.cell == to.cell
@@ -48,7 +48,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         return Err(mail);
     }
     let nest = Nest::enter(worker, depth, to.cell, to.stage());
-    if worker.tenure.signal.get() & Signal::REVOKED != 0 {
+    if worker.ownership.signal.get() & Signal::REVOKED != 0 {
         return Err(mail);
     }
     worker.ledger.short_circuits.add(1);
@@ -110,7 +110,7 @@ impl Worker {
         if self.system.idle.any().is_none() {
             return false;
         }
-        if self.tenure.signal.get() != 0 {
+        if self.ownership.signal.get() != 0 {
             return true;
         }
         self.ledger.short_circuits.get().is_multiple_of(LOOK_CALLS) && self.has_nested_long()
@@ -121,10 +121,10 @@ impl Worker {
         let now_ns = self.system.now_ns();
         match self.nested_since_ns.get() {
             0 => self.nested_since_ns.set(now_ns),
-            since_ns if now_ns - since_ns > NESTED_NS_MAX => self.tenure.signal.raise(Signal::TICK),
+            since_ns if now_ns - since_ns > NESTED_NS_MAX => self.ownership.signal.raise(Signal::TICK),
             _ => {}
         }
-        self.tenure.signal.get() != 0
+        self.ownership.signal.get() != 0
     }
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let Some(worker) = current() else { return Err((state, start)) };
     let Some(stage) = worker.near_stage() else { return Err((state, start)) };
     let raw = worker.occupy(state, stage);
-    if worker.tenure.is_user() {
+    if worker.ownership.is_user() {
         worker.newborns.note(raw.cell, worker.logs[usize::from(worker.id)].tail.load(Ordering::Relaxed));
     }
     let depth = worker.nested.get();
@@ -143,13 +143,14 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     worker.family.set(family);
     let enter = || {
         // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
-        if depth == NEST_MAX || family > FAMILY_MAX || worker.tenure.signal.get() != 0 || !worker.tenure.is_user() {
+        if depth == NEST_MAX || family > FAMILY_MAX || worker.ownership.signal.get() != 0 || !worker.ownership.is_user()
+        {
             // Where somebody looks on, no handler runs within another.
             let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
             return Err((in_start, None));
         }
         let nest = Nest::enter(worker, depth, raw.cell, stage);
-        if worker.tenure.signal.get() & Signal::REVOKED == 0 { Ok(nest) } else { Err((false, Some(nest))) }
+        if worker.ownership.signal.get() & Signal::REVOKED == 0 { Ok(nest) } else { Err((false, Some(nest))) }
     };
     let nest = match enter() {
         Ok(nest) => nest,

@@ -34,14 +34,14 @@ use crate::backpressure::accounts::Accounts;
 use crate::memory::cell::Cell;
 use crate::memory::record::{self, Record};
 use crate::memory::segment::{Pool, Segment};
-use crate::memory::slab::Nursery;
+use crate::memory::slab::CellAllocator;
 use crate::message::address::RawAddress;
 use crate::message::envelope::Resident;
 use crate::message::send::Log;
-use crate::observe::observed::Running;
+use crate::observe::observed::ObservedHandler;
 use crate::observe::stats::Ledger;
-use crate::scheduler::monitor::Lease;
-use crate::scheduler::ownership::Tenure;
+use crate::scheduler::monitor::HandoffState;
+use crate::scheduler::ownership::Ownership;
 use crate::sync::barrier;
 use crate::sync::signal::Signal;
 use crate::system::SystemCore;
@@ -50,7 +50,7 @@ use crate::worker::inline_call::{NEST_MAX, Newborns};
 use crate::worker::queue::Cursor;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
-use crate::worker::shared::Office;
+use crate::worker::shared::WorkerShared;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
@@ -87,7 +87,7 @@ pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
 pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
     /// Claims, phase and signal: shared with the monitor.
-    pub(crate) tenure: Tenure<Record>,
+    pub(crate) ownership: Ownership<Record>,
     /// The cursor: see `queue.rs`. In USER, `run_at` is behind; the claim tells the true place.
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
@@ -102,12 +102,12 @@ pub(crate) struct Worker {
     pub(crate) unwritten: StdCell<bool>,
     /// How much was handled when there was nothing to be written.
     pub(crate) written_at: StdCell<u64>,
-    /// Some stage is in `Core::holds`, or accounts are kept. Gulps then look at the stage of each record.
+    /// Some stage is in `Core::parked`, or accounts are kept. Gulps then look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
     /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and in handlers.
     pub(crate) accounts: RefCell<Accounts>,
-    /// Some stage is in `Core::holds`.
-    pub(crate) holds: StdCell<bool>,
+    /// Some stage is in `Core::parked`.
+    pub(crate) parked: StdCell<bool>,
     /// The last thing taken in was mail of the system or urgent lane.
     pub(crate) lanes_ran: StdCell<bool>,
     /// How long it watches its mail flag before it parks.
@@ -148,7 +148,7 @@ pub(crate) struct Worker {
     /// Children started nested below the start that runs.
     pub(crate) family: StdCell<u32>,
     /// Starts that might have been put off, and were run; and the actors that were spawned within them.
-    pub(crate) late_starts: StdCell<(u64, u64)>,
+    pub(crate) deferred_start_counts: StdCell<(u64, u64)>,
     /// One of them is run.
     pub(crate) in_late_start: StdCell<bool>,
     /// Bytes of records in the queue, by segments.
@@ -168,7 +168,7 @@ pub(crate) struct Worker {
     pub(crate) stages: u16,
     /// Claims and entries into RUNTIME are followed by full fences. Changed by the owner between two gulps, and then for good.
     full_fence: AtomicBool,
-    pub(crate) office: *const Office,
+    pub(crate) shared: *const WorkerShared,
     /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
     /// messages (I2, proof in `exchange.rs`).
     pub(crate) route: UnsafeCell<Route>,
@@ -180,7 +180,7 @@ pub(crate) struct Worker {
     pub(crate) logs: Box<[Log]>,
     pub(crate) opened: UnsafeCell<Vec<u16>>,
     pub(crate) pool: Pool,
-    pub(crate) nursery: UnsafeCell<Nursery>,
+    pub(crate) allocator: UnsafeCell<CellAllocator>,
     pub(crate) ledger: Arc<Ledger>,
     /// Messages that the workers before it have handled.
     pub(crate) handled_before: u64,
@@ -193,8 +193,8 @@ pub(crate) struct Worker {
     pub(crate) nest_stages: [AtomicU32; NEST_MAX],
     /// Cursors to go on with when the present one is done, last first.
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
-    pub(crate) lease: Mutex<Lease>,
-    pub(crate) running: Running,
+    pub(crate) handoff: Mutex<HandoffState>,
+    pub(crate) running: ObservedHandler,
     pub(crate) lending: Lending,
     /// Its thread has ended in order and touches nothing of it any more.
     pub(crate) over: AtomicBool,
@@ -214,11 +214,11 @@ impl Worker {
         // A trial compares counters of the thread that began it.
         core.trial = None;
         core.exempt = None;
-        core.starts.change_threads();
-        let office = ptr::from_ref(&system.offices[id as usize]);
+        core.deferred_starts.change_threads();
+        let shared = ptr::from_ref(&system.worker_table[id as usize]);
         let spin_ns = system.config.spin_ns();
         let worker = Worker {
-            tenure: Tenure::new(signal),
+            ownership: Ownership::new(signal),
             run_segment: StdCell::new(ptr::null_mut()),
             run_at: StdCell::new(ptr::null_mut()),
             run_end: StdCell::new(ptr::null_mut()),
@@ -227,9 +227,9 @@ impl Worker {
             dirty: StdCell::new(false),
             unwritten: StdCell::new(false),
             written_at: StdCell::new(0),
-            holding: StdCell::new(core.holds_any()),
+            holding: StdCell::new(core.has_parked()),
             accounts: RefCell::default(),
-            holds: StdCell::new(core.holds_any()),
+            parked: StdCell::new(core.has_parked()),
             lanes_ran: StdCell::new(false),
             watch_ns: StdCell::new(spin_ns),
             handled: StdCell::new(0),
@@ -251,7 +251,7 @@ impl Worker {
             firing: StdCell::new(false),
             single: StdCell::new(false),
             family: StdCell::new(0),
-            late_starts: StdCell::new((0, 0)),
+            deferred_start_counts: StdCell::new((0, 0)),
             in_late_start: StdCell::new(false),
             queued_bytes: StdCell::new(0),
             passed_bytes: StdCell::new(0),
@@ -263,23 +263,23 @@ impl Worker {
             system_id: system.id,
             stages: system.route.len() as u16,
             full_fence: AtomicBool::new(!barrier::asymmetric()),
-            office,
+            shared,
             route: UnsafeCell::new(system.route_for(id)),
             // The first flush takes the mail, as after every update of the route.
             stale: StdCell::new(true),
             near: UnsafeCell::new(Vec::new()),
-            logs: (0..system.offices.len()).map(|_| Log::closed()).collect(),
+            logs: (0..system.worker_table.len()).map(|_| Log::closed()).collect(),
             opened: UnsafeCell::new(Vec::new()),
             pool: Pool::new(),
-            nursery: UnsafeCell::new(Nursery::new()),
-            handled_before: system.offices[id as usize].ledgers.read().received,
-            ledger: system.offices[id as usize].ledgers.open(),
+            allocator: UnsafeCell::new(CellAllocator::new()),
+            handled_before: system.worker_table[id as usize].ledgers.read().received,
+            ledger: system.worker_table[id as usize].ledgers.open(),
             system: Arc::clone(system),
             core: StdCell::new(Box::into_raw(core)),
             nest_stages: [const { AtomicU32::new(0) }; NEST_MAX],
             later: UnsafeCell::new(Vec::new()),
-            lease: Mutex::new(Lease::default()),
-            running: Running::default(),
+            handoff: Mutex::new(HandoffState::default()),
+            running: ObservedHandler::default(),
             lending: Lending::default(),
             over: AtomicBool::new(false),
         };
@@ -306,9 +306,9 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(crate) fn office(&self) -> &Office {
+    pub(crate) fn shared(&self) -> &WorkerShared {
         // SAFETY: the office belongs to the system, which this worker keeps alive.
-        unsafe { &*self.office }
+        unsafe { &*self.shared }
     }
 
     /// # Safety
@@ -356,23 +356,23 @@ impl Worker {
     /// Enters RUNTIME. False: this thread has lost the worker and must not touch core, queue or logs.
     #[inline(always)]
     pub(crate) fn enter_runtime(&self) -> bool {
-        let free = if self.full_fence() { self.tenure.enter::<true>() } else { self.tenure.enter::<false>() };
-        if free || self.lease_kept() {
+        let free = if self.full_fence() { self.ownership.enter::<true>() } else { self.ownership.enter::<false>() };
+        if free || self.handoff_kept() {
             return true;
         }
-        self.tenure.leave();
+        self.ownership.leave();
         false
     }
 
     /// Leaves RUNTIME.
     #[inline(always)]
     pub(crate) fn leave_runtime(&self) {
-        self.tenure.leave();
+        self.ownership.leave();
     }
 
     /// Runs `f` with the core, from within a handler or from the runtime itself. None: this thread is detached.
     pub(crate) fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> Option<R> {
-        let in_handler = self.tenure.is_user();
+        let in_handler = self.ownership.is_user();
         if in_handler && !self.enter_runtime() {
             return None;
         }
@@ -423,7 +423,7 @@ impl Worker {
         let kind = record::KindOf::<S>::KIND;
         // SAFETY: the nursery is used by this thread only; a cell taken from it is vacant and of the right class.
         let cell = unsafe {
-            let cell = (*self.nursery.get()).take(kind.class, stage);
+            let cell = (*self.allocator.get()).take(kind.class, stage);
             Cell::occupy(cell, state, kind, stage, self.system_id);
             cell
         };
@@ -434,7 +434,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        self.office().ledgers.close(&self.ledger);
+        self.shared().ledgers.close(&self.ledger);
         let core = self.core.get();
         if !core.is_null() {
             // The queue is empty, but its open segment is still there. A thread that has lost the core has freed its queue.
@@ -452,7 +452,7 @@ pub(crate) fn note_suspended(suspended: bool) {
     if let Some(worker) = current() {
         if worker.system.config.awaits_handlers {
             // AcqRel, as for `open`: what the handler did is seen by whoever finds that none is suspended.
-            worker.office().suspended.fetch_add(if suspended { 1 } else { -1 }, Ordering::AcqRel);
+            worker.shared().suspended.fetch_add(if suspended { 1 } else { -1 }, Ordering::AcqRel);
         }
         if suspended {
             worker.system.open_more();

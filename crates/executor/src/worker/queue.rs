@@ -59,7 +59,7 @@ impl Worker {
     /// Up to where the own actors append to `segment` without a look at anything.
     fn own_end(&self, segment: *mut Segment) -> *mut u8 {
         // While records are put aside or accounts are kept, each send is looked at.
-        let looks = self.holding.get() || self.office().full_stages.load(Ordering::Relaxed) > 0;
+        let looks = self.holding.get() || self.shared().full_stages.load(Ordering::Relaxed) > 0;
         if looks { ptr::null_mut() } else { Segment::limit(segment) }
     }
 
@@ -230,7 +230,7 @@ impl Worker {
     /// As [`Worker::backlog_bytes`], with the starts that were put off.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         // SAFETY: in RUNTIME; short borrow.
-        self.backlog_bytes() + unsafe { self.core() }.starts.bytes()
+        self.backlog_bytes() + unsafe { self.core() }.deferred_starts.bytes()
     }
 
     /// Bytes of records that were run since the queue was opened.
@@ -253,7 +253,7 @@ impl Worker {
     /// Calls `visit` for each record that waits: the starts that were put off, and then the queue, in order.
     pub(crate) fn for_each_waiting(&self, mut visit: impl FnMut(NonNull<Record>)) {
         // SAFETY: in RUNTIME; short borrow.
-        unsafe { self.core() }.starts.for_each(&mut visit);
+        unsafe { self.core() }.deferred_starts.for_each(&mut visit);
         self.for_each_queued(visit);
     }
 
@@ -347,14 +347,14 @@ impl Worker {
             .filter(|(dest, _)| *dest != self.id as usize)
             .map(|(_, log)| log.seal())
             .collect();
-        let mut inbox = self.office().lock();
+        let mut inbox = self.shared().lock();
         chains.extend(self.empty_inbox(&mut inbox));
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         drop(inbox);
         // SAFETY: the thread has ended, so this one owns the core.
         let core = unsafe { self.core() };
-        chains.extend(std::mem::take(&mut core.holds).into_values().flat_map(|hold| hold.lanes));
-        chains.push(core.starts.take(u64::MAX, Some(&self.pool)));
+        chains.extend(std::mem::take(&mut core.parked).into_values().flat_map(|hold| hold.lanes));
+        chains.push(core.deferred_starts.take(u64::MAX, Some(&self.pool)));
         let started = timer_ops.into_iter().filter_map(|op| match op {
             TimerOp::Start { task, .. } => Some(task),
             TimerOp::Cancel { .. } => None,

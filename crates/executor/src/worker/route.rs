@@ -317,19 +317,19 @@ mod tests {
         fn give(&mut self, from: usize, to: usize, stage: u16) {
             self.moves += 1;
             let of_stage = |records: &mut Vec<Record>| -> Vec<Record> {
-                let (loot, kept) = records.drain(..).partition(|record| record.stage == stage);
+                let (stolen, kept) = records.drain(..).partition(|record| record.stage == stage);
                 *records = kept;
-                loot
+                stolen
             };
             let victim = &mut self.workers[from];
-            let mut loot = of_stage(&mut victim.queue);
-            loot.append(&mut of_stage(&mut victim.inbox));
+            let mut stolen = of_stage(&mut victim.queue);
+            stolen.append(&mut of_stage(&mut victim.inbox));
             victim.queue.append(&mut victim.inbox);
             victim.note_arrivals();
             victim.departures += 1;
             victim.route.give(stage, to as u16, victim.departures);
             self.truth[usize::from(stage)] = to as u16;
-            self.workers[to].inbox.extend(loot);
+            self.workers[to].inbox.extend(stolen);
             self.workers[to].arrivals.push(stage);
             self.workers[to].idle = false;
         }

@@ -20,7 +20,7 @@ use crate::worker::{Worker, note_suspended};
 
 /// Why a gulp ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stop {
+pub(crate) enum GulpEnd {
     /// The bound of messages is reached, or everything was run.
     Bound,
     /// The signal is raised.
@@ -32,26 +32,26 @@ pub(crate) enum Stop {
 /// Goes ahead of the loop and has the cells fetched into the cache that will be needed soon: with many actors each
 /// message meets a cold cell, and the loop alone would wait for one after the other.
 #[derive(Clone, Copy)]
-struct Scout {
+struct Prefetcher {
     at: *mut u8,
 }
 
-impl Scout {
+impl Prefetcher {
     /// Records that the scout is ahead.
     const LEAD: usize = 6;
     const WORTH_BYTES: usize = 512;
 
     /// A scout for the records of `[at, end)`; for a few it is not worth its while (0.6 ns per message).
     #[inline(always)]
-    fn from(at: *mut u8, end: *mut u8) -> Scout {
+    fn from(at: *mut u8, end: *mut u8) -> Prefetcher {
         if end as usize - (at as usize) < Self::WORTH_BYTES {
-            return Scout { at: end };
+            return Prefetcher { at: end };
         }
-        let mut scout = Scout { at };
+        let mut prefetcher = Prefetcher { at };
         for _ in 0..Self::LEAD {
-            scout.step(end);
+            prefetcher.step(end);
         }
-        scout
+        prefetcher
     }
 
     #[inline(always)]
@@ -116,7 +116,7 @@ impl Drop for Resuming<'_> {
 }
 
 /// The result of asking the guards that have refused messages.
-enum Round {
+enum GuardRound {
     /// All of those that remain have refused again.
     AllRefuse,
     /// A message was run behind one that waits: the oldest is asked again.
@@ -127,8 +127,8 @@ enum Round {
 
 impl Worker {
     /// Runs up to `bound` records of the queue.
-    pub(crate) fn gulp(&self, bound: u64) -> Stop {
-        if self.system.lookout.looks() {
+    pub(crate) fn gulp(&self, bound: u64) -> GulpEnd {
+        if self.system.observers.looks() {
             return self.gulp_observed(bound);
         }
         self.gulp_as::<false>(bound)
@@ -137,7 +137,7 @@ impl Worker {
     /// As [`Worker::gulp`], with somebody who looks on.
     #[cold]
     #[inline(never)]
-    fn gulp_observed(&self, bound: u64) -> Stop {
+    fn gulp_observed(&self, bound: u64) -> GulpEnd {
         self.begin_to_show();
         // No room for handlers on other ones' stacks.
         let nested = self.nested.replace(NEST_MAX);
@@ -147,7 +147,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> Stop {
+    fn gulp_as<const OBSERVED: bool>(&self, bound: u64) -> GulpEnd {
         let mut done = 0;
         loop {
             let result = catch_unwind(AssertUnwindSafe(|| match (self.full_fence(), self.holding.get()) {
@@ -175,31 +175,31 @@ impl Worker {
         &self,
         bound: u64,
         done: &mut u64,
-    ) -> Stop {
+    ) -> GulpEnd {
         let mut left = bound;
         let (mut at, mut end) = (self.run_at.get(), self.run_end.get());
-        let mut scout = Scout::from(at, end);
-        self.tenure.begin();
+        let mut prefetcher = Prefetcher::from(at, end);
+        self.ownership.begin();
         loop {
             if at == end {
                 // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
                 self.run_at.set(at);
                 if !self.enter_runtime() {
-                    return Stop::Detached;
+                    return GulpEnd::Detached;
                 }
                 self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-                if self.dirty.get() || self.office().mail.is_up() || !self.advance() || left == 0 {
-                    return Stop::Bound;
+                if self.dirty.get() || self.shared().mail.is_up() || !self.advance() || left == 0 {
+                    return GulpEnd::Bound;
                 }
                 (at, end) = (self.run_at.get(), self.run_end.get());
-                scout = Scout::from(at, end);
-                self.tenure.begin();
+                prefetcher = Prefetcher::from(at, end);
+                self.ownership.begin();
             }
             // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
             let record = unsafe { NonNull::new_unchecked(at.cast::<Record>()) };
-            if self.tenure.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
+            if self.ownership.claim::<FULL>(record.as_ptr()) != 0 || left == 0 {
                 self.run_at.set(at);
-                return if self.interrupted(record) { Stop::Signal } else { Stop::Detached };
+                return if self.interrupted(record) { GulpEnd::Signal } else { GulpEnd::Detached };
             }
             seam(10_000);
             left -= 1;
@@ -208,8 +208,8 @@ impl Worker {
             let (size, cell, tag) =
                 unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
             at = at.wrapping_add(size);
-            scout.step(end);
-            if HOLDING && self.put_aside(record) {
+            prefetcher.step(end);
+            if HOLDING && self.park_record_of_stage(record) {
                 *done -= 1;
                 self.run_at.set(at);
                 continue;
@@ -235,20 +235,20 @@ impl Worker {
     /// Moves the claimed record away if its stage is parked. Otherwise pays the account of the stage. A detached thread finds that out at
     /// its next claim, and
     /// the stage of a claimed record is its own until then.
-    fn put_aside(&self, record: NonNull<Record>) -> bool {
+    fn park_record_of_stage(&self, record: NonNull<Record>) -> bool {
         // SAFETY: the head of a claimed record stays readable.
         let (stage, is_buried) = unsafe { (record.as_ref().stage(), record.as_ref().is_buried()) };
         if is_buried {
             return false;
         }
         let hold = |core: &mut Core| {
-            let held = core.hold_record(record, &self.pool);
+            let held = core.park_record(record, &self.pool);
             if held {
                 self.fill(core, stage);
             }
             held
         };
-        let held = self.holds.get() && self.with_core(hold).unwrap_or(false);
+        let held = self.parked.get() && self.with_core(hold).unwrap_or(false);
         if !held {
             self.accounts.borrow_mut().pay(stage);
         }
@@ -281,8 +281,8 @@ impl Worker {
 
     /// Detached with `record` claimed: runs it if the monitor left it to this thread.
     #[cold]
-    fn finish_claimed(&self, record: NonNull<Record>) -> Stop {
-        if self.lease_left_me(record) {
+    fn finish_claimed(&self, record: NonNull<Record>) -> GulpEnd {
+        if self.handoff_left_me(record) {
             // SAFETY: the monitor saw the claim and left the record, and its stage, to this thread.
             unsafe {
                 let outcome = self.run_observed(record);
@@ -290,7 +290,7 @@ impl Worker {
                 self.settle_record(record, outcome);
             }
         }
-        Stop::Detached
+        GulpEnd::Detached
     }
 
     /// The tags differ: the actor is gone, suspended, has crashed, or has messages that wait for their guards.
@@ -329,7 +329,7 @@ impl Worker {
                 return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
             if cell.as_ref().has_status(status::LATE) {
-                self.hasten_starts();
+                self.hasten_deferred_starts();
             }
             Cell::cold_mut(cell).deferred.push(record, &self.pool);
             // It counts when it is run.
@@ -392,7 +392,7 @@ impl Worker {
     /// A handler panicked: the record claimed last, or a nested one that was handled where it was caught.
     #[cold]
     fn crashed(&self, panic: Box<dyn Any + Send>) {
-        let claimed = self.tenure.claimed();
+        let claimed = self.ownership.claimed();
         let panic = Payload::from(panic);
         let Some(claimed) = NonNull::new(claimed) else {
             panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
@@ -471,7 +471,7 @@ impl Worker {
                 }
                 if header.vacate() {
                     // SAFETY: used by this thread only, in short borrows.
-                    unsafe { (*self.0.nursery.get()).put(self.1, class) };
+                    unsafe { (*self.0.allocator.get()).put(self.1, class) };
                 }
                 self.0.ledger.stopped.add(1);
                 self.0.system.stage_left(stage);
@@ -543,9 +543,9 @@ impl Worker {
     /// run. True: there may be more to run.
     fn run_round(&self, cell: NonNull<Cell>, slice: &mut Slice) -> bool {
         match self.run_refused(cell, slice) {
-            Round::AllRefuse => {}
-            Round::Again => return true,
-            Round::Over => return false,
+            GuardRound::AllRefuse => {}
+            GuardRound::Again => return true,
+            GuardRound::Over => return false,
         }
         loop {
             // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
@@ -564,23 +564,23 @@ impl Worker {
     }
 
     /// Asks the guards that have refused deferred messages again, in order, and runs the messages that they let pass.
-    fn run_refused(&self, cell: NonNull<Cell>, slice: &mut Slice) -> Round {
+    fn run_refused(&self, cell: NonNull<Cell>, slice: &mut Slice) -> GuardRound {
         // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
         let deferred = &mut unsafe { Cell::cold_mut(cell) }.deferred;
         if !deferred.has_refused() {
-            return Round::AllRefuse;
+            return GuardRound::AllRefuse;
         }
         // SAFETY: cells are never freed.
         if unsafe { cell.as_ref() }.has_status(status::AWAY) {
             // No guard is asked any more.
             deferred.forget_refusals();
-            return Round::AllRefuse;
+            return GuardRound::AllRefuse;
         }
         let mut refused = deferred.take_refused();
-        let (mut one_waits, mut round) = (false, Round::AllRefuse);
+        let (mut one_waits, mut round) = (false, GuardRound::AllRefuse);
         while let Some(record) = refused.next() {
             let Some(op) = self.op_of_deferred(cell, record, slice) else {
-                round = Round::Over;
+                round = GuardRound::Over;
                 break;
             };
             // SAFETY: the list owns the records; each is run once, and is noted as consumed unless it waits.
@@ -594,7 +594,7 @@ impl Worker {
                 if outcome == PASSED {
                     one_waits = true;
                 } else if one_waits {
-                    round = Round::Again;
+                    round = GuardRound::Again;
                     break;
                 }
             }
@@ -642,7 +642,7 @@ impl Worker {
                 if slice.panic.is_none() {
                     Cell::note_handled(cell);
                 }
-                let interrupted = self.tenure.signal.get() != 0 && !self.single.get();
+                let interrupted = self.ownership.signal.get() != 0 && !self.single.get();
                 slice.left = if interrupted { 0 } else { slice.left.saturating_sub(1) };
             }
             self.handled.set(self.handled.get().wrapping_add(1));

@@ -44,7 +44,7 @@ use crate::sync::jitter::seam;
 use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::core::Core;
-use crate::worker::exchange::Turn;
+use crate::worker::exchange::NextWork;
 use crate::worker::inline_call::NEST_MAX;
 use crate::worker::shared::{Inbox, Presence};
 use crate::worker::{Worker, current};
@@ -296,11 +296,11 @@ impl Worker {
             if is_late || next_ns > LONG_NS || self.system.ending.load(Ordering::Relaxed) {
                 return self.leave_to_thread();
             }
-            if self.run_some((LASTS_NS / next_ns.max(1)).max(1)) == Turn::Detached {
+            if self.run_some((LASTS_NS / next_ns.max(1)).max(1)) == NextWork::Detached {
                 self.leave_detached();
                 return self.lose();
             }
-            let waits = self.advance() || self.office().mail.is_up();
+            let waits = self.advance() || self.shared().mail.is_up();
             is_late = waits && self.system.now_ns() - begun_ns > LASTS_NS;
         }
     }
@@ -322,8 +322,8 @@ impl Worker {
             return GivesBack::GoesOn;
         }
         self.system.wake_called(usize::MAX);
-        let office = self.office();
-        if office.is_pressed() || office.muted_on_me.load(Ordering::Relaxed) {
+        let shared = self.shared();
+        if shared.is_pressed() || shared.muted_on_me.load(Ordering::Relaxed) {
             // Others wait for it to have less to do.
             self.weigh();
         }
@@ -340,13 +340,13 @@ impl Worker {
         let due_ns = core.wheel.next_ns();
         let lending = &self.lending;
         let is_early = due_ns.is_some_and(|due| lending.due_ns.get().is_none_or(|parked| due < parked));
-        if is_early || core.holds_any() {
+        if is_early || core.has_parked() {
             // Stages that were put aside may have to go on when all others sleep.
             return GivesBack::Returns;
         }
         {
-            let mut inbox = self.office().lock();
-            if self.tenure.signal.get() != 0 {
+            let mut inbox = self.shared().lock();
+            if self.ownership.signal.get() != 0 {
                 inbox.presence = Presence::Awake;
             }
             let Inbox { loan, presence, .. } = &mut *inbox;
@@ -364,7 +364,7 @@ impl Worker {
         }
         // From here on, others run it.
         if self.system.active_less() {
-            self.system.untie_others();
+            self.system.break_other_deadlocks();
         }
         GivesBack::Done
     }
@@ -386,7 +386,7 @@ impl Worker {
     /// The worker's own thread goes on with it.
     fn return_to_thread(&self) {
         let thread = {
-            let mut inbox = self.office().lock();
+            let mut inbox = self.shared().lock();
             self.note_departures(&inbox);
             let Inbox { loan, presence, .. } = &mut *inbox;
             loan.returns(presence);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
 use crate::backpressure::admission::Admission;
-use crate::backpressure::elsewhere::AnyWorker;
+use crate::backpressure::other_systems::AnyWorker;
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::backpressure::standing::Standing;
 use crate::driver::timers::TimerOp;
@@ -19,7 +19,7 @@ use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool, Segment};
 use crate::message::address::Lane;
 use crate::observe::census::Census;
-use crate::observe::stats::Ledgers;
+use crate::observe::stats::WorkerCounters;
 use crate::scheduler::idle_share::IdleShare;
 use crate::sync::locks::{lock, try_lock};
 use crate::sync::signal::Signal;
@@ -143,17 +143,17 @@ impl Inbox {
 ///
 /// Those of actors with threads of their own are made when they are first asked for: most systems have none, and all together are larger than
 /// the rest of a small system.
-pub(crate) struct Offices {
-    shared: Box<[Office]>,
-    dedicated: Box<[OnceLock<Box<Office>>]>,
+pub(crate) struct WorkerTable {
+    shared: Box<[WorkerShared]>,
+    dedicated: Box<[OnceLock<Box<WorkerShared>>]>,
     /// All dedicated ones from here on have not been made.
     not_made: AtomicUsize,
 }
 
-impl Offices {
-    pub(crate) fn new(shared: usize, dedicated: usize) -> Offices {
-        Offices {
-            shared: (0..shared).map(|_| Office::new()).collect(),
+impl WorkerTable {
+    pub(crate) fn new(shared: usize, dedicated: usize) -> WorkerTable {
+        WorkerTable {
+            shared: (0..shared).map(|_| WorkerShared::new()).collect(),
             dedicated: (0..dedicated).map(|_| OnceLock::new()).collect(),
             not_made: AtomicUsize::new(0),
         }
@@ -165,34 +165,34 @@ impl Offices {
     }
 
     /// Those that have been made, with their numbers. Who works in one that is made meanwhile sees all that was written before this.
-    pub(crate) fn made(&self) -> impl Iterator<Item = (u16, &Office)> {
+    pub(crate) fn made(&self) -> impl Iterator<Item = (u16, &WorkerShared)> {
         fence(Ordering::SeqCst);
         // Relaxed: behind the fence, as what it counts.
         let dedicated = &self.dedicated[..self.not_made.load(Ordering::Relaxed)];
-        let dedicated = dedicated.iter().map(|office| office.get().map(|office| &**office));
-        (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, office)| Some((id, office?)))
+        let dedicated = dedicated.iter().map(|shared| shared.get().map(|shared| &**shared));
+        (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, shared)| Some((id, shared?)))
     }
 
     /// That of a dedicated actor.
     #[cold]
     #[inline(never)]
-    fn of_dedicated(&self, at: usize) -> &Office {
-        let office = self.dedicated[at].get_or_init(|| Box::new(Office::new()));
+    fn of_dedicated(&self, at: usize) -> &WorkerShared {
+        let shared = self.dedicated[at].get_or_init(|| Box::new(WorkerShared::new()));
         self.not_made.fetch_max(at + 1, Ordering::Relaxed);
         // With the one in `made`: what was written before that by who does not find the office is read behind this, also by others
         // than its maker.
         fence(Ordering::SeqCst);
-        office
+        shared
     }
 }
 
-impl Index<usize> for Offices {
-    type Output = Office;
+impl Index<usize> for WorkerTable {
+    type Output = WorkerShared;
 
     #[inline]
-    fn index(&self, id: usize) -> &Office {
+    fn index(&self, id: usize) -> &WorkerShared {
         match self.shared.get(id) {
-            Some(office) => office,
+            Some(shared) => shared,
             None => self.of_dedicated(id - self.shared.len()),
         }
     }
@@ -201,9 +201,9 @@ impl Index<usize> for Offices {
 /// Two cache lines for itself (adjacent lines are fetched in pairs).
 #[derive(Default)]
 #[repr(align(128))]
-pub(crate) struct Apart<T>(T);
+pub(crate) struct CachePadded<T>(T);
 
-impl<T> Deref for Apart<T> {
+impl<T> Deref for CachePadded<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -270,14 +270,14 @@ pub(crate) struct Shown {
 }
 
 /// A worker's shared face.
-pub(crate) struct Office {
-    inbox: Apart<Mutex<Inbox>>,
+pub(crate) struct WorkerShared {
+    inbox: CachePadded<Mutex<Inbox>>,
     /// Apart, since an idle worker watches it.
-    pub(crate) mail: Apart<MailFlag>,
+    pub(crate) mail: CachePadded<MailFlag>,
     /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see `SystemCore::open_more`.
-    pub(crate) open: Apart<AtomicIsize>,
+    pub(crate) open: CachePadded<AtomicIsize>,
     /// The suspended handlers among those, if a drain waits for them.
-    pub(crate) suspended: Apart<AtomicIsize>,
+    pub(crate) suspended: CachePadded<AtomicIsize>,
     /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and threads outside wait.
     pub(crate) pressed: AtomicBool,
     /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on to their
@@ -308,17 +308,17 @@ pub(crate) struct Office {
     /// What waited here when somebody asked.
     pub(crate) census: Mutex<Census>,
     /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
-    pub(crate) shown: Apart<Shown>,
+    pub(crate) shown: CachePadded<Shown>,
     /// Threads outside wait here while what they send to is overloaded.
     pub(crate) relieved: Condvar,
     /// The counters of its workers.
-    pub(crate) ledgers: Ledgers,
+    pub(crate) ledgers: WorkerCounters,
 }
 
-impl Office {
+impl WorkerShared {
     pub(crate) fn new() -> Self {
-        Office {
-            inbox: Apart(Mutex::new(Inbox {
+        WorkerShared {
+            inbox: CachePadded(Mutex::new(Inbox {
                 presence: Presence::Parked,
                 loan: Loan::default(),
                 adoptable: true,
@@ -337,9 +337,9 @@ impl Office {
                 returned: Vec::new(),
                 stock: Pool::new(),
             })),
-            mail: Apart::default(),
-            open: Apart::default(),
-            suspended: Apart::default(),
+            mail: CachePadded::default(),
+            open: CachePadded::default(),
+            suspended: CachePadded::default(),
             pressed: AtomicBool::new(false),
             overloaded: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
@@ -354,9 +354,9 @@ impl Office {
             waits_for: Mutex::default(),
             muted_elsewhere: Mutex::default(),
             census: Mutex::default(),
-            shown: Apart(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
+            shown: CachePadded(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
             relieved: Condvar::new(),
-            ledgers: Ledgers::default(),
+            ledgers: WorkerCounters::default(),
         }
     }
 
@@ -415,15 +415,15 @@ impl Office {
 
 #[cfg(test)]
 mod tests {
-    use super::Offices;
+    use super::WorkerTable;
 
     #[test]
     fn an_office_of_a_dedicated_actor_is_made_when_it_is_asked_for() {
-        let offices = Offices::new(2, 3);
-        let made = || offices.made().map(|(id, _)| id).collect::<Vec<u16>>();
-        assert_eq!((offices.len(), made()), (5, vec![0, 1]));
-        assert!(std::ptr::eq(&offices[3], &offices[3]));
+        let worker_table = WorkerTable::new(2, 3);
+        let made = || worker_table.made().map(|(id, _)| id).collect::<Vec<u16>>();
+        assert_eq!((worker_table.len(), made()), (5, vec![0, 1]));
+        assert!(std::ptr::eq(&worker_table[3], &worker_table[3]));
         assert_eq!(made(), [0, 1, 3]);
-        assert!(offices.made().all(|(id, office)| std::ptr::eq(office, &offices[id as usize])));
+        assert!(worker_table.made().all(|(id, shared)| std::ptr::eq(shared, &worker_table[id as usize])));
     }
 }

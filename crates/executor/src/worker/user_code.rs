@@ -136,7 +136,7 @@ pub fn discard(payload: Box<dyn Any + Send>) {
 /// Calls user code on whatever thread this is, as the rule demands. On a worker in RUNTIME, only between two gulps.
 pub(crate) fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
     match current() {
-        Some(worker) if !worker.tenure.is_user() => worker.call_user(f),
+        Some(worker) if !worker.ownership.is_user() => worker.call_user(f),
         _ => contained(f),
     }
 }
@@ -252,9 +252,9 @@ impl Drop for Failure {
 impl Worker {
     /// Calls user code from RUNTIME, between two gulps. Returns `None` if it panics.
     pub(crate) fn call_user<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        debug_assert!(!self.tenure.is_user(), "user code is called within user code without this");
+        debug_assert!(!self.ownership.is_user(), "user code is called within user code without this");
         // Nothing is claimed from here on.
-        self.tenure.begin();
+        self.ownership.begin();
         let result = contained(f);
         let kept = self.enter_runtime();
         debug_assert!(kept, "a worker that has claimed nothing was taken over");
@@ -311,7 +311,7 @@ mod tests {
 
     impl Drop for Phase {
         fn drop(&mut self) {
-            let is_user = current().is_some_and(|worker| worker.tenure.is_user());
+            let is_user = current().is_some_and(|worker| worker.ownership.is_user());
             self.0.fetch_add(if is_user { 1 } else { 1_000 }, Ordering::Relaxed);
             panic!("meant");
         }

@@ -114,11 +114,11 @@ fn a_deadline_tells_queued_from_running() {
         let deadline = Duration::from_millis(5);
         let (release, hold) = oneshot::channel();
         let running = all[0].ask(Hold(hold)).within(deadline).wait();
-        assert_eq!(running, Err(AskError::Deadline { phase: Phase::Running }));
+        assert_eq!(running, Err(AskError::Deadline { phase: AskPhase::Running }));
         // The handler still holds the actor, so the next request waits in the mailbox, and is taken back.
-        assert_eq!(all[0].ask(Seen).within(deadline).wait(), Err(AskError::Deadline { phase: Phase::Queued }));
+        assert_eq!(all[0].ask(Seen).within(deadline).wait(), Err(AskError::Deadline { phase: AskPhase::Queued }));
         let awaited = all[1].ask(AskSeen(all[0], deadline)).wait();
-        assert_eq!(awaited, Ok(Err(AskError::Deadline { phase: Phase::Queued })), "seed {seed}");
+        assert_eq!(awaited, Ok(Err(AskError::Deadline { phase: AskPhase::Queued })), "seed {seed}");
         release.send(7).unwrap();
         assert_eq!(all[0].ask(Seen).wait(), Ok(1), "nothing that was taken back is handled");
         assert_eq!(system.now(), 3 * deadline);
@@ -158,7 +158,7 @@ fn then_is_called_with_the_answer_or_the_deadline_and_only_once() {
     }));
     system.run_until_idle();
     let at = Duration::from_millis(3);
-    let phases = [Phase::Running, Phase::Queued].map(|phase| (Err(AskError::Deadline { phase }), at));
+    let phases = [AskPhase::Running, AskPhase::Queued].map(|phase| (Err(AskError::Deadline { phase }), at));
     assert_eq!(log.take(), phases);
     release.send(1).unwrap();
     system.run_until_idle();
@@ -440,7 +440,7 @@ fn chain(system: &System, log: &Log<(Duration, Result<u64, AskError>)>) -> Actor
 #[test]
 fn a_deadline_goes_along_the_chain_of_asks() {
     let second = Duration::from_secs(1);
-    let running = || Err(AskError::Deadline { phase: Phase::Running });
+    let running = || Err(AskError::Deadline { phase: AskPhase::Running });
     for seed in 0..50 {
         // Nobody downstream has a deadline, or a longer one: the first one's is that of all.
         for longer in [None, Some(second * 60)] {

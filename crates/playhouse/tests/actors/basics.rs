@@ -39,8 +39,8 @@ mod with_the_prelude_only {
     #[derive(Default)]
     pub struct Kettle {
         whistle: Option<TimerKey>,
-        helper: Option<Owned<Kettle>>,
-        downs: Vec<Down>,
+        helper: Option<OwnedActor<Kettle>>,
+        downs: Vec<Terminated>,
     }
 
     #[actor]
@@ -59,8 +59,8 @@ mod with_the_prelude_only {
             self.helper = None;
         }
         #[terminated]
-        fn helper_ended(&mut self, down: Down) {
-            self.downs.push(down);
+        fn helper_ended(&mut self, terminated: Terminated) {
+            self.downs.push(terminated);
         }
     }
 
@@ -78,12 +78,12 @@ mod with_the_prelude_only {
         }
         match kettle.ask(Whistle).within(Duration::from_secs(10)).wait() {
             Ok(()) => {}
-            Err(AskError::Deadline { phase: Phase::Queued | Phase::Running }) => {}
+            Err(AskError::Deadline { phase: AskPhase::Queued | AskPhase::Running }) => {}
             Err(other) => panic!("{other}"),
         }
-        let policy = Supervise::one_for_one().on::<GaveUp>(Directive::Escalate);
+        let policy = SupervisionPolicy::one_for_one().on::<SupervisionFailed>(Directive::Escalate);
         let supervisor = system.spawn(Supervisor::new(policy));
-        supervisor.ask(Supervised::new("kettle", Kettle::default)).wait().expect("it answers").map(drop)
+        supervisor.ask(ChildSpec::new("kettle", Kettle::default)).wait().expect("it answers").map(drop)
     }
 }
 

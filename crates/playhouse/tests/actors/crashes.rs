@@ -22,7 +22,7 @@ enum At {
     Nowhere,
     Start,
     Idle,
-    Down,
+    Terminated,
 }
 
 /// Crashes where it is told to.
@@ -36,7 +36,7 @@ impl Fragile {
         if self.0 == At::Idle {
             ctx.set_receive_timeout(Duration::from_millis(1));
         }
-        if self.0 == At::Down {
+        if self.0 == At::Terminated {
             let other = ctx.spawn(Fragile(At::Nowhere));
             ctx.watch(other);
             other.stop();
@@ -49,7 +49,7 @@ impl Fragile {
     }
 
     #[terminated]
-    fn terminated(&mut self, _: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, _: Terminated, _: &mut Context<Self>) {
         panic!("alone");
     }
 
@@ -202,8 +202,8 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
 fn a_crash_of_a_child_says_that_its_supervisor_decides() {
     finishes(|| {
         let (system, told) = watched();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one().max_restarts(1, LIMIT)));
-        let child = supervisor.ask(Supervised::new("child", || Fragile(At::Nowhere))).wait().unwrap().unwrap();
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one().max_restarts(1, LIMIT)));
+        let child = supervisor.ask(ChildSpec::new("child", || Fragile(At::Nowhere))).wait().unwrap().unwrap();
         for _ in 0..2 {
             child.tell(Burn);
             let report = told.recv_timeout(LIMIT).unwrap();
@@ -213,7 +213,7 @@ fn a_crash_of_a_child_says_that_its_supervisor_decides() {
         }
         let gave_up = told.recv_timeout(LIMIT).unwrap();
         assert_eq!((gave_up.who, gave_up.then, &gave_up.place), (supervisor.id(), AfterCrash::Ends, &None));
-        let why = GaveUp { child: "child".to_owned(), cause: "it burns".to_owned() };
+        let why = SupervisionFailed { child: "child".to_owned(), cause: "it burns".to_owned() };
         assert_eq!(gave_up.reason, StopReason::Failed(why.to_string()));
         system.shutdown().unwrap();
         assert_eq!(told.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
@@ -228,10 +228,10 @@ fn what_a_supervisor_decides_is_reported() {
         let (tell, decided) = mpsc::channel();
         system.on_decision(move |report| drop(tell.send(report.clone())));
         let delay = Duration::from_millis(1);
-        let policy = || Supervise::one_for_one().max_restarts(2, LIMIT).backoff(delay, LIMIT);
+        let policy = || SupervisionPolicy::one_for_one().max_restarts(2, LIMIT).backoff(delay, LIMIT);
         let child_of = |policy| {
             let supervisor = system.spawn_with(SpawnOptions::new().name("boss"), Supervisor::new(policy));
-            (supervisor, supervisor.ask(Supervised::new("child", || Fragile(At::Nowhere))).wait().unwrap().unwrap())
+            (supervisor, supervisor.ask(ChildSpec::new("child", || Fragile(At::Nowhere))).wait().unwrap().unwrap())
         };
         let expect = |supervisor: ActorRef<Supervisor>, directive, after| {
             let report: DecisionReport = decided.recv_timeout(LIMIT).unwrap();
@@ -265,10 +265,10 @@ fn what_a_supervisor_decides_is_reported() {
 fn a_crash_at_a_restart_is_one_of_what_was_restarted() {
     finishes(|| {
         let (system, told) = watched();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one().max_restarts(2, LIMIT)));
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one().max_restarts(2, LIMIT)));
         let mut states = [At::Nowhere, At::Start].into_iter();
         let factory = move || Fragile(states.next().expect("no state is left"));
-        let child = supervisor.ask(Supervised::new("child", factory)).wait().unwrap().unwrap();
+        let child = supervisor.ask(ChildSpec::new("child", factory)).wait().unwrap().unwrap();
         child.tell(Burn);
         let during = || told.recv_timeout(LIMIT).unwrap().during;
         assert_eq!(during().map(|during| during.to_string()).as_deref(), Some("Burn"));
@@ -355,8 +355,8 @@ fn a_crash_in_the_drop_of_the_former_state_is_not_one_of_the_factory() {
     }
     finishes(|| {
         let (system, told) = watched();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one().max_restarts(1, LIMIT)));
-        let child = supervisor.ask(Supervised::new("child", || Bomb)).wait().unwrap().unwrap();
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one().max_restarts(1, LIMIT)));
+        let child = supervisor.ask(ChildSpec::new("child", || Bomb)).wait().unwrap().unwrap();
         child.tell(Burn);
         assert_eq!(told.recv_timeout(LIMIT).unwrap().reason, StopReason::Failed(Broken.to_string()));
         let dropped = told.recv_timeout(LIMIT).unwrap();

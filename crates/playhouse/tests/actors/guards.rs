@@ -264,7 +264,7 @@ fn a_request_that_waits_ends_with_its_deadline_and_is_never_handled() {
     let system = simulated(1);
     let (lock, seen) = lock(&system);
     let answer = lock.ask(PassSlowly(1)).within(Duration::from_millis(10)).wait();
-    assert_eq!(answer, Err(AskError::Deadline { phase: Phase::Queued }));
+    assert_eq!(answer, Err(AskError::Deadline { phase: AskPhase::Queued }));
     lock.tell(Raise(0, 1));
     system.run_until_idle();
     assert_eq!(seen.take(), [101]);
@@ -431,10 +431,10 @@ fn what_waits_survives_a_restart_and_is_looked_at_with_the_new_state() {
     for seed in 0..100 {
         let system = simulated(seed);
         let seen: Log<u32> = Log::default();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let (log, made) = (seen.clone(), Arc::new(std::sync::atomic::AtomicU32::new(0)));
         let new = move || Door { open: made.fetch_add(1, std::sync::atomic::Ordering::Relaxed) > 0, seen: log.clone() };
-        let door = supervisor.ask(Supervised::new("door", new)).wait().unwrap().unwrap();
+        let door = supervisor.ask(ChildSpec::new("door", new)).wait().unwrap().unwrap();
         door.tell(Enter(1));
         door.tell(Enter(2));
         door.tell(Slam);

@@ -469,7 +469,7 @@ struct Full {
 }
 
 impl Actor for Full {
-    fn terminated(&mut self, _: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, _: Terminated, _: &mut Context<Self>) {
         self.heard.push("an end");
     }
 
@@ -579,11 +579,11 @@ fn a_bound_stays_over_restarts_and_counts_what_waits_for_one() {
     quiet_panics();
     for seed in 0..50 {
         let system = simulated(seed);
-        let policy = Supervise::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
+        let policy = SupervisionPolicy::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
         let supervisor = system.spawn(Supervisor::new(policy.max_restarts(9, Duration::from_secs(100))));
         let read = Log::new();
         let of_child = read.clone();
-        let child = Supervised::new("fragile", move || Fragile { read: of_child.clone() }).mailbox(Mailbox::bounded(3));
+        let child = ChildSpec::new("fragile", move || Fragile { read: of_child.clone() }).mailbox(Mailbox::bounded(3));
         let fragile = supervisor.ask(child).wait().unwrap().unwrap();
         for round in 0..3 {
             fragile.tell(Hit::Hard);
@@ -644,8 +644,8 @@ fn a_panic_of_who_looks_at_a_message_costs_that_message_and_no_place() {
         let system = simulated(0);
         let (census, read) = (Census::default(), Log::new());
         let of_child = read.clone();
-        let child = Supervised::new("fragile", move || Fragile { read: of_child.clone() });
-        let policy = Supervise::one_for_one().max_restarts(9, Duration::from_secs(100));
+        let child = ChildSpec::new("fragile", move || Fragile { read: of_child.clone() });
+        let policy = SupervisionPolicy::one_for_one().max_restarts(9, Duration::from_secs(100));
         let supervisor = system.spawn(Supervisor::new(policy));
         let child = child.mailbox(Mailbox::bounded(2).on_full(on_full));
         let fragile = supervisor.ask(child).wait().unwrap().unwrap();

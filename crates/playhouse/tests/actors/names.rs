@@ -124,8 +124,8 @@ fn who_watches_is_told_the_name() {
 fn a_supervised_child_keeps_its_name_over_restarts() {
     quiet_panics();
     let system = simulated(0);
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-    let puppet = supervisor.ask(Supervised::new("Punch", || Puppet)).wait().unwrap().unwrap();
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+    let puppet = supervisor.ask(ChildSpec::new("Punch", || Puppet)).wait().unwrap().unwrap();
     for _ in 0..3 {
         assert_eq!(puppet.to_string(), "Puppet \"Punch\"");
         puppet.tell(Do::this(|_| panic!("meant: that's the way to do it")));

@@ -36,7 +36,7 @@ impl Actor for Fragile {
     fn stopped(&mut self, _: &mut Context<Self>) {
         self.panic_at(Spot::Stopped);
     }
-    fn terminated(&mut self, _: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, _: Terminated, _: &mut Context<Self>) {
         self.panic_at(Spot::Terminated);
     }
 }
@@ -114,14 +114,14 @@ fn fragile(at: Spot) -> Fragile {
 }
 
 /// A mourner for `who`, as soon as it watches.
-fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Down> {
+fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     system.spawn(Mourner(log.clone())).ask(Mourn(who)).wait().unwrap();
     log
 }
 
-fn reasons(log: &Log<Down>) -> Vec<StopReason> {
-    log.take().into_iter().map(|down| down.reason).collect()
+fn reasons(log: &Log<Terminated>) -> Vec<StopReason> {
+    log.take().into_iter().map(|terminated| terminated.reason).collect()
 }
 
 #[test]

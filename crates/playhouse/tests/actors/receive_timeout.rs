@@ -188,10 +188,10 @@ fn a_restart_ends_it_and_begins_it_where_the_actor_does() {
     quiet_panics();
     for seed in 0..20 {
         let system = simulated(seed);
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let (told, mut first) = (Log::new(), true);
         let log = told.clone();
-        let child = Supervised::new("sleeper", move || {
+        let child = ChildSpec::new("sleeper", move || {
             // The second life wants another timeout.
             let after = if std::mem::take(&mut first) { 10 * MS } else { 50 * MS };
             Sleeper { after, left: 1, open: false, told: log.clone() }

@@ -156,7 +156,7 @@ fn the_deadline_of_an_ask_of_a_recipient_holds() {
     let system = simulated(3);
     let slow: Recipient<Withdraw> = system.spawn(Slow).recipient();
     let late = slow.ask(Withdraw(1)).within(Duration::from_secs(2)).wait();
-    assert_eq!(late, Err(AskError::Deadline { phase: Phase::Running }));
+    assert_eq!(late, Err(AskError::Deadline { phase: AskPhase::Running }));
     assert_eq!(system.now(), Duration::from_secs(2));
     system.shutdown().unwrap();
 }

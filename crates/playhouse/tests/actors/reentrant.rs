@@ -135,9 +135,9 @@ fn a_reentrant_request_has_a_deadline_and_a_guard() {
     let system = simulated(1);
     let kitchen = system.spawn(Kitchen::default());
     let late = kitchen.ask(Cook(SECOND * 10)).within(SECOND).wait();
-    assert_eq!((late, system.now()), (Err(AskError::Deadline { phase: Phase::Running }), SECOND));
+    assert_eq!((late, system.now()), (Err(AskError::Deadline { phase: AskPhase::Running }), SECOND));
     let deferred = kitchen.ask(Serve(2)).within(SECOND).wait();
-    assert_eq!(deferred, Err(AskError::Deadline { phase: Phase::Queued }));
+    assert_eq!(deferred, Err(AskError::Deadline { phase: AskPhase::Queued }));
     kitchen.tell(Open);
     assert_eq!(kitchen.ask(Serve(2)).wait(), Ok(2));
     system.shutdown().unwrap();
@@ -186,8 +186,8 @@ fn futures_go_on_when_the_actor_stops_and_end_when_it_is_killed_or_restarted() {
                 move || Kitchen { dropped: Arc::clone(&dropped), ..Kitchen::default() }
             };
             let kitchen = if ends == "restart" {
-                let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-                supervisor.ask(Supervised::new("kitchen", make)).wait().unwrap().unwrap()
+                let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+                supervisor.ask(ChildSpec::new("kitchen", make)).wait().unwrap().unwrap()
             } else {
                 system.spawn(make())
             };
@@ -350,9 +350,9 @@ fn futures_go_on_when_a_crash_is_resumed() {
         let dropped = Arc::clone(&dropped);
         move || Kitchen { dropped: Arc::clone(&dropped), ..Kitchen::default() }
     };
-    let policy = Supervise::one_for_one().when(|_| true, Directive::Resume);
+    let policy = SupervisionPolicy::one_for_one().when(|_| true, Directive::Resume);
     let supervisor = system.spawn(Supervisor::new(policy));
-    let kitchen = supervisor.ask(Supervised::new("kitchen", make)).wait().unwrap().unwrap();
+    let kitchen = supervisor.ask(ChildSpec::new("kitchen", make)).wait().unwrap().unwrap();
     kitchen.tell(Cook(SECOND));
     kitchen.tell(Crash);
     assert_eq!(kitchen.ask(Begun).wait(), Ok(1), "it has its state");
@@ -366,8 +366,8 @@ fn futures_go_on_when_a_crash_is_resumed() {
 fn a_reentrant_handler_that_fails_gives_no_answer() {
     for seed in 0..20 {
         let system = simulated(seed);
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-        let kitchen = supervisor.ask(Supervised::new("kitchen", Kitchen::default)).wait().unwrap().unwrap();
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+        let kitchen = supervisor.ask(ChildSpec::new("kitchen", Kitchen::default)).wait().unwrap().unwrap();
         assert_eq!(kitchen.ask(Fail).wait(), Err(AskError::Panicked), "seed {seed}");
         assert_eq!(kitchen.ask(Begun).wait(), Ok(0));
         assert_eq!(system.spawn(Kitchen::default()).ask(Fail).wait(), Err(AskError::Panicked), "seed {seed}");

@@ -192,8 +192,11 @@ fn a_deadline_ends_an_ask_whose_reply_is_kept_and_the_reply_knows() {
     let shelf = system.spawn(Shelf::default());
     let asker = system.spawn(Asker { shelf });
     let answer = asker.ask(AskWithin(1, SECOND)).wait().unwrap();
-    assert_eq!(answer, Err(AskError::Deadline { phase: playhouse::Phase::Running }));
-    assert_eq!(shelf.ask(Take(2)).within(SECOND).wait(), Err(AskError::Deadline { phase: playhouse::Phase::Running }));
+    assert_eq!(answer, Err(AskError::Deadline { phase: playhouse::AskPhase::Running }));
+    assert_eq!(
+        shelf.ask(Take(2)).within(SECOND).wait(),
+        Err(AskError::Deadline { phase: playhouse::AskPhase::Running })
+    );
     // Neither waits any more.
     assert_eq!(shelf.ask(Put(1)).wait(), Ok(false));
 }
@@ -254,7 +257,7 @@ impl Desk {
 }
 
 fn desks(system: &System, count: usize) -> Vec<ActorRef<Desk>> {
-    let desks: Vec<_> = (0..count).map(|_| system.spawn(Desk::new())).collect();
+    let desks: Vec<_> = (0..count).map(|_| system.spawn(TopicEndpoint::new())).collect();
     desks.iter().for_each(|desk| desk.tell(Meet(desks.clone())));
     system.run_until_idle();
     desks
@@ -404,8 +407,8 @@ fn an_answer_that_nobody_waits_for_is_given_back() {
 #[test]
 fn a_restart_leaves_the_replies_of_the_former_state_unanswered() {
     let system = simulated(5);
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-    let shelf = supervisor.ask(Supervised::new("shelf", Shelf::default)).wait().unwrap().unwrap();
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+    let shelf = supervisor.ask(ChildSpec::new("shelf", Shelf::default)).wait().unwrap().unwrap();
     let asker = system.spawn(Asker { shelf });
     let teller = system.spawn(Teller { asker, told: None });
     teller.tell(Begin(1));
@@ -426,7 +429,7 @@ fn a_forwarded_request_is_taken_back_when_nobody_waits_any_more() {
     system.run_until_idle();
     assert_eq!(
         desks[0].ask(Pass(vec![2])).within(SECOND).wait(),
-        Err(AskError::Deadline { phase: playhouse::Phase::Queued })
+        Err(AskError::Deadline { phase: playhouse::AskPhase::Queued })
     );
     desks[1].tell(PassKept(0));
     system.run_until_idle();
@@ -470,7 +473,7 @@ fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
         system.run_until_idle();
         let answer = desks[1].ask(WaitFor(2, vec![0])).within(SECOND).wait();
         // The first one waits for the third, which is free: so that is no cycle, and the second one waits until the deadline.
-        assert_eq!(answer, Err(AskError::Deadline { phase: playhouse::Phase::Running }), "seed {seed}");
+        assert_eq!(answer, Err(AskError::Deadline { phase: playhouse::AskPhase::Running }), "seed {seed}");
         system.run_until_idle();
         // The first one waits for the second now, and not for the third any more.
         desks[2].tell(PassKept(1));

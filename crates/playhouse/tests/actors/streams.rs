@@ -290,10 +290,10 @@ fn a_stream_without_an_end_holds_up_no_shutdown() {
 fn a_restart_drops_the_streams_of_the_former_state() {
     let system = simulated(8);
     let log = Log::new();
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let reader = {
         let log = log.clone();
-        supervisor.ask(Supervised::new("reader", move || Reader::new(&log))).wait().unwrap().unwrap()
+        supervisor.ask(ChildSpec::new("reader", move || Reader::new(&log))).wait().unwrap().unwrap()
     };
     let source = Source::default();
     reader.tell(Read(source.clone()));

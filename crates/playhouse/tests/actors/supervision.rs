@@ -117,11 +117,11 @@ impl Handler<SetTimers> for Worker {
 
 fn child(supervisor: ActorRef<Supervisor>, name: &'static str, log: &Log<String>) -> ActorRef<Worker> {
     let log = log.clone();
-    let spec = Supervised::new(name, move || Worker { name, count: 0, log: log.clone() });
+    let spec = ChildSpec::new(name, move || Worker { name, count: 0, log: log.clone() });
     supervisor.ask(spec).wait().unwrap().unwrap()
 }
 
-fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Down> {
+fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     system.spawn(Mourner(log.clone())).ask(Mourn(who)).wait().unwrap();
     log
@@ -141,7 +141,7 @@ fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
     for seed in 0..30 {
         let system = simulated(seed);
         let log = Log::new();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let worker = child(supervisor, "a", &log);
         assert_eq!(worker.ask(Count).wait(), Ok(1));
         assert_eq!(worker.ask(Count).wait(), Ok(2));
@@ -160,11 +160,11 @@ fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
 #[test]
 fn each_strategy_restarts_whom_it_names() {
     quiet_panics();
-    type Policy = fn() -> Supervise;
+    type Policy = fn() -> SupervisionPolicy;
     let strategies: [(Policy, &[&str]); 3] = [
-        (Supervise::one_for_one, &["b"]),
-        (Supervise::one_for_all, &["a", "b", "c"]),
-        (Supervise::rest_for_one, &["b", "c"]),
+        (SupervisionPolicy::one_for_one, &["b"]),
+        (SupervisionPolicy::one_for_all, &["a", "b", "c"]),
+        (SupervisionPolicy::rest_for_one, &["b", "c"]),
     ];
     for (policy, expected) in strategies {
         for seed in 0..10 {
@@ -193,7 +193,7 @@ fn a_supervisor_gives_up_after_too_many_restarts_and_its_watchers_are_told() {
     for seed in 0..10 {
         let system = simulated(seed);
         let log = Log::new();
-        let policy = Supervise::one_for_one().max_restarts(2, Duration::from_secs(5));
+        let policy = SupervisionPolicy::one_for_one().max_restarts(2, Duration::from_secs(5));
         let supervisor = system.spawn(Supervisor::new(policy));
         let (worker, sister) = (child(supervisor, "a", &log), child(supervisor, "b", &log));
         let (downs, worker_downs) = (mourn(&system, supervisor), mourn(&system, worker));
@@ -205,7 +205,10 @@ fn a_supervisor_gives_up_after_too_many_restarts_and_its_watchers_are_told() {
         assert_eq!(downs.len(), 1);
         assert_eq!(downs[0].who, supervisor.id());
         assert!(matches!(&downs[0].reason, StopReason::Failed(text) if text.contains("\"a\"")), "{downs:?}");
-        assert!(matches!(&worker_downs.take()[..], [Down { reason: StopReason::Panicked(_), .. }]), "seed {seed}");
+        assert!(
+            matches!(&worker_downs.take()[..], [Terminated { reason: StopReason::Panicked(_), .. }]),
+            "seed {seed}"
+        );
         assert!(worker.is_stopped() && sister.is_stopped() && supervisor.is_stopped());
         assert_eq!(started(&log), ["a", "a", "a", "b"]);
     }
@@ -216,7 +219,7 @@ fn restarts_are_forgotten_after_the_window() {
     quiet_panics();
     let system = simulated(0);
     let log = Log::new();
-    let policy = Supervise::one_for_one().max_restarts(1, Duration::from_secs(1));
+    let policy = SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(1));
     let worker = child(system.spawn(Supervisor::new(policy)), "a", &log);
     let pause = system.spawn(crate::support::Puppet);
     for _ in 0..5 {
@@ -236,7 +239,7 @@ fn backoff_waits_longer_each_time_and_messages_wait_with_it() {
     quiet_panics();
     let system = simulated(0);
     let log = Log::new();
-    let policy = Supervise::one_for_one()
+    let policy = SupervisionPolicy::one_for_one()
         .max_restarts(5, Duration::from_secs(60))
         .backoff(Duration::from_millis(100), Duration::from_millis(300));
     let worker = child(system.spawn(Supervisor::new(policy)), "a", &log);
@@ -253,7 +256,7 @@ fn backoff_waits_longer_each_time_and_messages_wait_with_it() {
 #[test]
 fn directives_follow_the_type_of_the_error() {
     quiet_panics();
-    let policy = || Supervise::one_for_one().on::<Disaster>(Directive::Stop);
+    let policy = || SupervisionPolicy::one_for_one().on::<Disaster>(Directive::Stop);
     for (directive, crash) in [
         (Directive::Restart, Crash::Fail),
         (Directive::Resume, Crash::Fail),
@@ -292,7 +295,7 @@ fn directives_follow_the_type_of_the_error() {
 fn an_error_that_is_returned_goes_to_the_asker_and_restarts_nobody() {
     let system = simulated(0);
     let log = Log::new();
-    let worker = child(system.spawn(Supervisor::new(Supervise::one_for_one())), "a", &log);
+    let worker = child(system.spawn(Supervisor::new(SupervisionPolicy::one_for_one())), "a", &log);
     assert_eq!(worker.ask(TryIt).wait(), Ok(Err("no".into())));
     assert_eq!(worker.ask(Count).wait(), Ok(1));
     system.run_until_idle();
@@ -305,7 +308,7 @@ fn children_stop_with_their_supervisor() {
     for end in ends {
         let system = simulated(0);
         let log = Log::new();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let (a, b) = (child(supervisor, "a", &log), child(supervisor, "b", &log));
         end(supervisor);
         system.run_until_idle();
@@ -318,12 +321,12 @@ fn children_stop_with_their_supervisor() {
 fn a_supervisor_has_one_child_of_each_name() {
     let system = simulated(0);
     let log = Log::new();
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let first = child(supervisor, "a", &log);
     let known = log.clone();
     let again = move || {
         let log = known.clone();
-        supervisor.ask(Supervised::new("a", move || Worker { name: "a", count: 0, log: log.clone() })).wait().unwrap()
+        supervisor.ask(ChildSpec::new("a", move || Worker { name: "a", count: 0, log: log.clone() })).wait().unwrap()
     };
     let why = again().unwrap_err().to_string();
     let id = first.id();
@@ -346,7 +349,7 @@ fn a_crash_in_an_async_handler_restarts_and_what_was_deferred_is_handled() {
     for seed in 0..20 {
         let system = simulated(seed);
         let log = Log::new();
-        let worker = child(system.spawn(Supervisor::new(Supervise::one_for_one())), "a", &log);
+        let worker = child(system.spawn(Supervisor::new(SupervisionPolicy::one_for_one())), "a", &log);
         let (wake, sleep) = tokio::sync::oneshot::channel();
         worker.tell(AwaitAndPanic(sleep));
         worker.tell(Count);
@@ -365,7 +368,7 @@ fn a_stop_that_waits_for_a_handler_is_kept_when_the_handler_crashes() {
     quiet_panics();
     let system = simulated(0);
     let log = Log::new();
-    let worker = child(system.spawn(Supervisor::new(Supervise::one_for_one())), "a", &log);
+    let worker = child(system.spawn(Supervisor::new(SupervisionPolicy::one_for_one())), "a", &log);
     let (wake, sleep) = tokio::sync::oneshot::channel();
     worker.tell(AwaitAndPanic(sleep));
     system.run_until_idle();
@@ -381,7 +384,7 @@ fn timers_of_a_former_life_do_not_fire() {
     quiet_panics();
     let system = simulated(0);
     let log = Log::new();
-    let worker = child(system.spawn(Supervisor::new(Supervise::one_for_one())), "a", &log);
+    let worker = child(system.spawn(Supervisor::new(SupervisionPolicy::one_for_one())), "a", &log);
     worker.tell(SetTimers);
     worker.tell(Crash::Panic);
     // The periodic timer would keep the system from ever being idle.
@@ -404,7 +407,7 @@ fn a_child_that_is_stopped_while_it_waits_for_its_restart_is_not_asked_to_tidy_u
         for crash in [Crash::Panic, Crash::Fail] {
             let system = simulated(0);
             let log = Log::new();
-            let policy = Supervise::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
+            let policy = SupervisionPolicy::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
             let supervisor = system.spawn(Supervisor::new(policy));
             let worker = child(supervisor, "a", &log);
             let downs = mourn(&system, worker);
@@ -417,7 +420,7 @@ fn a_child_that_is_stopped_while_it_waits_for_its_restart_is_not_asked_to_tidy_u
             end(system.clone(), worker);
             assert!(worker.is_stopped());
             assert!(!log.take().contains(&"a stopped".to_owned()), "`stopped` was run on a state that had crashed");
-            let reasons: Vec<_> = downs.take().into_iter().map(|down| down.reason).collect();
+            let reasons: Vec<_> = downs.take().into_iter().map(|terminated| terminated.reason).collect();
             assert!(matches!(reasons[..], [StopReason::Stopped] | [] | [StopReason::Shutdown]), "{reasons:?}");
         }
     }
@@ -428,7 +431,7 @@ fn a_child_that_is_drained_while_it_waits_for_its_restart_is_restarted_first() {
     quiet_panics();
     let system = simulated(0);
     let log = Log::new();
-    let policy = Supervise::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
+    let policy = SupervisionPolicy::one_for_one().backoff(Duration::from_secs(1), Duration::from_secs(1));
     let worker = child(system.spawn(Supervisor::new(policy)), "a", &log);
     worker.tell(Crash::Panic);
     worker.tell(Tick);
@@ -444,7 +447,7 @@ fn a_restarted_or_resumed_child_that_is_stopped_later_tidies_up() {
     for directive in [Directive::Restart, Directive::Resume] {
         let system = simulated(0);
         let log = Log::new();
-        let policy = Supervise::one_for_one().on::<Trouble>(directive);
+        let policy = SupervisionPolicy::one_for_one().on::<Trouble>(directive);
         let worker = child(system.spawn(Supervisor::new(policy)), "a", &log);
         worker.tell(Crash::Fail);
         system.run_until_idle();
@@ -473,8 +476,8 @@ impl Blocking {
 #[test]
 fn a_supervised_child_is_put_where_it_is_told() {
     let system = System::builder().workers(2).stages(8).simulated(0).start().unwrap();
-    let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-    let start = |placement| supervisor.ask(Supervised::new("b", || Blocking).placement(placement)).wait().unwrap();
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+    let start = |placement| supervisor.ask(ChildSpec::new("b", || Blocking).placement(placement)).wait().unwrap();
     let group = Group::new(&system);
     for _ in 0..10 {
         let child = start(Placement::Group(group)).unwrap();
@@ -492,8 +495,8 @@ fn a_supervised_child_with_a_thread_of_its_own_is_restarted_there() {
     quiet_panics();
     finishes(|| {
         let system = threads(1);
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
-        let spec = Supervised::new("b", || Blocking).placement(Placement::Dedicated);
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+        let spec = ChildSpec::new("b", || Blocking).placement(Placement::Dedicated);
         let child = supervisor.ask(spec).wait().unwrap().unwrap();
         let adder = system.spawn(Adder);
         for _ in 0..3 {

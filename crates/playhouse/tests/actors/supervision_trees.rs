@@ -10,18 +10,18 @@ use playhouse::prelude::*;
 /// A supervisor under a supervisor that gives up at the first crash, and in which of its lives it is.
 fn nested(system: &System) -> (ActorRef<Supervisor>, ActorRef<Supervisor>, Arc<AtomicU64>) {
     let lives = Arc::new(AtomicU64::new(0));
-    let top = system.spawn(Supervisor::new(Supervise::one_for_one()));
+    let top = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
     let made = Arc::clone(&lives);
-    let middle = Supervised::new("middle", move || {
+    let middle = ChildSpec::new("middle", move || {
         made.fetch_add(1, Ordering::Relaxed);
-        Supervisor::new(Supervise::one_for_one().max_restarts(0, Duration::from_secs(1)))
+        Supervisor::new(SupervisionPolicy::one_for_one().max_restarts(0, Duration::from_secs(1)))
     });
     let middle = top.ask(middle).wait().unwrap().unwrap();
     (top, middle, lives)
 }
 
 fn fragile(supervisor: ActorRef<Supervisor>) -> ActorRef<Puppet> {
-    supervisor.ask(Supervised::new("old", || Puppet)).wait().unwrap().unwrap()
+    supervisor.ask(ChildSpec::new("old", || Puppet)).wait().unwrap().unwrap()
 }
 
 fn panic() -> Do {
@@ -39,7 +39,7 @@ fn a_nested_supervisor_escalates_and_comes_back_without_its_old_children() {
         system.run_until_idle();
         assert!(!top.is_stopped() && !middle.is_stopped() && old.is_stopped(), "seed {seed}");
         assert_eq!(lives.load(Ordering::Relaxed), 2);
-        let new = middle.ask(Supervised::new("new", || Adder)).wait().unwrap().unwrap();
+        let new = middle.ask(ChildSpec::new("new", || Adder)).wait().unwrap().unwrap();
         assert_eq!(new.ask(Increment(1)).wait(), Ok(2), "seed {seed}");
     }
 }
@@ -56,7 +56,7 @@ fn a_restarted_supervisor_keeps_the_children_of_its_new_life() {
         let (born, mut probes) = (Log::new(), Vec::new());
         for number in 0..20 {
             let (lives, born) = (Arc::clone(&lives), born.clone());
-            let probe = Supervised::new(format!("probe {number}"), move || {
+            let probe = ChildSpec::new(format!("probe {number}"), move || {
                 born.push(lives.load(Ordering::Relaxed));
                 Adder
             });

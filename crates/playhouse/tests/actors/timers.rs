@@ -263,7 +263,7 @@ impl Handler<Wind> for Slow {
     fn handle(&mut self, wind: Wind, ctx: &mut Context<Self>) {
         let key = match wind {
             Wind::Every(period) => ctx.send_every(period, Ring(0)),
-            Wind::Spaced(pause) => ctx.send_spaced(pause, Ring(0)),
+            Wind::Spaced(pause) => ctx.send_with_fixed_delay(pause, Ring(0)),
             Wind::Stop(key) => return ctx.cancel(key),
         };
         ctx.send_after(Duration::from_secs(60), Wind::Stop(key));
@@ -336,17 +336,17 @@ impl Handler<SetAll> for Ticking {
     fn handle(&mut self, _: SetAll, ctx: &mut Context<Self>) {
         ctx.send_after(25 * MS, Tick("once"));
         ctx.send_every(10 * MS, Tick("every"));
-        ctx.send_spaced(10 * MS, Tick("spaced"));
+        ctx.send_with_fixed_delay(10 * MS, Tick("spaced"));
         for key in [
             ctx.send_after(25 * MS, Tick("once and kept")),
             ctx.send_every(10 * MS, Tick("every and kept")),
-            ctx.send_spaced(15 * MS, Tick("spaced and kept")),
+            ctx.send_with_fixed_delay(15 * MS, Tick("spaced and kept")),
         ] {
-            assert!(ctx.keep(key));
+            assert!(ctx.keep_timer(key));
         }
         let gone = ctx.send_after(MS, Tick("never"));
         ctx.cancel(gone);
-        assert!(!ctx.keep(gone));
+        assert!(!ctx.keep_timer(gone));
     }
 }
 
@@ -356,9 +356,9 @@ fn timers_end_with_a_restart_unless_they_are_kept() {
     for seed in 0..20 {
         let system = simulated(seed);
         let log = Log::new();
-        let supervisor = system.spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let (mut life, lives) = (0, log.clone());
-        let child = Supervised::new("ticking", move || {
+        let child = ChildSpec::new("ticking", move || {
             life += 1;
             Ticking { life, log: lives.clone() }
         });

@@ -50,8 +50,8 @@ fn each_way_to_end_has_its_reason() {
             }
             end(puppet);
             system.run_until_idle();
-            let down = Down { who: puppet.id(), name: None, reason: reason.clone() };
-            assert_eq!(log.take(), [down.clone(), down], "seed {seed}");
+            let terminated = Terminated { who: puppet.id(), name: None, reason: reason.clone() };
+            assert_eq!(log.take(), [terminated.clone(), terminated], "seed {seed}");
         }
     }
 }
@@ -67,7 +67,7 @@ fn who_ended_before_is_not_alive() {
         system.run_until_idle();
         mourner.tell(Mourn(puppet));
         system.run_until_idle();
-        assert_eq!(log.take(), [Down { who: puppet.id(), name: None, reason: StopReason::NotAlive }]);
+        assert_eq!(log.take(), [Terminated { who: puppet.id(), name: None, reason: StopReason::NotAlive }]);
     }
 }
 
@@ -84,7 +84,7 @@ fn an_actor_of_a_system_that_was_shut_down_is_not_alive() {
         there.shutdown().unwrap();
         mourner.tell(Mourn(gone));
         here.run_until_idle();
-        let reasons: Vec<_> = log.take().into_iter().map(|down| (down.who, down.reason)).collect();
+        let reasons: Vec<_> = log.take().into_iter().map(|terminated| (terminated.who, terminated.reason)).collect();
         assert_eq!(reasons, [(lived.id(), StopReason::Shutdown), (gone.id(), StopReason::NotAlive)]);
         here.shutdown().unwrap();
     });
@@ -121,7 +121,11 @@ fn requests_of_the_system_lane_keep_their_order() {
         puppet.stop();
         puppet.kill();
         system.run_until_idle();
-        assert_eq!(log.take(), [Down { who: puppet.id(), name: None, reason: StopReason::Stopped }], "seed {seed}");
+        assert_eq!(
+            log.take(),
+            [Terminated { who: puppet.id(), name: None, reason: StopReason::Stopped }],
+            "seed {seed}"
+        );
     }
 }
 
@@ -129,7 +133,7 @@ fn requests_of_the_system_lane_keep_their_order() {
 struct Diary(Log<&'static str>);
 
 impl Actor for Diary {
-    fn terminated(&mut self, _: Down, _: &mut Context<Self>) {
+    fn terminated(&mut self, _: Terminated, _: &mut Context<Self>) {
         self.0.push("down");
     }
 }
@@ -193,7 +197,7 @@ fn every_one_of_many_watched_actors_is_reported_once() {
             }));
         }
         system.run_until_idle();
-        let mut who: Vec<_> = log.take().into_iter().map(|down| down.who).collect();
+        let mut who: Vec<_> = log.take().into_iter().map(|terminated| terminated.who).collect();
         who.sort_unstable();
         let mut expected: Vec<_> = puppets.iter().map(|puppet| puppet.id()).collect();
         expected.sort_unstable();
@@ -211,5 +215,5 @@ fn a_panic_with_any_payload_is_contained() {
     system.spawn(Mourner(log.clone())).ask(Mourn(puppet)).wait().unwrap();
     assert_eq!(puppet.ask(Do::this(|_| std::panic::panic_any(17_u8))).wait(), Err(AskError::Panicked));
     system.run_until_idle();
-    assert!(matches!(&log.take()[..], [Down { reason: StopReason::Panicked(_), .. }]));
+    assert!(matches!(&log.take()[..], [Terminated { reason: StopReason::Panicked(_), .. }]));
 }

@@ -536,7 +536,7 @@ impl Nasty {
             }
             Step::Spaced { mail, ms } => {
                 let load = Load::new(world, mail, How::Other);
-                self.timers.push(with_mail!(load, message => ctx.send_spaced(within_ms(ms), message)));
+                self.timers.push(with_mail!(load, message => ctx.send_with_fixed_delay(within_ms(ms), message)));
             }
             Step::Cancel { timer } => {
                 if !self.timers.is_empty() {
@@ -619,7 +619,7 @@ impl Actor for Nasty {
         let world = self.world();
         self.act(Place::Stopped, &world, &world.program.actors[self.script].stopped, ctx);
     }
-    fn terminated(&mut self, _down: Down, ctx: &mut Context<Self>) {
+    fn terminated(&mut self, _down: Terminated, ctx: &mut Context<Self>) {
         let world = self.world();
         self.act(Place::Terminated, &world, &world.program.actors[self.script].terminated, ctx);
     }

@@ -229,11 +229,11 @@ impl Turnstile {
 }
 
 /// Watches actors and logs how they ended.
-pub struct Mourner(pub Log<Down>);
+pub struct Mourner(pub Log<Terminated>);
 
 impl Actor for Mourner {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        self.0.push(down);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.0.push(terminated);
     }
 }
 

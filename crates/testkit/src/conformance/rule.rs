@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use crate::quiet::text_of;
+use crate::run::panic_message;
 
 /// A rule for a `T`, and the test that finds out whether it is kept.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl<T: Send + Sync + 'static> Rule<T> {
         std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
         match told.recv_timeout(limit) {
             Ok(Ok(outcome)) => outcome,
-            Ok(Err(thrown)) => Err(format!("it has panicked: {}", text_of(&*thrown))),
+            Ok(Err(thrown)) => Err(format!("it has panicked: {}", panic_message(&*thrown))),
             Err(_) => Err(format!("nothing has come of it after {limit:?}")),
         }
     }

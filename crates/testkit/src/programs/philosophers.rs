@@ -11,16 +11,16 @@ use crate::run::lock;
 
 const PHILOSOPHERS: usize = 3;
 
-/// Comes when it is one's turn.
+/// Comes when it is one's grant.
 #[derive(Clone, Default)]
-struct Turn(Arc<Mutex<(bool, Option<Waker>)>>);
+struct Grant(Arc<Mutex<(bool, Option<Waker>)>>);
 
-impl Turn {
-    fn come(&self) {
+impl Grant {
+    fn give(&self) {
         let waker = {
-            let mut turn = lock(&self.0);
-            turn.0 = true;
-            turn.1.take()
+            let mut grant = lock(&self.0);
+            grant.0 = true;
+            grant.1.take()
         };
         if let Some(waker) = waker {
             waker.wake();
@@ -28,25 +28,25 @@ impl Turn {
     }
 }
 
-impl Future for Turn {
+impl Future for Grant {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<()> {
-        let mut turn = lock(&self.0);
-        turn.1 = Some(cx.waker().clone());
-        if turn.0 { Poll::Ready(()) } else { Poll::Pending }
+        let mut grant = lock(&self.0);
+        grant.1 = Some(cx.waker().clone());
+        if grant.0 { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 
 #[derive(Default)]
 struct Fork {
     taken: bool,
-    waiting: VecDeque<Turn>,
+    waiting: VecDeque<Grant>,
 }
 
-/// Answered at once; the turn may come later.
+/// Answered at once; the grant may come later.
 #[derive(Message)]
-#[message(reply = Turn)]
+#[message(reply = Grant)]
 struct Take;
 
 #[derive(Message)]
@@ -55,22 +55,22 @@ struct Put;
 impl Actor for Fork {}
 
 impl Handler<Take> for Fork {
-    fn handle(&mut self, _: Take, _: &mut Context<Self>) -> Turn {
-        let turn = Turn::default();
+    fn handle(&mut self, _: Take, _: &mut Context<Self>) -> Grant {
+        let grant = Grant::default();
         if self.taken {
-            self.waiting.push_back(turn.clone());
+            self.waiting.push_back(grant.clone());
         } else {
             self.taken = true;
-            turn.come();
+            grant.give();
         }
-        turn
+        grant
     }
 }
 
 impl Handler<Put> for Fork {
     fn handle(&mut self, _: Put, _: &mut Context<Self>) {
         match self.waiting.pop_front() {
-            Some(next) => next.come(),
+            Some(next) => next.give(),
             None => self.taken = false,
         }
     }

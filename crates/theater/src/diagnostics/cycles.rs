@@ -41,19 +41,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
-use playhouse_actor::away::{TakeAnswer, Whereabouts};
+use playhouse_actor::away::{RequestLocation, TakeAnswer};
 use playhouse_actor::waiting::{self, Stage};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::link::frame::{WAITS_MAX, at_most};
 use crate::migration::authority::Host;
-use crate::node::core::{Callee, House, TICK};
+use crate::node::core::{Callee, TICK, TheaterCore};
 
 /// How often it is looked for cycles among those who have waited for long: twice in so many ticks.
 const EVERY_TICKS: u64 = 20;
 /// A cycle is believed when it is found so often.
-const TURNS: u64 = 2;
+const ROUNDS: u64 = 2;
 /// Turns in a row after which a cycle of which no ask fails is looked for no more often than others.
 const HUNTS_MAX: u64 = 100;
 /// Theaters that are told as where actors are, in one frame.
@@ -81,7 +81,7 @@ pub(crate) struct Wait {
     /// How often the request was forwarded elsewhere, as far as it was followed.
     forwards: u32,
     /// The theater that the request was sent to from there, and its number among those.
-    way: Option<(u64, u64)>,
+    route: Option<(u64, u64)>,
     /// The theater that says so, where `from` lives.
     at: u64,
 }
@@ -107,7 +107,7 @@ pub(crate) struct Passed {
     /// How often it was forwarded.
     forwards: u32,
     /// The theater that it went on to, and its number among those.
-    way: Option<(u64, u64)>,
+    route: Option<(u64, u64)>,
 }
 
 /// The requests that were told by theaters.
@@ -188,14 +188,14 @@ pub(crate) struct Said {
 struct Seen {
     ticks: u64,
     /// Turns in which it was looked for a cycle that it may be part of.
-    turns: u64,
+    rounds: u64,
 }
 
 /// The waits along it, the lowest first.
 type Cycle = Vec<Wait>;
 
 /// What the theaters have said so far.
-struct Turn {
+struct SearchRound {
     /// The waits here for which they are asked.
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
@@ -220,12 +220,12 @@ impl Cycles {
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Returns the waits of the actors here, the names of the actors with these slots and lives, and the theaters of `actors`.
     pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
-        let meant = |(slot, life): &(u64, u64)| {
-            let id = self.directory.find(*slot, *life)?;
-            Some((*slot, *life, self.directory.identity(id).ok()?.birth()))
+        let meant = |(slot, incarnation): &(u64, u64)| {
+            let id = self.directory.find(*slot, *incarnation)?;
+            Some((*slot, *incarnation, self.directory.identity(id).ok()?.birth()))
         };
         let meant = names.iter().filter_map(meant).collect();
         Said { waits: self.own_waits(), passed: self.passed(), meant, hosts: self.hosts_of(actors) }
@@ -233,10 +233,10 @@ impl House {
 
     /// Returns the requests of other theaters that were passed on here.
     fn passed(&self) -> Vec<Passed> {
-        let told = |(came, whereabouts): ((u64, u64), Whereabouts)| {
+        let told = |(came, whereabouts): ((u64, u64), RequestLocation)| {
             let to = whereabouts.forwarded_to();
             let to = to.and_then(|(id, label)| Some((self.directory.identity(id).ok()?.birth(), label)));
-            Passed { came, to, forwards: whereabouts.forwards, way: whereabouts.way }
+            Passed { came, to, forwards: whereabouts.forwards, route: whereabouts.route }
         };
         let links = self.all_links();
         links.iter().flat_map(|link| link.passed()).take(WAITS_MAX).map(told).collect()
@@ -246,25 +246,27 @@ impl House {
     /// those of `actors` that were born here.
     fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
         let born = |name: &&Name| name.0 == self.incarnation;
-        let born = actors.iter().filter(born).filter_map(|(_, slot, life)| self.directory.find(*slot, *life));
+        let born =
+            actors.iter().filter(born).filter_map(|(_, slot, incarnation)| self.directory.find(*slot, *incarnation));
         let waits = waiting::waits(self.system.core().id());
         let links = self.all_links();
-        let passed: Vec<Whereabouts> = links.iter().flat_map(|link| link.passed()).map(|(_, passed)| passed).collect();
-        let forwarded = passed.iter().filter_map(Whereabouts::forwarded_to).map(|(id, _)| id);
+        let passed: Vec<RequestLocation> =
+            links.iter().flat_map(|link| link.passed()).map(|(_, passed)| passed).collect();
+        let forwarded = passed.iter().filter_map(RequestLocation::forwarded_to).map(|(id, _)| id);
         let away = waits.iter().filter_map(|wait| match wait.stage {
             Stage::Away { whereabouts, .. } => Some(whereabouts),
             Stage::Queued | Stage::Begun => None,
         });
-        let ways: BTreeSet<u64> =
-            away.chain(passed.iter().copied()).filter_map(|passed| passed.way).map(|(theater, _)| theater).collect();
-        let on_ways = links.iter().filter(|link| ways.contains(&link.incarnation));
-        let on_ways = on_ways.map(|link| Host { theater: link.incarnation, address: link.advertised });
+        let routes: BTreeSet<u64> =
+            away.chain(passed.iter().copied()).filter_map(|passed| passed.route).map(|(theater, _)| theater).collect();
+        let on_routes = links.iter().filter(|link| routes.contains(&link.incarnation));
+        let on_routes = on_routes.map(|link| Host { theater: link.incarnation, address: link.advertised });
         let host = |id| self.directory.at(id).map(|at| Host { theater: at.theater, address: at.address });
         let hosts: BTreeMap<u64, Host> = born
             .chain(waits.iter().map(waiting::Wait::to))
             .chain(forwarded)
             .filter_map(host)
-            .chain(on_ways)
+            .chain(on_routes)
             .map(|host| (host.theater, host))
             .collect();
         hosts.into_values().take(HOSTS_MAX).collect()
@@ -280,18 +282,18 @@ impl House {
     fn told(&self, wait: &waiting::Wait) -> Option<Wait> {
         let name = |id: ActorId| self.directory.identity(id).ok().map(|far| far.birth());
         let (from, to) = (name(wait.from)?, name(wait.to())?);
-        let (begun, forwards, way) = match wait.stage {
+        let (begun, forwards, route) = match wait.stage {
             Stage::Queued => (None, 0, None),
             Stage::Begun => (Some(0), 0, None),
-            Stage::Away { begun, whereabouts } => (begun, whereabouts.forwards, whereabouts.way),
+            Stage::Away { begun, whereabouts } => (begun, whereabouts.forwards, whereabouts.route),
         };
         let (token, label, afar, at) = (wait.token, wait.label(), self.is_afar(wait), self.incarnation);
-        Some(Wait { from, token, to, label, afar, begun, forwards, way, at })
+        Some(Wait { from, token, to, label, afar, begun, forwards, route, at })
     }
 
     /// Whether who is waited for is elsewhere, or may be: its theater may have forwarded the request.
     fn is_afar(&self, wait: &waiting::Wait) -> bool {
-        wait.is_away() || self.directory.is_elsewhere(wait.to())
+        wait.is_away() || self.directory.is_remote(wait.to())
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
@@ -301,7 +303,7 @@ impl House {
     /// Looks for cycles, if somebody here has waited for some time while somebody waits for an actor elsewhere: twice, and then
     /// about once in a second.
     pub(crate) fn look_for_cycles(self: &Arc<Self>) {
-        let is_due = |seen: &Seen| seen.ticks > 0 && (seen.turns < TURNS || seen.ticks % EVERY_TICKS <= 1);
+        let is_due = |seen: &Seen| seen.ticks > 0 && (seen.rounds < ROUNDS || seen.ticks % EVERY_TICKS <= 1);
         let asked_for = {
             let mut cycles = self.cycles();
             let before = std::mem::take(&mut cycles.seen);
@@ -327,7 +329,7 @@ impl House {
         let ends = self.cycles().ends.clone();
         let mut passed = AllPassed::default();
         passed.add(self.incarnation, self.passed());
-        let open = Turn {
+        let open = SearchRound {
             asked_for,
             waits: self.own_waits(),
             passed,
@@ -339,29 +341,35 @@ impl House {
         if links.is_empty() {
             return self.take_waits(open);
         }
-        let turn = Arc::new(Mutex::new(Some(open)));
+        let round = Arc::new(Mutex::new(Some(open)));
         // Whom nobody knows is meant by its name.
         let unknown: Vec<Name> =
             self.cycles().meant.iter().filter(|(name, meant)| name == meant).map(|(name, _)| *name).collect();
         for link in links {
             let theater = link.incarnation;
-            let its = unknown.iter().filter(|name| name.0 == theater).map(|(_, slot, life)| (*slot, *life)).collect();
-            let (house, turn) = (Arc::downgrade(self), Arc::clone(&turn));
+            let its = unknown
+                .iter()
+                .filter(|name| name.0 == theater)
+                .map(|(_, slot, incarnation)| (*slot, *incarnation))
+                .collect();
+            let (theater_core, round) = (Arc::downgrade(self), Arc::clone(&round));
             let answer: TakeAnswer = Box::new(move |answer| {
                 let said = answer.ok().and_then(|(codec, bytes)| codec.read::<Said>(bytes).ok());
-                let mut open = turn.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some(turn) = open.as_mut() else { return };
-                turn.all_said &= said.is_some();
+                let mut open = round.lock().unwrap_or_else(PoisonError::into_inner);
+                let Some(round) = open.as_mut() else { return };
+                round.all_said &= said.is_some();
                 let Said { waits, passed, meant, hosts } = said.unwrap_or_default();
-                turn.waits.extend(waits);
-                turn.passed.add(theater, passed);
-                turn.hosts.extend(hosts);
-                turn.meant.extend(meant.into_iter().map(|(slot, life, name)| ((theater, slot, life), name)));
-                turn.to_answer -= 1;
-                let over = if turn.to_answer == 0 { open.take() } else { None };
+                round.waits.extend(waits);
+                round.passed.add(theater, passed);
+                round.hosts.extend(hosts);
+                round
+                    .meant
+                    .extend(meant.into_iter().map(|(slot, incarnation, name)| ((theater, slot, incarnation), name)));
+                round.to_answer -= 1;
+                let over = if round.to_answer == 0 { open.take() } else { None };
                 drop(open);
-                if let (Some(turn), Some(house)) = (over, house.upgrade()) {
-                    house.take_waits(turn);
+                if let (Some(round), Some(theater_core)) = (over, theater_core.upgrade()) {
+                    theater_core.take_waits(round);
                 }
             });
             link.ask_waits(its, ends.clone(), answer);
@@ -371,7 +379,7 @@ impl House {
     /// Whether it will soon be known of everybody who waits here whether that is for ever. No actor has handled anything for the time `quiet`.
     pub(crate) fn looks_for_cycles(&self, quiet: Duration) -> bool {
         /// Before that it may have to be learnt who is meant by a name.
-        const ALL_TICKS: u64 = 2 * EVERY_TICKS + TURNS;
+        const ALL_TICKS: u64 = 2 * EVERY_TICKS + ROUNDS;
         let waits = waiting::waits(self.system.core().id());
         if !waits.iter().any(|wait| self.is_afar(wait)) {
             return false;
@@ -388,21 +396,21 @@ impl House {
     }
 
     /// The theaters have said who waits for whom.
-    fn take_waits(self: &Arc<Self>, mut turn: Turn) {
-        let calls = self.call_hosts(&turn.hosts);
+    fn take_waits(self: &Arc<Self>, mut round: SearchRound) {
+        let calls = self.call_hosts(&round.hosts);
         let certain: Vec<Cycle> = {
             let mut cycles = self.cycles();
             cycles.asking = false;
-            if !turn.all_said {
+            if !round.all_said {
                 return;
             }
             if cycles.meant.len() > WAITS_MAX {
                 cycles.meant.clear();
             }
-            cycles.meant.extend(turn.meant);
-            turn.waits.retain_mut(|wait| follow(wait, &turn.passed));
+            cycles.meant.extend(round.meant);
+            round.waits.retain_mut(|wait| follow(wait, &round.passed));
             let mut any_new = false;
-            for wait in &mut turn.waits {
+            for wait in &mut round.waits {
                 let own = || self.directory.find(wait.to.1, wait.to.2).and_then(|id| self.directory.identity(id).ok());
                 let known = cycles.meant.get(&wait.to).copied();
                 any_new |= known.is_none();
@@ -414,17 +422,17 @@ impl House {
                 // Next time it is known whom they mean.
                 return;
             }
-            let certain = cycles.believe(&turn.waits);
+            let certain = cycles.believe(&round.waits);
             cycles.hunts = if certain.is_empty() { 0 } else { cycles.hunts + 1 };
             // If a request cannot be taken back, another one is to be, soon.
             let hunts = cycles.hunts();
-            for wait in turn.asked_for {
+            for wait in round.asked_for {
                 if let Some(seen) = cycles.seen.get_mut(&wait) {
                     let soon = hunts || calls && seen.ticks < EVERY_TICKS;
-                    seen.turns = if soon { TURNS - 1 } else { seen.turns + 1 };
+                    seen.rounds = if soon { ROUNDS - 1 } else { seen.rounds + 1 };
                 }
             }
-            cycles.ends = ends_from(self.incarnation, &turn.waits);
+            cycles.ends = ends_from(self.incarnation, &round.waits);
             certain
         };
         for cycle in certain {
@@ -479,9 +487,9 @@ fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
     /// The most characters of a label that another theater has told.
     const LABEL_MAX: usize = 256;
     let mut to: Option<Option<&(Name, String)>> = None;
-    let (mut at, mut way) = (wait.at, wait.way);
+    let (mut at, mut route) = (wait.at, wait.route);
     for _ in 0..STEPS_MAX {
-        let Some((theater, number)) = way else {
+        let Some((theater, number)) = route else {
             return match to {
                 Some(Some((name, label))) => {
                     wait.to = *name;
@@ -492,13 +500,13 @@ fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
                 None => true,
             };
         };
-        way = match passed.told.get(&(theater, (at, number))) {
+        route = match passed.told.get(&(theater, (at, number))) {
             Some(next) => {
                 wait.forwards = wait.forwards.saturating_add(next.forwards);
                 if next.forwards > 0 {
                     to = Some(next.to.as_ref());
                 }
-                next.way
+                next.route
             }
             None if passed.complete.contains(&theater) => None,
             None => return false,
@@ -610,7 +618,7 @@ mod tests {
             afar: true,
             begun: None,
             forwards: 0,
-            way: None,
+            route: None,
             at: from,
         }
     }
@@ -618,12 +626,12 @@ mod tests {
     #[test]
     fn a_request_is_followed_to_whom_it_was_forwarded_last() {
         let name = |theater| (theater, 0, 0);
-        let said = |at, came, to: Option<u64>, forwards, way| {
+        let said = |at, came, to: Option<u64>, forwards, route| {
             let to = to.map(|to| (name(to), to.to_string()));
-            ((at, came), Passed { came, to, forwards, way })
+            ((at, came), Passed { came, to, forwards, route })
         };
         // 1 asks 2 over the theater 3, which sends the request on. It is forwarded in 2 and sent on to 4, where it is forwarded twice.
-        let asked = Wait { way: Some((3, 7)), ..wait(1, 0, 2) };
+        let asked = Wait { route: Some((3, 7)), ..wait(1, 0, 2) };
         let all = BTreeMap::from([
             said(3, (1, 7), None, 0, Some((2, 9))),
             said(2, (3, 9), Some(4), 1, Some((4, 5))),
@@ -671,7 +679,7 @@ mod tests {
         );
         // A request that was forwarded in between has waited for different actors.
         assert_ne!(Wait { forwards: 1, ..wait(1, 0, 2) }, wait(1, 0, 2));
-        assert_eq!(Wait { begun: Some(0), way: Some((2, 3)), ..wait(1, 0, 2) }, wait(1, 0, 2));
+        assert_eq!(Wait { begun: Some(0), route: Some((2, 3)), ..wait(1, 0, 2) }, wait(1, 0, 2));
     }
 
     #[test]

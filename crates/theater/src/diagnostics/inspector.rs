@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{
-    Actor, ActorId, Context, Counters, Handler, HandlerTimes, Look, Message, Placement, ShortType, SpawnOptions,
-    System, TimedHandlers, TimerKey, name_of,
+    ActivityCounter, Actor, ActorId, Context, Counters, Handler, HandlerTimes, Message, Placement, ShortType,
+    SpawnOptions, System, TimedHandlers, TimerKey, name_of,
 };
 use playhouse_executor::WorkerState;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 use crate::node::peers::LinkState;
 use crate::node::theater::Theater;
 
@@ -34,7 +34,7 @@ const SHOWN_MAX: usize = 50;
 
 /// Says how its theater is. Started and published by [`TheaterBuilder::inspected`](crate::TheaterBuilder::inspected).
 pub struct Inspector {
-    house: Weak<House>,
+    theater_core: Weak<TheaterCore>,
     watch: Option<Watch>,
 }
 
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Inspector {
 
 /// As long as somebody asks.
 struct Watch {
-    look: Look,
+    look: ActivityCounter,
     _timed: TimedHandlers,
     /// What was so at the beginning of the present window.
     since: Duration,
@@ -87,22 +87,22 @@ pub struct Snapshot {
     /// The executor's counters so far, by name.
     pub counters: BTreeMap<String, u64>,
     /// Its workers; behind them those of dedicated actors.
-    pub workers: Vec<WorkerLine>,
+    pub workers: Vec<WorkerStats>,
     /// Stages where something happened in the window, or waits: the 50 with the most.
-    pub stages: Vec<StageLine>,
+    pub stages: Vec<StageStats>,
     /// The actors that took most time, handled most messages, or have most messages waiting: 50 of each.
-    pub actors: Vec<ActorLine>,
+    pub actors: Vec<ActorStats>,
     /// Types of messages, by the type of who handles them, that took most time or were most often: 50 of each.
-    pub messages: Vec<MessageLine>,
+    pub messages: Vec<MessageStats>,
     /// The theaters it is linked with.
-    pub links: Vec<LinkLine>,
+    pub links: Vec<LinkStats>,
 }
 
 /// What a worker does.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct WorkerLine {
+pub struct WorkerStats {
     /// Messages handled in the window.
     pub handled: u64,
     /// How much of the window it was in handlers, from 0 to 1.
@@ -129,7 +129,7 @@ pub struct WorkerLine {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct StageLine {
+pub struct StageStats {
     /// Its number.
     pub stage: u16,
     /// Who runs it.
@@ -144,7 +144,7 @@ pub struct StageLine {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct ActorLine {
+pub struct ActorStats {
     /// The type.
     pub actor: String,
     /// Its name, or where it has none, its number.
@@ -163,7 +163,7 @@ pub struct ActorLine {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
-pub struct MessageLine {
+pub struct MessageStats {
     /// The actor's type.
     pub actor: String,
     /// The message's type.
@@ -185,7 +185,7 @@ pub struct MessageLine {
 /// How a link is.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct LinkLine {
+pub struct LinkStats {
     /// Where the other theater can be called, if it can.
     pub address: Option<SocketAddr>,
     /// What the link is at.
@@ -221,19 +221,19 @@ playhouse_actor::remote!(also Inspector: Inspect);
 
 impl Handler<Inspect> for Inspector {
     fn handle(&mut self, _: Inspect, ctx: &mut Context<Self>) -> Snapshot {
-        let Some(house) = self.house.upgrade() else { return Snapshot::default() };
+        let Some(theater_core) = self.theater_core.upgrade() else { return Snapshot::default() };
         let ends = ctx.send_after(PATIENCE, Enough);
         match &mut self.watch {
-            None => self.watch = Some(Watch::begin(&house, ends)),
+            None => self.watch = Some(Watch::begin(&theater_core, ends)),
             Some(watch) => {
                 ctx.cancel(std::mem::replace(&mut watch.ends, ends));
                 if ctx.now() - watch.since >= WINDOW_MIN {
-                    watch.take(&house);
+                    watch.take(&theater_core);
                 }
             }
         }
         // For the next answer.
-        house.system.core().ask_for_census();
+        theater_core.system.core().ask_for_census();
         self.watch.as_ref().map_or_else(Snapshot::default, |watch| watch.answer.clone())
     }
 }
@@ -257,43 +257,43 @@ fn keep_first<T, K: Ord>(lines: &mut Vec<T>, orders: &[fn(&T) -> K]) {
 }
 
 impl Inspector {
-    /// Starts one in `house`, and publishes it.
-    pub(crate) fn start_in(house: &Arc<House>) -> Result<(), TheaterError> {
+    /// Starts one in `theater_core`, and publishes it.
+    pub(crate) fn start_in(theater_core: &Arc<TheaterCore>) -> Result<(), TheaterError> {
         let options = SpawnOptions::new().placement(Placement::Dedicated);
-        let inspector = Inspector { house: Arc::downgrade(house), watch: None };
-        let inspector = house.system.try_spawn_with(options, inspector);
+        let inspector = Inspector { theater_core: Arc::downgrade(theater_core), watch: None };
+        let inspector = theater_core.system.try_spawn_with(options, inspector);
         let inspector = inspector.map_err(|error| TheaterError::System(error.to_string()))?;
-        house.registry.replace(INSPECTOR.to_owned(), inspector.id(), Inspector::wire_name());
+        theater_core.registry.replace(INSPECTOR.to_owned(), inspector.id(), Inspector::wire_name());
         Ok(())
     }
 }
 
 impl Watch {
-    fn begin(house: &Arc<House>, ends: TimerKey) -> Watch {
-        let (look, timed) = (house.system.look(), house.system.time_handlers());
+    fn begin(theater_core: &Arc<TheaterCore>, ends: TimerKey) -> Watch {
+        let (look, timed) = (theater_core.system.look(), theater_core.system.time_handlers());
         look.take();
         let mut watch = Watch {
             look,
             _timed: timed,
-            since: house.system.now(),
+            since: theater_core.system.now(),
             messages: HashMap::new(),
-            workers: house.system.stats().per_worker,
+            workers: theater_core.system.stats().per_worker,
             answer: Snapshot::default(),
             ends,
         };
-        watch.done(&house.system.handler_times());
-        watch.take(house);
+        watch.done(&theater_core.system.handler_times());
+        watch.take(theater_core);
         watch.answer.window = Duration::ZERO;
         watch
     }
 
     /// The lines of messages of the window, which ends.
-    fn done(&mut self, times: &[HandlerTimes]) -> Vec<MessageLine> {
+    fn done(&mut self, times: &[HandlerTimes]) -> Vec<MessageStats> {
         let mut lines = Vec::new();
         for times in times {
             let (count, total) =
                 self.messages.insert((times.actor, times.message), (times.count, times.total)).unwrap_or_default();
-            lines.push(MessageLine {
+            lines.push(MessageStats {
                 actor: ShortType(times.actor).to_string(),
                 message: ShortType(times.message).to_string(),
                 handled: times.count - count,
@@ -308,8 +308,8 @@ impl Watch {
     }
 
     /// Ends the window, and begins another.
-    fn take(&mut self, house: &Arc<House>) {
-        let system = &house.system;
+    fn take(&mut self, theater_core: &Arc<TheaterCore>) {
+        let system = &theater_core.system;
         let now = system.now();
         let window = now - std::mem::replace(&mut self.since, now);
         let stats = system.stats();
@@ -318,11 +318,11 @@ impl Watch {
         let mut messages = self.done(&system.handler_times());
         keep_first(&mut messages, &[|line| line.busy.as_nanos(), |line| u128::from(line.handled)]);
 
-        let mut actors: HashMap<_, ActorLine> = HashMap::new();
+        let mut actors: HashMap<_, ActorStats> = HashMap::new();
         let line = |who, actor| {
             let (name, id) = (name_of(ActorId::of(who)), ActorId::of(who));
             let name = name.map_or_else(|| format!("{id}"), |name| name.to_string());
-            ActorLine { actor: ShortType(actor).to_string(), name, stage: who.stage(), ..ActorLine::default() }
+            ActorStats { actor: ShortType(actor).to_string(), name, stage: who.stage(), ..ActorStats::default() }
         };
         for (who, (actor, handled, busy)) in doings.actors {
             let entry = actors.entry(who).or_insert_with(|| line(who, actor));
@@ -338,7 +338,7 @@ impl Watch {
             }
         }
         let mut actors: Vec<_> = actors.into_values().collect();
-        let orders: [fn(&ActorLine) -> u128; 3] =
+        let orders: [fn(&ActorStats) -> u128; 3] =
             [|line| line.busy.as_nanos(), |line| u128::from(line.handled), |line| u128::from(line.queued)];
         keep_first(&mut actors, &orders);
 
@@ -346,7 +346,7 @@ impl Watch {
             .iter()
             .enumerate()
             .flat_map(|(worker, state)| state.stages.iter().map(move |stage| (*stage, worker as u64)))
-            .map(|(stage, worker)| StageLine {
+            .map(|(stage, worker)| StageStats {
                 stage,
                 worker,
                 handled: doings.stages.get(&stage).copied().unwrap_or(0),
@@ -358,9 +358,9 @@ impl Watch {
 
         let workers = self.workers(system, &stats.per_worker, &states, (window, &doings.busy));
         self.workers = stats.per_worker;
-        let links = Theater { house: Arc::clone(house) }.peers().into_iter().map(|peer| {
+        let links = Theater { theater_core: Arc::clone(theater_core) }.peers().into_iter().map(|peer| {
             let state = peer.state();
-            LinkLine {
+            LinkStats {
                 address: peer.address(),
                 state: state.link,
                 for_so_long: state.for_so_long,
@@ -370,13 +370,13 @@ impl Watch {
             }
         });
         self.answer = Snapshot {
-            address: house.listens,
-            cluster: house.settings.cluster.clone(),
+            address: theater_core.listens,
+            cluster: theater_core.settings.cluster.clone(),
             process: std::process::id(),
             uptime: now,
             window,
             actors_alive: stats.total.spawned.saturating_sub(stats.total.stopped),
-            migrations: house.directory.migrations(),
+            migrations: theater_core.directory.migrations(),
             counters: stats.total.pairs().into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             workers,
             stages,
@@ -392,11 +392,11 @@ impl Watch {
         counters: &[Counters],
         states: &[WorkerState],
         (window, busy): (Duration, &BTreeMap<u16, Duration>),
-    ) -> Vec<WorkerLine> {
+    ) -> Vec<WorkerStats> {
         let line = |(worker, state): (usize, &WorkerState)| {
             let [before, now] = [&self.workers[..], counters].map(|all| all.get(worker).copied().unwrap_or_default());
             let busy = busy.get(&(worker as u16)).map_or(0.0, Duration::as_secs_f64);
-            WorkerLine {
+            WorkerStats {
                 handled: now.received.saturating_sub(before.received),
                 busy: if window.is_zero() { 0.0 } else { (busy / window.as_secs_f64()).min(1.0) },
                 queued: state.queued,

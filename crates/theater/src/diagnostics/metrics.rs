@@ -35,7 +35,7 @@ impl Theater {
             ::metrics::gauge!("playhouse_link_packets", &labels).set(packets as f64);
             ::metrics::gauge!("playhouse_link_bytes", &labels).set(bytes as f64);
         }
-        let (came, left) = self.house.directory.migrations();
+        let (came, left) = self.theater_core.directory.migrations();
         for (direction, actors) in [("in", came), ("out", left)] {
             ::metrics::counter!("playhouse_migrations_total", "system" => id.clone(), "direction" => direction)
                 .absolute(actors);

@@ -1,35 +1,35 @@
 //! Tests: actors that come and leave, and what is drained for them, frame by frame.
 
 mod leaving;
-mod sought;
+mod lost_actors;
 
 use std::any::Any;
 use std::cell::Cell;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{self, Sender};
 
-use playhouse_actor::away::{Berth, RefName, place};
+use playhouse_actor::away::{RefName, StubPlacement, spawn_stub};
 use playhouse_actor::{
-    Actor, ActorRef, Context, Down, Group, Handler, Message, MigrateError, Placement, SpawnOptions, remote,
+    Actor, ActorRef, Context, Group, Handler, Message, MigrateError, Placement, SpawnOptions, Terminated, remote,
 };
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{
-    LIMIT, bytes, far, guest, guest_with, kind_of, moves, name, started, state_of, stranger, theaters,
+    LIMIT, bytes, far, guest, guest_with, kind_of, moves, name, rejected_peer, started, state_of, theaters,
 };
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
-use crate::link::frame::{Sightings, Whereabouts, Wire};
+use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::{Departing, Epoch, Host};
 use crate::migration::{Action, Event, Request};
-use crate::naming::{APART_MAX, Far};
+use crate::naming::{APART_MAX, RemoteActorId};
 use crate::node::core::TICK;
-use crate::proxy::pending::Distant;
+use crate::proxy::pending::PendingProxy;
 use crate::{Peer, Simulation, Theater};
 
-fn begin(born: Far) -> Head {
-    let Far { theater, slot, life, seal, .. } = born;
-    Head::Begin { theater, slot, life, seal }
+fn begin(born: RemoteActorId) -> Head {
+    let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
+    Head::Begin { theater, slot, incarnation, capability }
 }
 
 /// Returns all that the theater says to the other end, up to the frame that is meant.
@@ -45,19 +45,19 @@ fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
 #[test]
 fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     let [theater] = theaters();
-    let [source, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
     let evacuation = std::thread::scope(|scope| {
         let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
         // Many times as long as it takes where nobody is awaited.
-        let until = theater.house.now() + Duration::from_millis(100);
-        eventually(|| evacuation.is_finished() || theater.house.now() > until);
+        let until = theater.theater_core.now() + Duration::from_millis(100);
+        eventually(|| evacuation.is_finished() || theater.theater_core.now() > until);
         assert!(!evacuation.is_finished(), "it does not wait");
         source.hears(&begin(born), &[]);
         let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
         let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
-        let refused = bytes(&Result::<Seat, String>::Err("no".to_owned()));
+        let refused = bytes(&Result::<ActorLocation, String>::Err("no".to_owned()));
         target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &refused);
         evacuation.join().unwrap()
     });
@@ -67,10 +67,10 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
 #[test]
 fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_has_ended() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
+    let source = rejected_peer(&theater, 10);
     let born = far(10, 1, 7);
-    let place = source.place_of_its(1, 7);
-    let handle = source.handle_of(place).unwrap();
+    let stub = source.stub_of_its(1, 7);
+    let handle = source.handle_of(stub).unwrap();
     source.hears(&moves(&theater, born), &guest());
     source.hears(&Head::Ended { handles: vec![handle] }, &[]);
     theater.system().run_until_idle();
@@ -81,21 +81,21 @@ fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_ha
             source.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
         }
     }
-    assert_eq!(theater.house.directory.migrations(), (1, 0));
-    assert!(!place.address().is_stale());
+    assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
+    assert!(!stub.address().is_stale());
 }
 
 #[test]
 fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
+    let source = rejected_peer(&theater, 10);
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
-    let place = theater.house.directory.known_as(born.key()).unwrap();
-    (theater.house.registry.controls(place).unwrap().forget)(place);
-    eventually(|| place.address().is_stale());
+    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
+    (theater.theater_core.registry.controls(stub).unwrap().forget)(stub);
+    eventually(|| stub.address().is_stale());
     source.hears(&begin(born), &[]);
-    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
     assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
     assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
@@ -104,11 +104,11 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
 #[test]
 fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
     let [theater] = theaters();
-    let house = Arc::clone(&theater.house);
+    let theater_core = Arc::clone(&theater.theater_core);
     let this = std::thread::current().id();
     let called_by = || {
         let (tell, told) = mpsc::channel();
-        house.behind_what_was_read(Box::new(move || tell.send(std::thread::current().id()).unwrap()));
+        theater_core.behind_what_was_read(Box::new(move || tell.send(std::thread::current().id()).unwrap()));
         told.recv_timeout(LIMIT).unwrap()
     };
     assert_ne!(called_by(), this);
@@ -120,9 +120,9 @@ fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
 #[test]
 fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
-    let place = source.place_of_its(1, 7);
-    let early = ActorRef::<Guest>::of_id(place).unwrap();
+    let source = rejected_peer(&theater, 10);
+    let stub = source.stub_of_its(1, 7);
+    let early = ActorRef::<Guest>::of_id(stub).unwrap();
     early.tell(Greet);
     says_until(&source, |head| matches!(head, Head::Tell { .. }));
     let epoch = Epoch { departure: 5, hops: 0 };
@@ -131,13 +131,13 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
         &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: (1, 1, 7), epoch },
         &bytes(&Guest),
     );
-    let directory = &theater.house.directory;
-    assert!(directory.view(place).is_arriving() && directory.epoch_of(place) == epoch);
-    assert_eq!(lock(&source.inn).targets.get(0).map(|target| target.id), Some(place));
+    let directory = &theater.theater_core.directory;
+    assert!(directory.view(stub).is_arriving() && directory.epoch_of(stub) == epoch);
+    assert_eq!(lock(&source.inn).targets.get(0).map(|target| target.id), Some(stub));
     let said = says_until(&source, |head| matches!(head, Head::Marker { .. }));
     let ask = said.iter().find_map(|head| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
-    let seat = bytes(&directory.seat(place, None).unwrap());
-    source.hears(&Head::Answer { ask: ask.unwrap(), codec }, &seat);
+    let location = bytes(&directory.location(stub, None).unwrap());
+    source.hears(&Head::Answer { ask: ask.unwrap(), codec }, &location);
     assert_eq!(early.ask(Greet).within(LIMIT).wait(), Ok(early));
     assert_eq!((directory.migrations(), directory.begun()), ((0, 0), 1));
 }
@@ -146,7 +146,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
 #[test]
 fn an_actor_that_is_started_in_vain_is_reported() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
+    let source = rejected_peer(&theater, 10);
     let start = |handle, state: &[u8]| {
         let (kind, codec, epoch) = (kind_of::<Counts>(&theater), Wire::Positional, Epoch::default());
         source.hears(&Head::Spawn { handle, kind, codec, born: (handle.into(), 1, 7), epoch }, state);
@@ -162,11 +162,11 @@ fn an_actor_that_is_started_in_vain_is_reported() {
 #[test]
 fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
     let [theater] = theaters();
-    let target = stranger(&theater, 11);
+    let target = rejected_peer(&theater, 11);
     let own = theater.system().spawn(Guest);
     for _ in 0..2 {
         let (done, ended) = mpsc::channel();
-        theater.house.migrate(own.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
+        theater.theater_core.migrate(own.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
         let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
         let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
         assert!(!said.iter().any(|head| matches!(head, Head::Stays { .. })), "before it was offered");
@@ -180,19 +180,19 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
 #[test]
 fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let [theater] = theaters();
-    let [source, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [source, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest());
-    let place = theater.house.directory.known_as(born.key()).unwrap();
-    let (slot, life, seal) = theater.house.directory.sealed(place).unwrap();
-    other.hears(&Head::Name { handle: 0, slot, life, seal }, &[]);
+    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
+    let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(stub).unwrap();
+    other.hears(&Head::Name { handle: 0, slot, incarnation, capability }, &[]);
     source.hears(&begin(born), &[]);
     // A request that came earlier would be sent on to where it comes from.
-    eventually(|| !theater.house.directory.awaits_anybody());
-    (theater.house.registry.controls(place).unwrap().stop)(place, false);
-    eventually(|| place.address().is_stale());
+    eventually(|| !theater.theater_core.directory.awaits_anybody());
+    (theater.theater_core.registry.controls(stub).unwrap().stop)(stub, false);
+    eventually(|| stub.address().is_stale());
     // One has called it by a number before, and one does so now.
-    other.hears(&Head::Name { handle: 1, slot, life, seal }, &[]);
+    other.hears(&Head::Name { handle: 1, slot, incarnation, capability }, &[]);
     for handle in 0..2 {
         let watch = handle.into();
         other.hears(&Head::Watch { to: handle, watch }, &[]);
@@ -205,12 +205,12 @@ fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
 #[derive(Serialize, Deserialize)]
 struct Nosy;
 static LOOKED: AtomicU32 = AtomicU32::new(0);
-static HOUSE: OnceLock<Arc<Directory>> = OnceLock::new();
+static THEATER_CORE: OnceLock<Arc<Directory>> = OnceLock::new();
 impl Actor for Nosy {}
 impl Drop for Nosy {
     fn drop(&mut self) {
-        if let Some(directory) = HOUSE.get() {
-            let _ = directory.guests().is_empty();
+        if let Some(directory) = THEATER_CORE.get() {
+            let _ = directory.incoming_actors().is_empty();
             LOOKED.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -220,9 +220,9 @@ remote!(mobile Nosy:);
 #[test]
 fn a_guest_that_is_refused_is_dropped_without_a_lock() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
+    let source = rejected_peer(&theater, 10);
     let state = state_of(&Nosy);
-    let _ = HOUSE.set(Arc::clone(&theater.house.directory));
+    let _ = THEATER_CORE.set(Arc::clone(&theater.theater_core.directory));
     let before = LOOKED.load(Ordering::Relaxed);
     let mut comes = moves(&theater, name(&theater, theater.system().spawn(Guest).id()));
     if let Head::Move { kind, .. } = &mut comes {
@@ -236,15 +236,15 @@ fn a_guest_that_is_refused_is_dropped_without_a_lock() {
 #[test]
 fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
-    let place = source.place_of_its(1, 7);
-    let way = Distant::sought(&theater.house.directory);
-    way.is_at(place);
+    let source = rejected_peer(&theater, 10);
+    let stub = source.stub_of_its(1, 7);
+    let route = PendingProxy::lost_actors(&theater.theater_core.directory);
+    route.is_at(stub);
     let write = |_: Codec, out: &mut Vec<u8>| {
         out.resize(64 * 1024, 0);
         Ok(())
     };
-    let tell = || Parcel::Tell {
+    let tell = || ForwardedMessage::Tell {
         actor: TypeId::of::<Guest>(),
         message: TypeId::of::<Greet>(),
         name: "Greet",
@@ -254,13 +254,13 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     // Many windows.
     let dead_letters = || theater.system().stats().total.dead_letters;
     for _ in 0..1_100 {
-        way.carry(tell()).unwrap();
+        route.carry(tell()).unwrap();
     }
     assert_eq!(dead_letters(), 0);
     let (answered, answers) = mpsc::channel::<()>();
-    way.carry(Parcel::Marker(theater.house.fence_marker(place, answered))).unwrap();
+    route.carry(ForwardedMessage::Marker(theater.theater_core.fence_marker(stub, answered))).unwrap();
     assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Empty));
-    way.give_up();
+    route.give_up();
     assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Disconnected));
     assert_eq!(dead_letters(), 1_100);
 }
@@ -268,7 +268,7 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
 #[test]
 fn numbers_that_are_given_again_and_again_are_not_kept_for_a_fence() {
     let [theater] = theaters();
-    let source = stranger(&theater, 10);
+    let source = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest);
     for _ in 0..100 {
         source.named(0, name(&theater, own.id()));
@@ -282,11 +282,11 @@ fn numbers_that_are_given_again_and_again_are_not_kept_for_a_fence() {
 #[test]
 fn fences_wait_in_the_order_in_which_they_are_written() {
     let [theater] = theaters();
-    let target = stranger(&theater, 11);
+    let target = rejected_peer(&theater, 11);
     let drains = || {
         for _ in 0..1_000 {
             target.is_unfenced.store(true, Ordering::Release);
-            theater.house.drain(Box::new(|| seam(4)));
+            theater.theater_core.drain(Box::new(|| seam(4)));
         }
     };
     std::thread::scope(|scope| {
@@ -315,31 +315,32 @@ remote!(Fixed: Greet);
 #[test]
 fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that_has_left_are_not() {
     let [theater] = theaters();
-    let ended = |places: &[ActorId]| places.iter().filter(|place| place.address().is_stale()).count();
-    let [lost, left] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let ended = |stubs: &[ActorId]| stubs.iter().filter(|stub| stub.address().is_stale()).count();
+    let [lost, left] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let fixed = |link: &Link, slot| {
-        let name = RefName::Mine { slot, life: 1, seal: 7 };
-        link.meet(name, &|core, berth, carrier| place::<Fixed>(core, berth, carrier).id()).unwrap()
+        let name = RefName::Mine { slot, incarnation: 1, capability: 7 };
+        link.meet(name, &|core, stub_placement, forwarder| spawn_stub::<Fixed>(core, stub_placement, forwarder).id())
+            .unwrap()
     };
-    let places = |link: &Link, count: usize| (1..=count as u64).map(|slot| fixed(link, slot)).collect::<Vec<ActorId>>();
-    let (of_lost, of_left) = (places(&lost, APART_MAX / 4), places(&left, 10));
+    let stubs = |link: &Link, count: usize| (1..=count as u64).map(|slot| fixed(link, slot)).collect::<Vec<ActorId>>();
+    let (of_lost, of_left) = (stubs(&lost, APART_MAX / 4), stubs(&left, 10));
     left.hears(&Head::Goodbye, &[]);
     lost.lose();
     left.lose();
     eventually(|| ended(&of_left) == of_left.len());
     // However many theaters come and go.
-    (0..300).map(|number| stranger(&theater, 100 + number)).for_each(|link| link.lose());
-    let large = stranger(&theater, 12);
-    let of_large = places(&large, APART_MAX + 10);
+    (0..300).map(|number| rejected_peer(&theater, 100 + number)).for_each(|link| link.lose());
+    let large = rejected_peer(&theater, 12);
+    let of_large = stubs(&large, APART_MAX + 10);
     large.lose();
     // Places of the theater that has the most are given up.
     eventually(|| ended(&of_large) == of_large.len() - APART_MAX * 3 / 4);
     theater.system().run_until_idle();
     assert_eq!((ended(&of_large), ended(&of_lost)), (of_large.len() - APART_MAX * 3 / 4, 0));
     // There is a link with it again: its places do not count, and it says goodbye before any of them is used.
-    let again = stranger(&theater, 10);
-    let other = stranger(&theater, 13);
-    let of_other = places(&other, APART_MAX);
+    let again = rejected_peer(&theater, 10);
+    let other = rejected_peer(&theater, 13);
+    let of_other = stubs(&other, APART_MAX);
     other.lose();
     eventually(|| ended(&of_large) + ended(&of_other) == of_large.len() + of_other.len() - APART_MAX);
     assert_eq!(ended(&of_lost), 0);
@@ -365,14 +366,15 @@ fn replies(
     link: &Arc<Link>,
     mut reply: impl FnMut(Head) -> Option<(u64, Vec<u8>)> + Send + 'static,
 ) {
-    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + 10 * LOST_AFTER);
+    let (theater_core, link, until) =
+        (Arc::clone(&theater.theater_core), Arc::clone(link), theater.theater_core.now() + 10 * LOST_AFTER);
     let answer = move || {
         for (ask, answer) in link.says().into_iter().filter_map(|(head, _)| reply(head)) {
             link.hears(&Head::Answer { ask, codec: Wire::Positional }, &answer);
         }
-        house.now() > until
+        theater_core.now() > until
     };
-    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+    theater.theater_core.until_done("answers", Duration::from_millis(10), answer).unwrap();
 }
 
 /// Has the other end take each actor that is sent to it, answer all that it is asked, and know of no actor that is sought. It never says that an
@@ -381,12 +383,12 @@ fn answers(theater: &Theater, link: &Arc<Link>) {
     let there = link.incarnation;
     replies(theater, link, move |head| match head {
         Head::Move { ask, .. } => {
-            let seat = Seat { theater: there, address: None, slot: ask, life: 1, seal: 9 };
-            Some((ask, bytes(&Result::<Seat, String>::Ok(seat))))
+            let location = ActorLocation { theater: there, address: None, slot: ask, incarnation: 1, capability: 9 };
+            Some((ask, bytes(&Result::<ActorLocation, String>::Ok(location))))
         }
         Head::Fence { ask } | Head::Departs { ask, .. } => Some((ask, Vec::new())),
         Head::Leaving { ask } => Some((ask, bytes(&0_u64))),
-        Head::Seek { ask, actors, .. } => Some((ask, bytes(&Sightings(vec![None; actors.len()])))),
+        Head::Locate { ask, actors, .. } => Some((ask, bytes(&LocateReply(vec![None; actors.len()])))),
         _ => None,
     });
 }
@@ -399,12 +401,12 @@ fn has_left_but_may_live(why: &MigrateError) -> bool {
 #[test]
 fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let (net, theater) = simulated();
-    let target = stranger(&theater, 10);
+    let target = rejected_peer(&theater, 10);
     answers(&theater, &target);
     let own = theater.system().spawn(Guest);
     let (done, ended) = mpsc::channel();
-    theater.house.migrate(own.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
-    assert!(net.run_until(|| theater.house.directory.migrations() == (0, 1)));
+    theater.theater_core.migrate(own.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
+    assert!(net.run_until(|| theater.theater_core.directory.migrations() == (0, 1)));
     let left = net.now();
     let mut moved = None;
     net.run_until(|| {
@@ -416,15 +418,15 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let took = net.now() - left;
     assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
     // What it says later does no harm.
-    let Far { theater: birth, slot, life, seal, .. } = name(&theater, own.id());
-    target.hears(&Head::Begun { theater: birth, slot, life, seal }, &[]);
+    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = name(&theater, own.id());
+    target.hears(&Head::Begun { theater: birth, slot, incarnation, capability }, &[]);
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
 
 #[test]
 fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
     let (net, theater) = simulated();
-    let target = stranger(&theater, 10);
+    let target = rejected_peer(&theater, 10);
     answers(&theater, &target);
     let own = [(); 3].map(|()| theater.system().spawn(Guest).id());
     let evacuation = theater.evacuate(&[Peer { link: Arc::clone(&target) }]);
@@ -438,9 +440,9 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
 #[test]
 fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
     let (net, theater) = simulated();
-    let [asker, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [asker, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let own = theater.system().spawn(Guest).id();
-    let registry = &theater.house.registry;
+    let registry = &theater.theater_core.registry;
     let (kind, _) =
         registry.table(registry.kinds()).message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
     asker.named(0, name(&theater, own));
@@ -449,14 +451,14 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
     let said = asker.says();
     assert!(said.iter().any(|(head, _)| matches!(head, Head::Answer { ask: 5, .. })), "{said:?}");
     answers(&theater, &target);
-    theater.house.migrate(own, Arc::clone(&target), Box::new(drop));
+    theater.theater_core.migrate(own, Arc::clone(&target), Box::new(drop));
     net.run_for(LOST_AFTER);
-    assert_eq!(theater.house.directory.migrations(), (0, 0), "it has left before the answer has come");
+    assert_eq!(theater.theater_core.directory.migrations(), (0, 0), "it has left before the answer has come");
     let said = asker.says();
     let [(Head::Fence { ask }, _)] = said[..] else { panic!("{said:?}") };
     asker.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     net.run_for(LOST_AFTER);
-    assert_eq!(theater.house.directory.migrations(), (0, 1));
+    assert_eq!(theater.theater_core.directory.migrations(), (0, 1));
 }
 
 /// The number of an ask, where actors go, and who they are.
@@ -477,18 +479,18 @@ fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
     let born = far(10, slot, 7);
     birth.hears(&moves(theater, born), &guest());
     birth.hears(&begin(born), &[]);
-    theater.house.directory.known_as(born.key()).unwrap()
+    theater.theater_core.directory.known_as(born.key()).unwrap()
 }
 
 #[test]
 fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     let (net, theater) = simulated();
-    let [birth, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let place = guest_of(&theater, &birth, 1);
+    let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stub = guest_of(&theater, &birth, 1);
     net.run_until_idle();
     birth.says();
     answers(&theater, &target);
-    theater.house.migrate(place, Arc::clone(&target), Box::new(drop));
+    theater.theater_core.migrate(stub, Arc::clone(&target), Box::new(drop));
     net.run_for(TICK);
     let said = birth.says();
     let fences = said.iter().filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(*ask) } else { None });
@@ -500,48 +502,48 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     let (ask, actors) = noted.expect("it was not told");
     assert!(matches!(actors[..], [(1, 1, 7, Epoch { departure: 0, hops: 1 })]), "{actors:?}");
     net.run_for(LOST_AFTER);
-    assert_eq!(theater.house.directory.migrations(), (1, 0), "it has left before that was noted");
+    assert_eq!(theater.theater_core.directory.migrations(), (1, 0), "it has left before that was noted");
     birth.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     net.run_for(TICK);
-    assert_eq!(theater.house.directory.migrations(), (1, 1));
+    assert_eq!(theater.theater_core.directory.migrations(), (1, 1));
 }
 
 #[test]
 fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
     let (net, theater) = simulated();
-    let [birth, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let places = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stubs = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
     net.run_until_idle();
     answers(&theater, &target);
-    theater.house.migrate(places[0], Arc::clone(&target), Box::new(drop));
+    theater.theater_core.migrate(stubs[0], Arc::clone(&target), Box::new(drop));
     net.run_for(TICK);
-    assert_eq!(theater.house.directory.migrations(), (2, 0));
+    assert_eq!(theater.theater_core.directory.migrations(), (2, 0));
     birth.lose();
     net.run_for(TICK);
-    assert_eq!(theater.house.directory.migrations(), (2, 1));
+    assert_eq!(theater.theater_core.directory.migrations(), (2, 1));
     // The next one does not wait for it.
-    theater.house.migrate(places[1], Arc::clone(&target), Box::new(drop));
+    theater.theater_core.migrate(stubs[1], Arc::clone(&target), Box::new(drop));
     net.run_for(TICK);
-    assert_eq!(theater.house.directory.migrations(), (2, 2));
+    assert_eq!(theater.theater_core.directory.migrations(), (2, 2));
 }
 
 #[test]
 fn actors_that_were_born_in_one_theater_are_noted_together() {
     let (net, theater) = simulated();
-    let [birth, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let places = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let stubs = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
     net.run_until_idle();
-    let house = &theater.house;
+    let theater_core = &theater.theater_core;
     let departing = |id: &ActorId| Departing {
-        born: house.directory.identity(*id).unwrap(),
-        epoch: house.directory.next_epoch(*id),
+        born: theater_core.directory.identity(*id).unwrap(),
+        epoch: theater_core.directory.next_epoch(*id),
     };
     let (noted, is_noted) = mpsc::channel::<()>();
     let to = Host { theater: 11, address: None };
     let own = theater.system().spawn(Guest).id();
-    let actors = places.iter().chain([&own]).map(departing).collect();
+    let actors = stubs.iter().chain([&own]).map(departing).collect();
     birth.says();
-    house.authority.note(house, actors, to, Box::new(move || drop(noted)));
+    theater_core.authority.note(theater_core, actors, to, Box::new(move || drop(noted)));
     let [(ask, host, actors)] = &departs(&birth)[..] else { panic!("it was not told once") };
     assert_eq!((*host, actors.iter().map(|(slot, ..)| *slot).collect::<Vec<_>>()), (to, vec![1, 2]));
     assert_eq!(departs(&target).len(), 0);
@@ -553,29 +555,29 @@ fn actors_that_were_born_in_one_theater_are_noted_together() {
 #[test]
 fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     let (net, theater) = simulated();
-    let links = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let links = [10, 11, 12].map(|incarnation| rejected_peer(&theater, incarnation));
     let own = theater.system().spawn(Guest).id();
     answers(&theater, &links[0]);
-    theater.house.migrate(own, Arc::clone(&links[0]), Box::new(drop));
-    assert!(net.run_until(|| theater.house.directory.migrations() == (0, 1)));
-    let directory = &theater.house.directory;
-    let (slot, life, seal) = directory.sealed(own).unwrap();
+    theater.theater_core.migrate(own, Arc::clone(&links[0]), Box::new(drop));
+    assert!(net.run_until(|| theater.theater_core.directory.migrations() == (0, 1)));
+    let directory = &theater.theater_core.directory;
+    let (slot, incarnation, capability) = directory.with_capability(own).unwrap();
     let departure = directory.epoch_of(own).departure;
     let hosts = || directory.hosts(own).into_iter().map(|host| host.theater).collect::<Vec<_>>();
     assert_eq!(hosts(), [10]);
-    let note = |from: &Link, to: u64, seal: u64, epoch: Epoch| {
+    let note = |from: &Link, to: u64, capability: u64, epoch: Epoch| {
         let to = Host { theater: to, address: None };
-        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, life, seal, epoch)] }, &[]);
+        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
         assert!(from.says().iter().any(|(head, _)| matches!(head, Head::Answer { ask: 9, .. })));
     };
-    note(&links[0], 11, seal, Epoch { departure, hops: 1 });
+    note(&links[0], 11, capability, Epoch { departure, hops: 1 });
     assert_eq!(hosts(), [10, 11, 10]);
-    note(&links[1], 12, seal, Epoch { departure, hops: 2 });
+    note(&links[1], 12, capability, Epoch { departure, hops: 2 });
     assert_eq!(hosts(), [11, 12, 10]);
     // From the time before; from an earlier departure; and by an invented name.
-    note(&links[0], 11, seal, Epoch { departure, hops: 1 });
-    note(&links[2], 10, seal, Epoch { departure: departure ^ 1, hops: 9 });
-    note(&links[2], 10, seal + 1, Epoch { departure, hops: 9 });
+    note(&links[0], 11, capability, Epoch { departure, hops: 1 });
+    note(&links[2], 10, capability, Epoch { departure: departure ^ 1, hops: 9 });
+    note(&links[2], 10, capability + 1, Epoch { departure, hops: 9 });
     assert_eq!(hosts(), [11, 12, 10]);
 }
 
@@ -583,19 +585,22 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
 #[test]
 fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
     let (_net, theater) = simulated();
-    let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let started = started(&links[0], &Guest);
     let said = links[0].says();
     let told = |(head, _): &(Head, Vec<u8>)| match head {
         Head::Spawn { born, epoch, .. } => Some((*born, *epoch)),
         _ => None,
     };
-    let ((slot, life, seal), epoch) = said.iter().find_map(told).unwrap();
-    let directory = &theater.house.directory;
-    assert_eq!((directory.sealed(started).unwrap(), directory.epoch_of(started)), ((slot, life, seal), epoch));
+    let ((slot, incarnation, capability), epoch) = said.iter().find_map(told).unwrap();
+    let directory = &theater.theater_core.directory;
+    assert_eq!(
+        (directory.with_capability(started).unwrap(), directory.epoch_of(started)),
+        ((slot, incarnation, capability), epoch)
+    );
     let note = |from: &Link, departure| {
         let (to, epoch) = (Host { theater: 12, address: None }, Epoch { departure, hops: epoch.hops + 1 });
-        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, life, seal, epoch)] }, &[]);
+        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
         directory.hosts(started).into_iter().map(|host| host.theater).collect::<Vec<_>>()
     };
     for guess in [0, 1, epoch.departure ^ 1] {
@@ -607,16 +612,16 @@ fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
 #[test]
 fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_then() {
     let (net, theater) = simulated();
-    let [link, _other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let first = link.place_of_its(1, 7);
+    let [link, _other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let first = link.stub_of_its(1, 7);
     let handle = link.handle_of(first).unwrap();
-    theater.house.turn(first, 10);
+    theater.theater_core.reroute(first, 10);
     net.run_until_idle();
     link.hears(&Head::Ended { handles: vec![handle] }, &[]);
     let said = link.says();
     let marker = said.iter().find_map(|(head, _)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
-    let seat = Seat { theater: 11, address: None, slot: 5, life: 1, seal: 9 };
-    link.hears(&Head::Answer { ask: marker.expect("it does not turn"), codec: Wire::Positional }, &bytes(&seat));
+    let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
+    link.hears(&Head::Answer { ask: marker.expect("it does not turn"), codec: Wire::Positional }, &bytes(&location));
     net.run_until_idle();
     // The number is free when the other end says so.
     link.tidy();
@@ -624,44 +629,44 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
     let ask = said.iter().find_map(|(head, _)| if let Head::Release { ask, .. } = head { Some(*ask) } else { None });
     let ask = ask.expect("the number is not released");
     link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
-    let second = link.place_of_its(2, 7);
+    let second = link.stub_of_its(2, 7);
     assert_eq!(link.handle_of(second), Some(handle));
     // Time passes while something is to come.
-    let (house, until) = (Arc::clone(&theater.house), theater.house.now() + 10 * TICK);
-    theater.house.until_done("time", TICK, move || house.now() > until).unwrap();
+    let (theater_core, until) = (Arc::clone(&theater.theater_core), theater.theater_core.now() + 10 * TICK);
+    theater.theater_core.until_done("time", TICK, move || theater_core.now() > until).unwrap();
     net.run_until_idle();
-    assert!(theater.house.now() > until);
+    assert!(theater.theater_core.now() > until);
     assert!(!first.address().is_stale() && !second.address().is_stale());
 }
 
 #[test]
 fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     let (net, theater) = simulated();
-    let [source, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = far(10, 1, 7);
     source.hears(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
     source.hears(&begin(born), &[]);
-    let place = theater.house.directory.known_as(born.key()).unwrap();
+    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
-    theater.house.migrate(place, Arc::clone(&target), Box::new(drop));
-    assert!(net.run_until(|| theater.house.directory.migrations() == (1, 1)));
+    theater.theater_core.migrate(stub, Arc::clone(&target), Box::new(drop));
+    assert!(net.run_until(|| theater.theater_core.directory.migrations() == (1, 1)));
 }
 
 /// A way that keeps its markers for a test, and looks for each message whether a drain would wait for the place that sends it on.
 struct Looks {
     directory: Arc<Directory>,
-    place: OnceLock<ActorId>,
+    stub: OnceLock<ActorId>,
     markers: Sender<Marker>,
     messages: Sender<bool>,
 }
 
-impl Carrier for Looks {
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
-        match parcel {
-            Parcel::Marker(marker) => self.markers.send(marker).unwrap(),
-            Parcel::Tell { .. } => {
-                let awaited = self.directory.house().unwrap().turning_places();
-                self.messages.send(awaited.contains(self.place.get().unwrap())).unwrap();
+impl Forwarder for Looks {
+    fn carry(&self, forwarded: ForwardedMessage<'_>) -> Written {
+        match forwarded {
+            ForwardedMessage::Marker(marker) => self.markers.send(marker).unwrap(),
+            ForwardedMessage::Tell { .. } => {
+                let awaited = self.directory.theater_core().unwrap().rerouting_stubs();
+                self.messages.send(awaited.contains(self.stub.get().unwrap())).unwrap();
             }
             _ => {}
         }
@@ -676,13 +681,14 @@ impl Carrier for Looks {
 #[test]
 fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let (net, theater) = simulated();
-    let directory = &theater.house.directory;
+    let directory = &theater.theater_core.directory;
     let ((markers, sent), (messages, sent_on)) = (mpsc::channel(), mpsc::channel());
-    let way = Arc::new(Looks { directory: Arc::clone(directory), place: OnceLock::new(), markers, messages });
-    let elsewhere = place::<Guest>(&directory.core, Berth::Link(0), Arc::clone(&way) as Arc<dyn Carrier>);
-    way.place.set(elsewhere.id()).unwrap();
+    let route = Arc::new(Looks { directory: Arc::clone(directory), stub: OnceLock::new(), markers, messages });
+    let elsewhere =
+        spawn_stub::<Guest>(&directory.core, StubPlacement::Link(0), Arc::clone(&route) as Arc<dyn Forwarder>);
+    route.stub.set(elsewhere.id()).unwrap();
     directory.note(10, elsewhere.id(), far(10, 1, 7)).unwrap();
-    theater.house.turn(elsewhere.id(), 10);
+    theater.theater_core.reroute(elsewhere.id(), 10);
     net.run_until_idle();
     let marker = sent.try_recv().unwrap();
     (0..3).for_each(|_| elsewhere.tell(Greet));
@@ -691,13 +697,13 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     (marker.answer)(Err(AskError::Stopped));
     net.run_until_idle();
     assert_eq!(sent_on.try_iter().collect::<Vec<bool>>(), [true; 3]);
-    assert_eq!(theater.house.turning_places(), []);
+    assert_eq!(theater.theater_core.rerouting_stubs(), []);
 }
 
 #[test]
 fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     let (net, theater) = simulated();
-    let source = stranger(&theater, 10);
+    let source = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest);
     let known = name(&theater, own.id());
     own.stop();
@@ -717,27 +723,27 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
 #[test]
 fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     let (net, theater) = simulated();
-    let target = stranger(&theater, 10);
-    let place = target.place_of_its(1, 7);
+    let target = rejected_peer(&theater, 10);
+    let stub = target.stub_of_its(1, 7);
     // A simulation in which nothing is to be done has no ticks.
     let ticks = || {
         (0..3).for_each(|_| {
-            theater.house.tick();
+            theater.theater_core.tick();
             net.run_until_idle();
         })
     };
-    theater.house.turn(place, 10);
+    theater.theater_core.reroute(stub, 10);
     net.run_until_idle();
     let said = target.says();
     let marker = |(head, _): &(Head, Vec<u8>)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None };
     let ask = said.iter().find_map(marker).unwrap();
     target.hears(&Head::Ended { handles: vec![0] }, &[]);
     ticks();
-    assert!(!place.address().is_stale());
+    assert!(!stub.address().is_stale());
     target.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
     ticks();
-    assert!(place.address().is_stale());
-    assert!(theater.house.directory.kept().into_iter().all(|(_, count)| count == 0));
+    assert!(stub.address().is_stale());
+    assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
 #[test]
@@ -767,5 +773,5 @@ fn an_actor_whose_state_cannot_be_read_for_a_panic_is_refused_at_once() {
     assert_eq!(guest.ask(Greet).wait(), Ok(guest));
     let free = here.system().spawn(Guest);
     here.migrate(free, &peer).wait().unwrap();
-    assert_eq!(there.house.directory.migrations(), (1, 0));
+    assert_eq!(there.theater_core.directory.migrations(), (1, 0));
 }

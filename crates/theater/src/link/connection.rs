@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use crate::sim::End;
-use crate::transport::Line;
+use crate::transport::GuardedWire;
 use crate::transport::tls::Cipher;
 
 /// What bytes go over.
 pub(crate) enum Stream {
-    Wire(Arc<Line>),
+    Wire(Arc<GuardedWire>),
     Simulated(End),
 }
 
@@ -66,7 +66,7 @@ impl Connection {
 }
 
 /// What TLS reads and writes.
-struct Through<'a>(&'a Line);
+struct Through<'a>(&'a GuardedWire);
 
 impl Read for Through<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {

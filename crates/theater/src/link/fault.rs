@@ -78,8 +78,8 @@ impl Link {
     /// The link is lost for the fault of its peer that was found.
     pub(super) fn lose_by_fault(&self) {
         self.lose();
-        if let (Some(house), Some(error)) = (self.house(), self.broken_rule()) {
-            house.report(error);
+        if let (Some(theater_core), Some(error)) = (self.theater_core(), self.broken_rule()) {
+            theater_core.report(error);
         }
     }
 }

@@ -7,7 +7,7 @@ use super::receive::Unanswered;
 use super::targets::Target;
 use super::*;
 use crate::link::frame::HOPS_MAX;
-use crate::naming::Far;
+use crate::naming::RemoteActorId;
 
 /// Answers a fence when the last reference is dropped.
 struct Fenced {
@@ -24,7 +24,7 @@ impl Drop for Fenced {
 
 impl Link {
     /// `rest` is dropped when all that was sent over this link is in mailboxes, or is lost.
-    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<Rest>) {
+    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<DrainGuard>) {
         {
             let mut fences = lock(&self.fences);
             if !self.is_unfenced.load(Ordering::Acquire) {
@@ -51,10 +51,10 @@ impl Link {
 
     pub(super) fn take_fence(&self, ask: u64) {
         let fenced = Arc::new(Fenced { link: self.this(), ask });
-        let Some(house) = self.house() else { return };
+        let Some(theater_core) = self.theater_core() else { return };
         for id in TARGETS.with_borrow_mut(Targets::take_reached) {
-            if let Some((moves, _)) = self.registry.moves(id) {
-                (moves.pass)(id, house.fence_marker(id, Arc::clone(&fenced)));
+            if let Some((moves, _)) = self.registry.migration_vtable(id) {
+                (moves.pass_marker)(id, theater_core.fence_marker(id, Arc::clone(&fenced)));
             }
         }
     }
@@ -74,37 +74,40 @@ impl Link {
             }
             Err(error) => link.fail(ask, &error),
         });
-        let Some(house) = self.house() else { return answer(Err(AskError::Shutdown)) };
+        let Some(theater_core) = self.theater_core() else { return answer(Err(AskError::Shutdown)) };
         let hops = hops.saturating_add(1);
         if hops > HOPS_MAX {
             return answer(Err(AskError::Unreachable(format!("a marker has come over more than {HOPS_MAX} links"))));
         }
         let is_own = origin.theater == self.directory.incarnation;
-        if is_own && origin.seal != self.directory.seal_of_turn(origin.slot, origin.life, origin.turn) {
+        if is_own
+            && origin.capability
+                != self.directory.capability_of_reroute(origin.slot, origin.incarnation, origin.reroute)
+        {
             return answer(Err(AskError::Unreachable("a marker that this theater has not sent".to_owned())));
         }
-        if is_own && let Some(id) = house.turning_at(&origin) {
+        if is_own && let Some(id) = theater_core.rerouting_at(&origin) {
             // It has come round to the place that sent it, where the actor is by now. All that was before it is in the
             // antechamber.
-            house.say_here(id, answer);
-            return house.turned(id, origin.turn, house.seat(id).map(Far::from));
+            theater_core.say_here(id, answer);
+            return theater_core.rerouted(id, origin.reroute, theater_core.location(id).map(RemoteActorId::from));
         }
         let target = self.meaning(to);
-        let moves = target.and_then(|target| Some((target, self.registry.moves(target.id)?.0)));
+        let moves = target.and_then(|target| Some((target, self.registry.migration_vtable(target.id)?.0)));
         match moves {
             None => answer(Err(AskError::Stopped)),
             // What was before it comes before all that waits for the actor.
-            Some((target, _)) if target.antechamber.is_some() => house.say_here(target.id, answer),
-            Some((target, moves)) => (moves.pass)(target.id, house.marker_with((origin, hops), answer)),
+            Some((target, _)) if target.arrival_buffer.is_some() => theater_core.say_here(target.id, answer),
+            Some((target, moves)) => (moves.pass_marker)(target.id, theater_core.marker_with((origin, hops), answer)),
         }
     }
 
     /// Tells the other end that the actor that it calls `handle` is elsewhere. Returns false if it has come, and its cell has not heard of that yet.
     pub(super) fn tell_moved(&self, handle: Handle, target: &Target) -> bool {
-        if self.registry.moves(target.id).is_none() {
+        if self.registry.migration_vtable(target.id).is_none() {
             return true;
         }
-        if !self.directory.is_elsewhere(target.id) {
+        if !self.directory.is_remote(target.id) {
             return false;
         }
         if target.told == 1 {
@@ -117,12 +120,12 @@ impl Link {
 
     pub(super) fn take_moved(&self, handle: Handle) {
         let id = {
-            let places = lock(&self.places);
-            let id = places.by_handle.get(handle as usize).copied();
-            id.filter(|id| places.handles.get(id) == Some(&handle))
+            let stubs = lock(&self.stubs);
+            let id = stubs.by_handle.get(handle as usize).copied();
+            id.filter(|id| stubs.handles.get(id) == Some(&handle))
         };
-        if let (Some(id), Some(house)) = (id, self.house()) {
-            house.turn(id, self.incarnation);
+        if let (Some(id), Some(theater_core)) = (id, self.theater_core()) {
+            theater_core.reroute(id, self.incarnation);
         }
     }
 }

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::migration::authority::{Epoch, Host, NOTED_MAX};
-use playhouse_actor::away::{About, Decision, Origin, Seat, Watched};
-use playhouse_actor::wire::{Codec, Ties, WireError};
+use playhouse_actor::away::{About, ActorLocation, Decision, Origin, Watched};
+use playhouse_actor::wire::{Codec, SupervisorLink, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -22,7 +22,7 @@ pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 /// Most theaters that a search names: all that its seeker is linked with, and itself.
 pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
 /// Most actors that are sought together.
-pub(crate) const SOUGHT_MAX: usize = 4 * 1024;
+pub(crate) const LOST_ACTORS_MAX: usize = 4 * 1024;
 /// Most links that a marker goes over. Ways lead to where an actor went later, so a marker comes to a theater twice at most: where
 /// it was sent from, and where the actor has come back to. A marker that goes over more goes round.
 pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
@@ -31,7 +31,7 @@ pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 pub(crate) type Handle = u32;
 
 /// Slot, life and seal of an actor's place at the sender.
-pub(crate) type Place = (u64, u64, u64);
+pub(crate) type RemoteSlot = (u64, u64, u64);
 
 /// What a frame is about.
 ///
@@ -48,14 +48,14 @@ pub(crate) enum Head {
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
     /// `handle` means the receiver's actor with this name.
-    Name { handle: Handle, slot: u64, life: u64, seal: u64 },
+    Name { handle: Handle, slot: u64, incarnation: u64, capability: u64 },
     /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
     /// there with this epoch.
-    Spawn { handle: Handle, kind: u32, codec: Wire, born: Place, epoch: Epoch },
+    Spawn { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
     /// The actor that was started as the receiver's `handle` has this place.
-    Named { handle: Handle, slot: u64, life: u64, seal: u64 },
+    Named { handle: Handle, slot: u64, incarnation: u64, capability: u64 },
     /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
-    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: Place, epoch: Epoch },
+    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
     /// What the supervisor of the actor has decided, about the how manyth crash (0: about none); a new state may follow. The kind is that of its start.
     Verdict { to: Handle, kind: u32, codec: Wire, about: About, verdict: Decision<()> },
     /// The actor is to stop.
@@ -73,13 +73,22 @@ pub(crate) enum Head {
     Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },
     /// An actor is to come: the name that it was born with, that of its place at the sender, what it has besides its state ([`Trunk`]), and its
     /// state. A `Seat` or a text is the answer.
-    Move { ask: u64, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
+    Move {
+        ask: u64,
+        kind: u32,
+        codec: Wire,
+        theater: u64,
+        slot: u64,
+        incarnation: u64,
+        capability: u64,
+        from: RemoteSlot,
+    },
     /// The sender has left the actor that was born with this name. It begins at the receiver.
-    Begin { theater: u64, slot: u64, life: u64, seal: u64 },
+    Begin { theater: u64, slot: u64, incarnation: u64, capability: u64 },
     /// The sender's actor that was born with this name does not come after all, and nobody does who comes with it.
-    Stays { theater: u64, slot: u64, life: u64, seal: u64 },
+    Stays { theater: u64, slot: u64, incarnation: u64, capability: u64 },
     /// The receiver's actor that was born with this name has begun at the sender.
-    Begun { theater: u64, slot: u64, life: u64, seal: u64 },
+    Begun { theater: u64, slot: u64, incarnation: u64, capability: u64 },
     /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
     Moved { handle: Handle },
     /// An answer with nothing in it is wanted when all that was sent before this is in mailboxes.
@@ -96,13 +105,13 @@ pub(crate) enum Head {
     /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
     /// the names that they were born with: theater, slot, life, seal. Those that were `asked` already, the sender among them, speak for
     /// themselves; the others are to be asked, too, if it is `for_others`. [`Sightings`] are the answer.
-    Seek {
+    Locate {
         ask: u64,
         lost: u64,
         for_others: bool,
         #[serde(deserialize_with = "at_most::<_, _, SEEKERS_MAX>")]
         asked: Vec<u64>,
-        #[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")]
+        #[serde(deserialize_with = "at_most::<_, _, LOST_ACTORS_MAX>")]
         actors: Vec<(u64, u64, u64, u64)>,
     },
     /// These actors of the receiver, by slot, life and seal, are about to leave the sender for the theater `to`. An answer with nothing in it is
@@ -131,7 +140,17 @@ pub(crate) enum Head {
     /// The sender ends.
     Goodbye,
     /// As `Move`, the `at`th member of a group that moves as the journey `of`: it comes when all have been sent.
-    Member { of: u64, at: u32, kind: u32, codec: Wire, theater: u64, slot: u64, life: u64, seal: u64, from: Place },
+    Member {
+        of: u64,
+        at: u32,
+        kind: u32,
+        codec: Wire,
+        theater: u64,
+        slot: u64,
+        incarnation: u64,
+        capability: u64,
+        from: RemoteSlot,
+    },
     /// The members that were sent as this journey come, all of them or none: so many, of which group. Their `Seat`s, or which of
     /// them does not and a text, are the answer.
     Together { ask: u64, of: u64, group: GroupName, count: u32 },
@@ -146,15 +165,15 @@ pub(crate) enum Head {
 
 /// The answer to [`Head::Seek`]: what is known of each of the actors, if anything is.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Sightings(
-    #[serde(deserialize_with = "at_most::<_, _, SOUGHT_MAX>")] pub(crate) Vec<Option<Whereabouts>>,
+pub(crate) struct LocateReply(
+    #[serde(deserialize_with = "at_most::<_, _, LOST_ACTORS_MAX>")] pub(crate) Vec<Option<Whereabouts>>,
 );
 
 /// What a theater knows of an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Whereabouts {
     /// It is here, or in another theater that says so, or that cannot be asked.
-    At(Seat),
+    At(ActorLocation),
     /// It has gone to this theater, which does not say that it is there.
     Gone(u64),
 }
@@ -186,11 +205,11 @@ impl From<Wire> for Codec {
 
 /// What an actor that moves has besides its state.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Trunk {
+pub(crate) struct MetadataForm {
     /// What it is called in reports.
     pub(crate) name: Option<String>,
     /// What it knows of its supervisor.
-    pub(crate) ties: Option<Ties>,
+    pub(crate) supervisor_link: Option<SupervisorLink>,
     pub(crate) watching: Vec<Watched>,
     pub(crate) last_timer: u64,
     pub(crate) timers: Vec<PackedTimer>,

@@ -3,7 +3,7 @@
 use std::any::type_name;
 use std::sync::mpsc::{self, Receiver, Sender};
 
-use playhouse_actor::away::{Berth, Origin, RefName, place};
+use playhouse_actor::away::{Origin, RefName, StubPlacement, spawn_stub};
 use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{Actor, ActorRef, Context, GroupName, Handler, Message, remote};
 use serde::{Deserialize, Serialize};
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::fault::Fault;
 use super::tests::{Counts, Greet, Guest, Raw, Sum, Trap, eventually};
 use super::*;
-use crate::link::frame::{HOPS_MAX, Trunk, Wire};
+use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
 use crate::migration::authority::Epoch;
-use crate::naming::{BadName, Far, NAMES_MAX};
+use crate::naming::{BadName, NAMES_MAX, RemoteActorId};
 use crate::{Peer, Theater};
 
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
@@ -43,18 +43,24 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
 }
 
 /// The name of an actor of `theater`.
-pub(super) fn name(theater: &Theater, id: ActorId) -> Far {
-    let (slot, life, seal) = theater.house.directory.sealed(id).unwrap();
-    Far { theater: theater.house.incarnation, address: theater.address(), slot, life, seal }
+pub(super) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
+    let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(id).unwrap();
+    RemoteActorId {
+        theater: theater.theater_core.incarnation,
+        address: theater.address(),
+        slot,
+        incarnation,
+        capability,
+    }
 }
 
-fn invented(name: Far) -> Far {
-    Far { seal: name.seal ^ 1, ..name }
+fn invented(name: RemoteActorId) -> RemoteActorId {
+    RemoteActorId { capability: name.capability ^ 1, ..name }
 }
 
-fn other(name: Far) -> RefName {
-    let Far { theater, address, slot, life, seal } = name;
-    RefName::Other { theater, address: address.unwrap(), slot, life, seal }
+fn other(name: RemoteActorId) -> RefName {
+    let RemoteActorId { theater, address, slot, incarnation, capability } = name;
+    RefName::Other { theater, address: address.unwrap(), slot, incarnation, capability }
 }
 
 pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
@@ -80,7 +86,7 @@ impl Hostile {
             peer = theater.peers().into_iter().find(|peer| !before.contains(&peer.link.number));
             peer.is_some()
         });
-        Hostile { raw, kinds: Arc::clone(&theater.house.registry), peer: peer.unwrap() }
+        Hostile { raw, kinds: Arc::clone(&theater.theater_core.registry), peer: peer.unwrap() }
     }
 
     fn say(&mut self, lane: session::Lane, head: &Head, rest: &[u8]) {
@@ -88,9 +94,9 @@ impl Hostile {
         self.raw.write();
     }
 
-    fn name(&mut self, handle: Handle, name: Far) {
-        let Far { slot, life, seal, .. } = name;
-        self.say(session::Lane::System, &Head::Name { handle, slot, life, seal }, &[]);
+    fn name(&mut self, handle: Handle, name: RemoteActorId) {
+        let RemoteActorId { slot, incarnation, capability, .. } = name;
+        self.say(session::Lane::System, &Head::Name { handle, slot, incarnation, capability }, &[]);
     }
 
     /// Tells the keeper that it calls 0.
@@ -102,14 +108,22 @@ impl Hostile {
     }
 
     /// Says that an actor comes, with this count, and was left.
-    fn moves(&mut self, name: Far, count: u64) {
+    fn moves(&mut self, name: RemoteActorId, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
-        let Far { theater, slot, life, seal, .. } = name;
-        let head =
-            Head::Move { ask: 0, kind, codec: Wire::Positional, theater, slot, life, seal, from: (slot, life, seal) };
+        let RemoteActorId { theater, slot, incarnation, capability, .. } = name;
+        let head = Head::Move {
+            ask: 0,
+            kind,
+            codec: Wire::Positional,
+            theater,
+            slot,
+            incarnation,
+            capability,
+            from: (slot, incarnation, capability),
+        };
         self.say(session::Lane::Normal, &head, &state(count));
-        self.say(session::Lane::Normal, &Head::Begin { theater, slot, life, seal }, &[]);
+        self.say(session::Lane::Normal, &Head::Begin { theater, slot, incarnation, capability }, &[]);
     }
 }
 
@@ -163,7 +177,8 @@ fn an_invented_name_of_a_known_actor_is_refused() {
 fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
     let [owner] = theaters();
     let (tell, told) = mpsc::channel();
-    let user = Theater::builder().listen("127.0.0.1:0").on_stranger(move |error| drop(tell.send(error.to_string())));
+    let user =
+        Theater::builder().listen("127.0.0.1:0").on_rejected_peer(move |error| drop(tell.send(error.to_string())));
     let user = user.start().unwrap();
     let counts = owner.system().spawn(Counts(0, None));
     owner.publish("counts", counts).unwrap();
@@ -181,7 +196,7 @@ fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
             assert_eq!(counts.ask(Sum).within(LIMIT).wait(), Ok(0));
         }
     }
-    assert_eq!(user.house.directory.migrations(), (0, 0));
+    assert_eq!(user.theater_core.directory.migrations(), (0, 0));
 }
 
 #[test]
@@ -192,9 +207,9 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
     let known = find::<Counts>(&user, &owner, "counts");
     let mut hostile = Hostile::of(&user);
     hostile.moves(name(&owner, counts.id()), 666);
-    let turning = || user.house.directory.turning().len();
-    eventually(|| user.house.directory.migrations() == (1, 0));
-    eventually(|| turning() == 0);
+    let rerouting = || user.theater_core.directory.rerouting().len();
+    eventually(|| user.theater_core.directory.migrations() == (1, 0));
+    eventually(|| rerouting() == 0);
     assert!(known.ask(Sum).within(LIMIT).wait().is_ok());
     assert_eq!(counts.ask(Sum).within(LIMIT).wait(), Ok(0));
 }
@@ -202,8 +217,8 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 // -- frame by frame -----------------------------------------------------------------------------------------------------
 
 /// A link with a member that is not connected: the test gives it the frames to read.
-pub(super) fn stranger(theater: &Theater, incarnation: u64) -> Arc<Link> {
-    let (directory, registry) = (&theater.house.directory, &theater.house.registry);
+pub(super) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
+    let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
     let names = (incarnation, None, None);
     let link = Link::new(directory, registry, incarnation, names, registry.kinds(), (64 * 1024, Arc::default()));
     directory.add_link(incarnation, &link);
@@ -215,7 +230,7 @@ impl Link {
         let mut frame = Vec::new();
         head.write(&mut frame).unwrap();
         frame.extend_from_slice(rest);
-        let _ = contained(|| self.take_of_stranger(&frame));
+        let _ = contained(|| self.take_of_rejected_peer(&frame));
     }
 
     /// Takes the frames that it has written.
@@ -230,36 +245,36 @@ impl Link {
     }
 
     /// The place of the other end's actor that was born with this name.
-    pub(super) fn place_of_its(&self, slot: u64, seal: u64) -> ActorId {
-        self.meet_any(RefName::Mine { slot, life: 1, seal }).unwrap()
+    pub(super) fn stub_of_its(&self, slot: u64, capability: u64) -> ActorId {
+        self.meet_any(RefName::Mine { slot, incarnation: 1, capability }).unwrap()
     }
 
     fn meet_any(&self, name: RefName) -> Result<ActorId, WireError> {
-        self.meet(name, &|core, berth, carrier| place::<Guest>(core, berth, carrier).id())
+        self.meet(name, &|core, stub_placement, forwarder| spawn_stub::<Guest>(core, stub_placement, forwarder).id())
     }
 
-    pub(super) fn named(&self, handle: Handle, name: Far) {
-        let Far { slot, life, seal, .. } = name;
-        self.hears(&Head::Name { handle, slot, life, seal }, &[]);
+    pub(super) fn named(&self, handle: Handle, name: RemoteActorId) {
+        let RemoteActorId { slot, incarnation, capability, .. } = name;
+        self.hears(&Head::Name { handle, slot, incarnation, capability }, &[]);
     }
 }
 
 pub(super) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
-    let registry = &theater.house.registry;
+    let registry = &theater.theater_core.registry;
     registry.table(registry.kinds()).spawn(TypeId::of::<A>(), "?").unwrap().0
 }
 
-pub(super) fn moves(theater: &Theater, born: Far) -> Head {
-    let Far { theater: birth, slot, life, seal, .. } = born;
+pub(super) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
+    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     Head::Move {
         ask: 0,
         kind: kind_of::<Guest>(theater),
         codec: Wire::Positional,
         theater: birth,
         slot,
-        life,
-        seal,
-        from: (slot, life, seal),
+        incarnation,
+        capability,
+        from: (slot, incarnation, capability),
     }
 }
 
@@ -279,9 +294,9 @@ pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
 
 fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
     let watching = Vec::new();
-    let trunk = Trunk {
+    let metadata = MetadataForm {
         name: None,
-        ties: None,
+        supervisor_link: None,
         watching,
         last_timer: 0,
         timers: Vec::new(),
@@ -289,22 +304,22 @@ fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
         birth: None,
         epoch,
     };
-    bytes(&(trunk, actor))
+    bytes(&(metadata, actor))
 }
 
-pub(super) fn far(theater: u64, slot: u64, seal: u64) -> Far {
-    Far { theater, address: None, slot, life: 1, seal }
+pub(super) fn far(theater: u64, slot: u64, capability: u64) -> RemoteActorId {
+    RemoteActorId { theater, address: None, slot, incarnation: 1, capability }
 }
 
 #[test]
 fn a_theater_that_contradicts_itself_is_lost() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
-    let id = link.place_of_its(1, 7);
-    assert_eq!(link.place_of_its(1, 7), id);
-    link.meet_any(RefName::Mine { slot: 1, life: 1, seal: 8 }).unwrap_err();
+    let link = rejected_peer(&theater, 10);
+    let id = link.stub_of_its(1, 7);
+    assert_eq!(link.stub_of_its(1, 7), id);
+    link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 8 }).unwrap_err();
     assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
-    assert_eq!(link.place_of_its(1, 7), id);
+    assert_eq!(link.stub_of_its(1, 7), id);
 }
 
 /// Does not move.
@@ -314,24 +329,24 @@ impl Actor for Fixed {}
 remote!(spawn Fixed: );
 
 pub(super) fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
-    let place = |core: &SystemCore, stage, carrier| {
-        let id = place::<A>(core, Berth::Link(stage), carrier).id();
+    let stub = |core: &SystemCore, stage, forwarder| {
+        let id = spawn_stub::<A>(core, StubPlacement::Link(stage), forwarder).id();
         (id, id)
     };
     let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
-    link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, place).unwrap()
+    link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, stub).unwrap()
 }
 
 #[test]
 fn a_started_actor_is_named_once_and_no_other_one_is() {
     let [theater] = theaters();
-    let directory = &theater.house.directory;
-    let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let named = |slot, seal| Head::Named { handle: 0, slot, life: 1, seal };
+    let directory = &theater.theater_core.directory;
+    let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
     let started = started(&links[0], &Fixed);
-    let known = links[1].place_of_its(1, 7);
-    for (link, seal) in links.iter().zip([7, 7]) {
-        link.hears(&named(1, seal), &[]);
+    let known = links[1].stub_of_its(1, 7);
+    for (link, capability) in links.iter().zip([7, 7]) {
+        link.hears(&named(1, capability), &[]);
         assert_eq!(link.fault.get(), None);
     }
     links[0].hears(&named(2, 9), &[]);
@@ -344,17 +359,17 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
 #[test]
 fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_with() {
     let [theater] = theaters();
-    let directory = &theater.house.directory;
-    let links = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let named = |slot, seal| Head::Named { handle: 0, slot, life: 1, seal };
+    let directory = &theater.theater_core.directory;
+    let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
     // The second one has come from there, and lives there by now.
     let (started, own) = (started(&links[0], &Guest), theater.system().spawn(Guest).id());
-    let _way = links[1].adopt(own, &far(11, 1, 7)).unwrap();
-    directory.note_place(own, far(11, 1, 7), None);
+    let _route = links[1].adopt(own, &far(11, 1, 7)).unwrap();
+    directory.note_stub(own, far(11, 1, 7), None);
     let names = [started, own].map(|id| directory.identity(id).unwrap().key());
     assert!(!directory.view(started).has_begun());
-    for (slot, seal) in [(1, 7), (2, 9)] {
-        links.iter().for_each(|link| link.hears(&named(slot, seal), &[]));
+    for (slot, capability) in [(1, 7), (2, 9)] {
+        links.iter().for_each(|link| link.hears(&named(slot, capability), &[]));
         assert!(directory.view(started).has_begun());
         assert_eq!(directory.at(started).unwrap().key(), (10, 1, 1, 7));
         assert_eq!(directory.at(own).unwrap().key(), (11, 1, 1, 7));
@@ -366,7 +381,7 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
 #[test]
 fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     let [theater] = theaters();
-    let [link, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [link, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let kind = kind_of::<Guest>(&theater);
     let start = |link: &Arc<Link>, handle, born| {
         link.says();
@@ -392,18 +407,18 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
 #[test]
 fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [theater] = theaters();
-    let [link, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let [link, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     link.hears(&moves(&theater, far(10, 1, 7)), &guest());
-    let place = theater.house.directory.known_as((10, 1, 1, 7)).unwrap();
-    let is_here = || !theater.house.directory.is_elsewhere(place);
-    let begin = |seal| Head::Begin { theater: 10, slot: 1, life: 1, seal };
+    let stub = theater.theater_core.directory.known_as((10, 1, 1, 7)).unwrap();
+    let is_here = || !theater.theater_core.directory.is_remote(stub);
+    let begin = |capability| Head::Begin { theater: 10, slot: 1, incarnation: 1, capability };
     link.hears(&begin(8), &[]);
     other.hears(&begin(7), &[]);
     assert!(!is_here());
     link.says();
     link.hears(&begin(7), &[]);
     assert!(is_here());
-    assert_eq!(link.says(), [(Head::Begun { theater: 10, slot: 1, life: 1, seal: 7 }, Vec::new())]);
+    assert_eq!(link.says(), [(Head::Begun { theater: 10, slot: 1, incarnation: 1, capability: 7 }, Vec::new())]);
     link.hears(&begin(7), &[]);
     assert_eq!(link.says(), []);
 }
@@ -411,32 +426,32 @@ fn an_actor_begins_when_it_was_left_by_its_whole_name() {
 #[test]
 fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     link.hears(&moves(&theater, far(10, 1, 7)), &guest());
     link.lose();
-    link.hears(&Head::Begin { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
+    link.hears(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
     theater.system().run_until_idle();
-    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
 
 #[test]
 fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
     let theater = Theater::builder().listen("127.0.0.1:0").lost_after(Duration::from_millis(200)).start().unwrap();
-    let [silent, target] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let told = silent.place_of_its(1, 7);
+    let [silent, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let told = silent.stub_of_its(1, 7);
     let guest = theater.system().spawn(Guest);
-    (theater.house.registry.controls(told).unwrap().stop)(told, true);
+    (theater.theater_core.registry.controls(told).unwrap().stop)(told, true);
     eventually(|| silent.says().iter().any(|(head, _)| matches!(head, Head::Stop { .. })));
     let (done, ended) = mpsc::channel();
-    theater.house.migrate(guest.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
+    theater.theater_core.migrate(guest.id(), Arc::clone(&target), Box::new(move |moved| done.send(moved).unwrap()));
     let mut said = Vec::new();
     eventually(|| {
         said.extend(target.says());
         said.iter().any(|(head, _)| matches!(head, Head::Move { .. }))
     });
     let ask = said.iter().find_map(|(head, _)| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
-    let seat = Seat { theater: 11, address: None, slot: 1, life: 1, seal: 9 };
-    let accepted = bytes(&Result::<Seat, String>::Ok(seat));
+    let location = ActorLocation { theater: 11, address: None, slot: 1, incarnation: 1, capability: 9 };
+    let accepted = bytes(&Result::<ActorLocation, String>::Ok(location));
     target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &accepted);
     assert!(matches!(ended.recv_timeout(LIMIT).unwrap(), Err(playhouse_actor::MigrateError::Unreachable(_))));
     assert!(silent.says().iter().any(|(head, _)| matches!(head, Head::Fence { .. })));
@@ -447,26 +462,26 @@ fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
 #[test]
 fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let comes = moves(&theater, far(10, 1, 7));
     link.hears(&comes, &guest());
-    link.hears(&Head::Stays { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
-    link.hears(&Head::Begin { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
-    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    link.hears(&Head::Stays { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.hears(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
     link.hears(&comes, &guest());
-    link.hears(&Head::Begin { theater: 10, slot: 1, life: 1, seal: 7 }, &[]);
-    assert_eq!(theater.house.directory.migrations(), (1, 0));
+    link.hears(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
 }
 
 #[test]
 fn an_actor_that_lives_here_does_not_come() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest);
     link.hears(&moves(&theater, name(&theater, own.id())), &guest());
     let said = link.says();
     let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
-    let answer: Result<Seat, String> = Codec::Positional.read(answer).unwrap();
+    let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
     assert_eq!(answer, Err("it is there already".to_owned()));
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
     // Theaters that were apart may both have an actor: nothing is made up.
@@ -477,7 +492,7 @@ fn an_actor_that_lives_here_does_not_come() {
 fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_the_link() {
     let [theater] = theaters();
     let own = theater.system().spawn(Guest);
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     link.hears(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &guest());
     assert!(matches!(link.fault.get(), Some(Fault::Name(BadName::Invented(_)))));
     assert!(together(&link, 1, 1).is_err());
@@ -487,27 +502,27 @@ fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_th
 #[test]
 fn a_group_keeps_its_actors_whatever_others_say() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest).id();
     let [mine, yours] = [1, 2].map(|number| GroupName { theater: 10, number });
     let member = |group, slot| {
-        let born = Seat { theater: 10, address: None, slot, life: 1, seal: 7 };
+        let born = ActorLocation { theater: 10, address: None, slot, incarnation: 1, capability: 7 };
         RefName::Member { group, born, at: None }
     };
     let id = link.meet_any(member(mine, 1)).unwrap();
     assert_eq!(link.meet_any(member(yours, 1)), Ok(id));
-    let Far { theater: birth, slot, life, seal, .. } = name(&theater, own);
-    let born = Seat { theater: birth, address: None, slot, life, seal };
+    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = name(&theater, own);
+    let born = ActorLocation { theater: birth, address: None, slot, incarnation, capability };
     let claimed = RefName::Member { group: yours, born, at: Some(born) };
     assert_eq!(link.meet_any(claimed), Ok(own));
-    let groups = theater.house.directory.groups();
+    let groups = theater.theater_core.directory.groups();
     assert_eq!((groups.of(id), groups.of(own)), (Some(mine), None));
 }
 
 /// A place in `theater` that leads over one link, and is known over another one as 0.
-fn known_place(theater: &Theater) -> ([Arc<Link>; 2], ActorId) {
-    let links = [10, 11].map(|incarnation| stranger(theater, incarnation));
-    let id = links[1].place_of_its(1, 7);
+fn known_stub(theater: &Theater) -> ([Arc<Link>; 2], ActorId) {
+    let links = [10, 11].map(|incarnation| rejected_peer(theater, incarnation));
+    let id = links[1].stub_of_its(1, 7);
     links[0].named(0, name(theater, id));
     links[1].says();
     (links, id)
@@ -522,8 +537,8 @@ fn markers(link: &Link) -> Vec<(Origin, u16)> {
 #[test]
 fn a_marker_goes_over_a_bounded_number_of_links() {
     let [theater] = theaters();
-    let ([from, to], _) = known_place(&theater);
-    let origin = Origin { theater: 12, slot: 1, life: 1, turn: 1, seal: 3 };
+    let ([from, to], _) = known_stub(&theater);
+    let origin = Origin { theater: 12, slot: 1, incarnation: 1, reroute: 1, capability: 3 };
     let marker = |hops| Head::Marker { to: 0, ask: u64::from(hops), origin, hops };
     from.hears(&marker(HOPS_MAX - 1), &[]);
     let mut passed = Vec::new();
@@ -542,21 +557,24 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
 #[test]
 fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     let [theater] = theaters();
-    let ([from, to], _) = known_place(&theater);
+    let ([from, to], _) = known_stub(&theater);
     // The actor comes, and the marker of its place is on its way to where it was.
     from.hears(&moves(&theater, far(11, 1, 7)), &guest());
-    from.hears(&Head::Begin { theater: 11, slot: 1, life: 1, seal: 7 }, &[]);
+    from.hears(&Head::Begin { theater: 11, slot: 1, incarnation: 1, capability: 7 }, &[]);
     let mut sent = Vec::new();
     eventually(|| {
         sent.extend(markers(&to));
         !sent.is_empty()
     });
-    let turning = || theater.house.directory.turning().len();
+    let rerouting = || theater.theater_core.directory.rerouting().len();
     let (origin, hops) = sent[0];
-    from.hears(&Head::Marker { to: 0, ask: 1, origin: Origin { seal: origin.seal ^ 1, ..origin }, hops }, &[]);
-    assert_eq!(turning(), 1);
+    from.hears(
+        &Head::Marker { to: 0, ask: 1, origin: Origin { capability: origin.capability ^ 1, ..origin }, hops },
+        &[],
+    );
+    assert_eq!(rerouting(), 1);
     from.hears(&Head::Marker { to: 0, ask: 2, origin, hops }, &[]);
-    assert_eq!(turning(), 0);
+    assert_eq!(rerouting(), 0);
 }
 
 // -- bounds -------------------------------------------------------------------------------------------------------------
@@ -565,7 +583,7 @@ fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
 fn numbers_of_actors_come_one_after_the_other_and_are_bounded() {
     let [theater] = theaters();
     let own = name(&theater, theater.system().spawn(Guest).id());
-    let [skips, doubles, counts] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let [skips, doubles, counts] = [10, 11, 12].map(|incarnation| rejected_peer(&theater, incarnation));
     skips.named(1, own);
     assert_eq!(skips.fault.get(), Some(&Fault::Handle { found: 1, next: 0 }));
     doubles.named(0, own);
@@ -584,7 +602,7 @@ fn numbers_of_actors_come_one_after_the_other_and_are_bounded() {
 fn a_state_whose_reading_panics_takes_its_number() {
     let [theater] = theaters();
     let own = name(&theater, theater.system().spawn(Guest).id());
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let state = bytes(&Counts(1, Some(Trap::set(|| panic!("as it is read")))));
     link.hears(
         &Head::Spawn {
@@ -604,14 +622,14 @@ fn a_state_whose_reading_panics_takes_its_number() {
 #[test]
 fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let spawn = || {
         link.says();
         link.spawn(
             (TypeId::of::<Guest>(), "Guest"),
             false,
             |codec, out| codec.write(&Guest, out),
-            |core, stage, carrier| (place::<Guest>(core, Berth::Link(stage), carrier).id(), ()),
+            |core, stage, forwarder| (spawn_stub::<Guest>(core, StubPlacement::Link(stage), forwarder).id(), ()),
         )
     };
     for _ in 0..HANDLES_MAX / 2 {
@@ -619,7 +637,7 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
     }
     let error = spawn().unwrap_err().to_string();
     assert!(error.contains("no more can be"), "{error}");
-    assert!(link.meet_any(RefName::Mine { slot: 1, life: 1, seal: 7 }).is_err());
+    assert!(link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).is_err());
     // An actor that has gone there has a number in any case.
     let own = theater.system().spawn(Guest).id();
     assert!(link.adopt(own, &far(10, 2, 7)).is_ok());
@@ -628,10 +646,10 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
 #[test]
 fn names_that_one_theater_tells_are_bounded() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let tell = |slot| {
         let address = "127.0.0.1:9".parse().unwrap();
-        link.meet_any(RefName::Other { theater: 11, address, slot, life: 1, seal: 7 })
+        link.meet_any(RefName::Other { theater: 11, address, slot, incarnation: 1, capability: 7 })
     };
     let told: Vec<ActorId> = (0..NAMES_MAX as u64).map(|slot| tell(slot).unwrap()).collect();
     let error = tell(NAMES_MAX as u64).unwrap_err().to_string();
@@ -639,17 +657,17 @@ fn names_that_one_theater_tells_are_bounded() {
     assert_eq!(tell(0), Ok(told[0]));
     assert_eq!(link.fault.get(), None);
     // What is forgotten makes room.
-    assert!(theater.house.directory.forget_actor(told[0]));
+    assert!(theater.theater_core.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
-    theater.house.directory.lose((11, None), true, |_| false);
+    theater.theater_core.directory.lose((11, None), true, |_| false);
     tell(0).unwrap();
 }
 
 #[test]
 fn watches_of_one_theater_are_bounded() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     link.named(0, name(&theater, theater.system().spawn(Guest).id()));
     let watched = || link.watches.load(Ordering::Relaxed);
     for round in 0..2 {
@@ -669,13 +687,13 @@ fn watches_of_one_theater_are_bounded() {
 #[test]
 fn no_more_is_watched_than_a_peer_takes() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let (tell, told) = mpsc::channel();
     let watch = |watch| {
         let tell = tell.clone();
         let notify = Box::new(move |ended: Ended| tell.send(ended.reason).unwrap());
-        let border: Arc<dyn Border> = link.clone();
-        link.carry(0, &border, Parcel::Watch { watcher: Watcher::There(10, watch), notify }, false)
+        let ref_codec: Arc<dyn RefCodec> = link.clone();
+        link.carry(0, &ref_codec, ForwardedMessage::Watch { watcher: Watcher::There(10, watch), notify }, false)
     };
     for at in 0..WATCHES_MAX as u64 / 2 {
         watch(at).unwrap();
@@ -686,14 +704,24 @@ fn no_more_is_watched_than_a_peer_takes() {
     assert_eq!(told.recv(), Ok(StopReason::TheaterLost));
 }
 
-fn member(theater: &Theater, of: u64, at: u32, born: Far) -> Head {
-    let Far { theater: birth, slot, life, seal, .. } = born;
+fn member(theater: &Theater, of: u64, at: u32, born: RemoteActorId) -> Head {
+    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     let (kind, codec) = (kind_of::<Guest>(theater), Wire::Positional);
-    Head::Member { of, at, kind, codec, theater: birth, slot, life, seal, from: (slot, life, seal) }
+    Head::Member {
+        of,
+        at,
+        kind,
+        codec,
+        theater: birth,
+        slot,
+        incarnation,
+        capability,
+        from: (slot, incarnation, capability),
+    }
 }
 
 /// The answer to the word that a group is whole.
-fn together(link: &Link, of: u64, count: u32) -> Result<Vec<Seat>, (u32, String)> {
+fn together(link: &Link, of: u64, count: u32) -> Result<Vec<ActorLocation>, (u32, String)> {
     link.says();
     link.hears(&Head::Together { ask: of, of, group: GroupName { theater: 10, number: of }, count }, &[]);
     let answer = link.says().into_iter().find(|(head, _)| matches!(head, Head::Answer { .. }));
@@ -703,10 +731,10 @@ fn together(link: &Link, of: u64, count: u32) -> Result<Vec<Seat>, (u32, String)
 #[test]
 fn members_that_wait_for_their_groups_are_bounded() {
     let [theater] = theaters();
-    let link = stranger(&theater, 10);
+    let link = rejected_peer(&theater, 10);
     let kept = || {
-        let parties = lock(&link.parties);
-        (parties.members, parties.bytes)
+        let pending_groups = lock(&link.pending_groups);
+        (pending_groups.members, pending_groups.bytes)
     };
     let send = |of: u64, at: u32, rest: &[u8]| {
         link.hears(&member(&theater, of, at, far(10, of << 32 | u64::from(at), 7)), rest);
@@ -720,7 +748,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     assert_eq!(kept().0, 2);
     let (_, why) = together(&link, 1, 2 * MEMBERS_MAX as u32).unwrap_err();
     assert!(why.contains("more was sent"), "{why}");
-    assert_eq!(together(&link, 2, 1).map(|seats| seats.len()), Ok(1));
+    assert_eq!(together(&link, 2, 1).map(|locations| locations.len()), Ok(1));
     assert_eq!(kept(), (0, 0));
     // Too large ones: what stands behind a state is not read.
     let large = [guest(), vec![0; 1024 * 1024]].concat();

@@ -37,13 +37,13 @@ use std::collections::BTreeMap;
 use std::sync::{Weak, mpsc};
 
 use super::*;
-use crate::migration::drain::Rest;
+use crate::migration::drain::DrainGuard;
 use crate::migration::host::LEAVE_MAX;
-use crate::naming::Far;
-use crate::node::core::{Callee, House};
+use crate::naming::RemoteActorId;
+use crate::node::core::{Callee, TheaterCore};
 
 /// About as long as it takes for places to turn.
-const TURNS_LAST: Duration = Duration::from_millis(1);
+const REROUTES_LAST: Duration = Duration::from_millis(1);
 
 /// For so long, theaters are called that actors have gone to. Less than [`LEAVE_MAX`], so that ways are found without them before the theater
 /// that leaves has ended.
@@ -65,11 +65,11 @@ pub(super) struct Leaving {
 /// Waits until the mail of all places that went to the theater behind `link` goes elsewhere.
 struct Farewell {
     link: Arc<Link>,
-    house: Arc<House>,
+    theater_core: Arc<TheaterCore>,
     /// To be answered.
     asks: Vec<u64>,
     /// So many ways have changed.
-    turned: u64,
+    rerouted: u64,
     /// No more theaters are called after this time.
     deadline: Duration,
     /// Places whose new ways lead to theaters that there may have been no link with when their markers were sent.
@@ -83,7 +83,7 @@ enum Step {
     Settle(Vec<u64>, Duration),
     /// These places turn. There were links with these theaters when that began.
     Turn {
-        places: Vec<ActorId>,
+        stubs: Vec<ActorId>,
         linked: FxHashSet<u64>,
     },
     /// These theaters are called. Each call has a reference to `calls`.
@@ -92,7 +92,7 @@ enum Step {
         calls: Arc<()>,
     },
     /// What was sent from here until now is under way.
-    Drain(Weak<Rest>, Duration),
+    Drain(Weak<DrainGuard>, Duration),
 }
 
 impl Farewell {
@@ -100,35 +100,35 @@ impl Farewell {
     fn go_on(&mut self) -> bool {
         match std::mem::replace(&mut self.step, Step::Begin) {
             Step::Begin => {
-                self.turn_all();
-                self.step = Step::Settle(self.house.directory.turns_of_ways(), self.half_time());
+                self.reroute_all();
+                self.step = Step::Settle(self.theater_core.directory.reroutes_of_routes(), self.half_time());
                 false
             }
-            Step::Settle(turns, until) => {
-                let waits = self.house.directory.is_any_under_way(&turns) && self.house.now() < until;
+            Step::Settle(reroutes, until) => {
+                let waits = self.theater_core.directory.is_any_under_way(&reroutes) && self.theater_core.now() < until;
                 if waits && !self.link.is_lost() {
-                    self.step = Step::Settle(turns, until);
+                    self.step = Step::Settle(reroutes, until);
                     return false;
                 }
-                if self.house.now() >= self.deadline {
+                if self.theater_core.now() >= self.deadline {
                     self.link.note_leaving(|leaving| leaving.is_late = true);
                 }
-                let linked = self.house.directory.linked().into_iter().collect();
-                let places = self.turn_all();
-                self.step = Step::Turn { places, linked };
+                let linked = self.theater_core.directory.linked().into_iter().collect();
+                let stubs = self.reroute_all();
+                self.step = Step::Turn { stubs, linked };
                 false
             }
-            Step::Turn { places, linked } => {
-                if !self.link.is_lost() && self.house.directory.is_any_turning(&places) {
-                    self.step = Step::Turn { places, linked };
+            Step::Turn { stubs, linked } => {
+                if !self.link.is_lost() && self.theater_core.directory.is_any_rerouting(&stubs) {
+                    self.step = Step::Turn { stubs, linked };
                     return false;
                 }
-                self.look_at(&places, &linked);
+                self.look_at(&stubs, &linked);
                 let theaters = self.link.note_leaving(|leaving| std::mem::take(&mut leaving.to_reach));
-                let has_time = self.house.now() < self.deadline;
+                let has_time = self.theater_core.now() < self.deadline;
                 if self.link.is_lost() || theaters.is_empty() && (self.unsure.is_empty() || !has_time) {
                     let rest = Arc::default();
-                    self.house.drain_places_and_links(&rest);
+                    self.theater_core.drain_stubs_and_links(&rest);
                     self.step = Step::Drain(Arc::downgrade(&rest), self.half_time());
                     return false;
                 }
@@ -136,19 +136,19 @@ impl Farewell {
                 false
             }
             Step::Drain(rest, until) => {
-                if rest.strong_count() == 0 || self.link.is_lost() || self.house.now() >= until {
+                if rest.strong_count() == 0 || self.link.is_lost() || self.theater_core.now() >= until {
                     return self.answer();
                 }
                 self.step = Step::Drain(rest, until);
                 false
             }
             Step::Reach { theaters, calls } => {
-                let waits = Arc::strong_count(&calls) > 1 && self.house.now() < self.deadline;
+                let waits = Arc::strong_count(&calls) > 1 && self.theater_core.now() < self.deadline;
                 if waits && !self.link.is_lost() {
                     self.step = Step::Reach { theaters, calls };
                     return false;
                 }
-                let directory = &self.house.directory;
+                let directory = &self.theater_core.directory;
                 let in_vain = theaters.into_iter().filter(|theater| directory.link(*theater).is_none());
                 self.link.note_leaving(|leaving| leaving.tried.extend(in_vain));
                 false
@@ -157,34 +157,36 @@ impl Farewell {
     }
 
     /// Has all places turn from where mail goes to the other end, or may go there.
-    fn turn_all(&mut self) -> Vec<ActorId> {
-        let is_mobile = |id| self.house.registry.moves(id).is_some();
-        let mut places = self.house.directory.ways_to(self.link.incarnation, is_mobile);
-        places.append(&mut self.unsure);
-        for id in &places {
-            if let Some(at) = self.house.directory.at(*id) {
-                self.house.turn(*id, at.theater);
+    fn reroute_all(&mut self) -> Vec<ActorId> {
+        let is_mobile = |id| self.theater_core.registry.migration_vtable(id).is_some();
+        let mut stubs = self.theater_core.directory.routes_to(self.link.incarnation, is_mobile);
+        stubs.append(&mut self.unsure);
+        for id in &stubs {
+            if let Some(at) = self.theater_core.directory.at(*id) {
+                self.theater_core.reroute(*id, at.theater);
             }
         }
-        places
+        stubs
     }
 
     /// When one step is to have ended, so that time is left for the others.
     fn half_time(&self) -> Duration {
-        self.deadline.min(self.house.now() + REACH_MAX / 2)
+        self.deadline.min(self.theater_core.now() + REACH_MAX / 2)
     }
 
     /// These places do not turn any more.
-    fn look_at(&mut self, places: &[ActorId], linked: &FxHashSet<u64>) {
+    fn look_at(&mut self, stubs: &[ActorId], linked: &FxHashSet<u64>) {
         self.unsure.clear();
-        for id in places {
-            let at = self.house.directory.at(*id);
+        for id in stubs {
+            let at = self.theater_core.directory.at(*id);
             if at.is_some_and(|at| at.theater == self.link.incarnation) {
                 continue;
             }
-            self.turned += 1;
+            self.rerouted += 1;
             // (Where there is no link now, it was tried in vain.)
-            if at.is_some_and(|at| !linked.contains(&at.theater) && self.house.directory.link(at.theater).is_some()) {
+            if at.is_some_and(|at| {
+                !linked.contains(&at.theater) && self.theater_core.directory.link(at.theater).is_some()
+            }) {
                 self.unsure.push(*id);
             }
         }
@@ -193,11 +195,11 @@ impl Farewell {
     /// Calls these theaters in the background.
     fn reach(&mut self, theaters: BTreeMap<u64, SocketAddr>) {
         let calls = Arc::new(());
-        let patience = self.deadline.saturating_sub(self.house.now());
+        let patience = self.deadline.saturating_sub(self.theater_core.now());
         for (theater, address) in &theaters {
             let call = Arc::clone(&calls);
             let callee = Callee { address: *address, theater: Some(*theater) };
-            self.house.reach_later(callee, patience, Box::new(move |_| drop(call)));
+            self.theater_core.reach_later(callee, patience, Box::new(move |_| drop(call)));
         }
         self.step = Step::Reach { theaters: theaters.into_keys().collect(), calls };
     }
@@ -207,12 +209,12 @@ impl Farewell {
         for ask in self.asks.drain(..) {
             let _ = self.link.send(Lane::Normal, |out| {
                 Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                Codec::Positional.write(&self.turned, out)
+                Codec::Positional.write(&self.rerouted, out)
             });
         }
         self.link.flush(false);
-        self.turned = 0;
-        self.deadline = self.house.now() + REACH_MAX;
+        self.rerouted = 0;
+        self.deadline = self.theater_core.now() + REACH_MAX;
         let mut leaving = lock(&self.link.leaving);
         self.asks = leaving.as_mut().map(|leaving| std::mem::take(&mut leaving.asks)).unwrap_or_default();
         if self.asks.is_empty() {
@@ -227,41 +229,48 @@ impl Farewell {
 }
 
 impl Link {
-    /// Asks the other end not to send mail over this theater that is for actors elsewhere. `turned` is told how many ways have
+    /// Asks the other end not to send mail over this theater that is for actors elsewhere. `rerouted` is told how many ways have
     /// changed for that, or is dropped.
-    pub(crate) fn say_leaving(&self, turned: mpsc::Sender<u64>) {
+    pub(crate) fn say_leaving(&self, rerouted: mpsc::Sender<u64>) {
         let answer: TakeAnswer = Box::new(move |answer| {
             if let Ok(count) = answer.and_then(|(codec, bytes)| {
                 codec.read::<u64>(bytes).map_err(|error| AskError::Unreachable(error.to_string()))
             }) {
-                let _ = turned.send(count);
+                let _ = rerouted.send(count);
             }
         });
-        // On an error, `turned` is dropped with the answer.
+        // On an error, `rerouted` is dropped with the answer.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Leaving { ask }.write(out));
         self.flush(false);
     }
 
     pub(super) fn take_leaving(&self, ask: u64) {
-        let (link, Some(house)) = (self.this(), self.house()) else { return };
+        let (link, Some(theater_core)) = (self.this(), self.theater_core()) else { return };
         match &mut *lock(&self.leaving) {
             // One thread waits for the other end. What is asked after it has begun is answered behind that.
             Some(further) if further.asks.len() >= LEAVINGS_MAX => return self.fault(Fault::Leavings),
             Some(further) => return further.asks.push(ask),
             waits => *waits = Some(Leaving::default()),
         }
-        let deadline = house.now() + REACH_MAX;
-        let house_here = Arc::clone(&house);
-        let mut farewell =
-            Farewell { link, house, asks: vec![ask], turned: 0, deadline, unsure: Vec::new(), step: Step::Begin };
+        let deadline = theater_core.now() + REACH_MAX;
+        let theater_core_here = Arc::clone(&theater_core);
+        let mut farewell = Farewell {
+            link,
+            theater_core,
+            asks: vec![ask],
+            rerouted: 0,
+            deadline,
+            unsure: Vec::new(),
+            step: Step::Begin,
+        };
         // If no thread can be had, the other end waits as long as it wants to.
-        if house_here.until_done("turn", TURNS_LAST, move || farewell.go_on()).is_err() {
+        if theater_core_here.until_done("turn", REROUTES_LAST, move || farewell.go_on()).is_err() {
             *lock(&self.leaving) = None;
         }
     }
 
     /// Whether the way to an actor goes on over the other end until the theater that the actor `is` in has been called: the other end leaves.
-    pub(crate) fn reaches(&self, is: &Far) -> bool {
+    pub(crate) fn reaches(&self, is: &RemoteActorId) -> bool {
         let mut leaving = lock(&self.leaving);
         let (Some(leaving), Some(address)) = (leaving.as_mut(), is.address) else { return false };
         if leaving.is_late || leaving.tried.contains(&is.theater) || self.directory.link(is.theater).is_some() {

@@ -55,13 +55,12 @@
 //! is kept for a peer has bounds: numbers, watches, names ([`NAMES_MAX`](crate::naming::NAMES_MAX)), and members of groups that are
 //! not whole. A theater that keeps the rules refuses its own actors more than half of what its peer keeps.
 //!
-//! Locks are taken in the order `inn`, the guests of the directory, `out`, the cipher's or `places`, and then the other ones of
+//! Locks are taken in the order `inn`, the guests of the directory, `out`, the cipher's or `stubs`, and then the other ones of
 //! the directory; no user's code runs under the last two, and under `out` only what writes a message.
 
 pub(crate) mod frame;
 pub(crate) mod registry;
 
-mod border;
 #[cfg(test)]
 mod coming;
 mod connection;
@@ -74,6 +73,7 @@ mod moves;
 mod patience;
 mod recall;
 mod receive;
+mod ref_codec;
 mod send;
 mod targets;
 #[cfg(test)]
@@ -91,7 +91,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::away::{Border, Carrier, Marker, Parcel, Seat, TakeAnswer, TooLate, at_border};
+use playhouse_actor::away::{
+    ActorLocation, ForwardedMessage, Forwarder, Marker, RefCodec, TakeAnswer, TooLate, at_ref_codec,
+};
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Ended, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
@@ -101,19 +103,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::frame::{Handle, Head, Kind};
 use crate::link::registry::{Registry, Table};
-use crate::migration::drain::Rest;
+use crate::migration::drain::DrainGuard;
 use crate::migration::drain::begin_drains;
-use crate::naming::locate::Sought;
+use crate::naming::locate::LostActor;
 use crate::naming::{Directory, Key};
 use crate::proxy::Proxy;
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use moves::{Departure, Left};
-pub(crate) use together::Packed;
+pub(crate) use together::PreparedMember;
 
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::Fault;
 use fault::{HANDLES_MAX, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX, WATCHES_MAX};
-use patience::Patience;
+use patience::OverloadTimeout;
 use targets::{Target, Targets};
 
 /// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
@@ -194,7 +196,7 @@ struct In {
     connection: u64,
     /// What the other end's handles mean; in [`TARGETS`] while something is read.
     targets: Targets,
-    patience: Patience,
+    patience: OverloadTimeout,
     /// Bytes read since the other end was told last what was received.
     withheld_bytes: usize,
 }
@@ -208,7 +210,7 @@ struct Fences {
 struct FenceSent {
     number: u64,
     is_answered: bool,
-    waits: Vec<Arc<Rest>>,
+    waits: Vec<Arc<DrainGuard>>,
 }
 
 impl Fences {
@@ -225,7 +227,7 @@ impl Fences {
 
 /// Who was sent something that is not acknowledged, and is overloaded.
 #[derive(Default)]
-struct Strain {
+struct AckBackpressure {
     stages: Vec<u16>,
 }
 
@@ -320,15 +322,15 @@ pub(crate) struct Link {
     /// It is given up, and is lost when this theater, which leaves, has ended its workers.
     is_left: AtomicBool,
     /// Rung when the connection is gone.
-    bell: Arc<Condvar>,
+    shutdown_waker: Arc<Condvar>,
     /// The stage that the last message read was for, of those that are not acknowledged; `u64::MAX`: none was read.
     last_target: AtomicU64,
-    strain: Mutex<Strain>,
+    ack_backpressure: Mutex<AckBackpressure>,
     out: Mutex<Out>,
     inn: Mutex<In>,
-    places: Mutex<Places>,
+    stubs: Mutex<Places>,
     /// Members of groups that were sent, and wait for the others, by journey.
-    parties: Mutex<together::Parties>,
+    pending_groups: Mutex<together::PendingGroups>,
     /// Watches of the other end that have not ended.
     watches: AtomicUsize,
     /// Actors that have left for the other theater, and have not begun there as far as is known.
@@ -398,7 +400,7 @@ impl Link {
         number: u64,
         (incarnation, called, advertised): (u64, Option<SocketAddr>, Option<SocketAddr>),
         kinds: &[Kind],
-        (window_bytes, bell): (usize, Arc<Condvar>),
+        (window_bytes, shutdown_waker): (usize, Arc<Condvar>),
     ) -> Arc<Link> {
         Arc::new_cyclic(|this| Link {
             this: this.clone(),
@@ -424,9 +426,9 @@ impl Link {
             taken_leave_of: AtomicBool::new(false),
             number_there: AtomicU64::new(0),
             is_left: AtomicBool::new(false),
-            bell,
+            shutdown_waker,
             last_target: AtomicU64::new(u64::MAX),
-            strain: Mutex::default(),
+            ack_backpressure: Mutex::default(),
             out: Mutex::new(Out {
                 departs: true,
                 outbound: Outbound::new(FRAME_BYTES_MAX),
@@ -447,11 +449,11 @@ impl Link {
                 filled: 0,
                 connection: 0,
                 targets: Targets::default(),
-                patience: Patience::new(),
+                patience: OverloadTimeout::new(),
                 withheld_bytes: 0,
             }),
-            places: Mutex::default(),
-            parties: Mutex::default(),
+            stubs: Mutex::default(),
+            pending_groups: Mutex::default(),
             watches: AtomicUsize::new(0),
             left: Mutex::default(),
             is_unfenced: AtomicBool::new(false),
@@ -537,7 +539,7 @@ impl Link {
         if out.connection.as_ref().is_some_and(|present| present.token == connection.token) {
             out.connection = None;
             self.note_changed();
-            self.bell.notify_all();
+            self.shutdown_waker.notify_all();
         }
     }
 
@@ -623,11 +625,11 @@ impl Link {
             return;
         }
         {
-            let mut places = lock(&self.places);
-            if let Some(id) = places.by_handle.get(handle as usize).copied()
-                && places.handles.get(&id) == Some(&handle)
+            let mut stubs = lock(&self.stubs);
+            if let Some(id) = stubs.by_handle.get(handle as usize).copied()
+                && stubs.handles.get(&id) == Some(&handle)
             {
-                places.handles.remove(&id);
+                stubs.handles.remove(&id);
             }
         }
         let (many, watched) = {
@@ -676,9 +678,9 @@ impl Link {
     /// The other end's actors that are called so here have ended: their places go.
     fn take_ended(&self, handles: &[Handle]) {
         let ended: Vec<(Handle, ActorId)> = {
-            let places = lock(&self.places);
-            let known = handles.iter().filter_map(|handle| Some((*handle, *places.by_handle.get(*handle as usize)?)));
-            known.filter(|(handle, id)| places.handles.get(id) == Some(handle)).collect()
+            let stubs = lock(&self.stubs);
+            let known = handles.iter().filter_map(|handle| Some((*handle, *stubs.by_handle.get(*handle as usize)?)));
+            known.filter(|(handle, id)| stubs.handles.get(id) == Some(handle)).collect()
         };
         ended.into_iter().for_each(|(handle, id)| self.forget_ended(handle, id));
     }
@@ -689,7 +691,7 @@ impl Link {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
-        } else if self.directory.is_elsewhere(id) {
+        } else if self.directory.is_remote(id) {
             // It turns, or is sought. When that is over, its way may be another one, and the number may mean another actor.
             let link = self.this();
             self.directory.again(id, move |id, _| {
@@ -703,14 +705,14 @@ impl Link {
     /// The session has ended: everybody who waits is told, and what was not acknowledged becomes dead letters.
     pub(crate) fn lose(&self) {
         // Whoever releases a place meanwhile takes its watchers along, or has done so.
-        let (outbound, asks, mut watching, mut watches, connection, places) = {
+        let (outbound, asks, mut watching, mut watches, connection, stubs) = {
             let mut out = lock(&self.out);
             // Under the lock: who sees it finds no connection any more, and acknowledges nothing that was not taken.
             if self.lost.swap(true, Ordering::AcqRel) {
                 return;
             }
             self.note_changed();
-            let mut places = lock(&self.places);
+            let mut stubs = lock(&self.stubs);
             (
                 std::mem::replace(&mut out.outbound, Outbound::new(FRAME_BYTES_MAX)),
                 {
@@ -720,7 +722,7 @@ impl Link {
                 std::mem::take(&mut out.watching),
                 std::mem::take(&mut out.watches),
                 out.connection.take(),
-                Places { handles: std::mem::take(&mut places.handles), by_handle: places.by_handle.clone() },
+                Places { handles: std::mem::take(&mut stubs.handles), by_handle: stubs.by_handle.clone() },
             )
         };
         if let Some(connection) = connection {
@@ -733,26 +735,26 @@ impl Link {
                 self.core.dead_letter(actor, message, Undelivered::Unreachable);
             }
         });
-        let mut sought = Vec::new();
+        let mut lost_actors = Vec::new();
         // By their names as well that are not in use any more, but are watched by.
-        for (id, handle) in places.by_handle.iter().copied().zip(0..) {
-            let is_meant = places.handles.get(&id) == Some(&handle) || watching.contains_key(&handle);
-            if !is_meant || self.registry.moves(id).is_none() {
+        for (id, handle) in stubs.by_handle.iter().copied().zip(0..) {
+            let is_meant = stubs.handles.get(&id) == Some(&handle) || watching.contains_key(&handle);
+            if !is_meant || self.registry.migration_vtable(id).is_none() {
                 continue;
             }
             let of = watching.remove(&handle).unwrap_or_default();
             let watchers = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
             // It may have gone on from there, or have come here.
-            sought.push(Sought { id, watchers: watchers.collect() });
+            lost_actors.push(LostActor { id, watchers: watchers.collect() });
         }
         // Actors that move may have gone on from there, and may come here. Some are sought only when something is sent to them.
         let has_left = self.taken_leave_of.load(Ordering::Relaxed);
         let kept = self
             .directory
-            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.moves(id).is_some());
+            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.migration_vtable(id).is_some());
         seam(2);
         // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
-        Sought::seek(sought, &self.directory, &self.registry, self.incarnation);
+        LostActor::locate(lost_actors, &self.directory, &self.registry, self.incarnation);
         for answer in asks.into_values() {
             seam(2);
             contained(|| answer(Err(AskError::TheaterLost { may_have_run: true })));
@@ -760,16 +762,16 @@ impl Link {
         for (_, notify) in watches.into_values() {
             contained(|| notify(StopReason::TheaterLost.into()));
         }
-        self.forget_guests();
+        self.forget_incoming_actors();
         self.lose_held();
         let left = std::mem::take(&mut *lock(&self.left));
         contained(|| drop(left));
-        let parties = std::mem::take(&mut *lock(&self.parties));
-        drop(parties);
+        let pending_groups = std::mem::take(&mut *lock(&self.pending_groups));
+        drop(pending_groups);
         self.open_gate();
         let kept = FxHashSet::from_iter(kept);
         // Who moves is sought, or is here now.
-        for id in places.in_order().into_iter().filter(|id| self.registry.moves(*id).is_none()) {
+        for id in stubs.in_order().into_iter().filter(|id| self.registry.migration_vtable(*id).is_none()) {
             if let Some(controls) = self.registry.controls(id).filter(|_| !kept.contains(&id)) {
                 (controls.forget)(id);
             }
@@ -777,8 +779,8 @@ impl Link {
     }
 
     /// As when it was lost, for a place that it has become the way from later.
-    pub(crate) fn seek_again(&self, id: ActorId) {
-        let sought = Sought { id, watchers: Vec::new() };
-        Sought::seek(vec![sought], &self.directory, &self.registry, self.incarnation);
+    pub(crate) fn locate_again(&self, id: ActorId) {
+        let lost_actors = LostActor { id, watchers: Vec::new() };
+        LostActor::locate(vec![lost_actors], &self.directory, &self.registry, self.incarnation);
     }
 }

@@ -4,31 +4,33 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::TryLockError;
 
 use playhouse_actor::away::Watched;
-use playhouse_actor::wire::{ComesBy, Coming, Luggage, Moves, New, Pack, ReadTimer, Settled, Spawns};
+use playhouse_actor::wire::{
+    ActorMetadata, Arrival, ArrivalRoute, MigrationVTable, New, PreparedActor, ReadTimer, Settled, Spawns,
+};
 use playhouse_actor::{GroupName, MigrateError};
 use playhouse_executor::jitter::seam;
-use playhouse_executor::{Crash, Way};
+use playhouse_executor::{Crash, StubRoute};
 
-use super::together::Packed;
+use super::together::PreparedMember;
 use super::*;
-use crate::link::frame::{PackedTimer, Place, Trunk};
-use crate::migration::arrivals::{Awaited, Guest};
+use crate::link::frame::{MetadataForm, PackedTimer, RemoteSlot};
+use crate::migration::arrivals::{Awaited, IncomingActor};
 use crate::migration::authority::{Departing, Epoch, Host};
-use crate::migration::drain::Late;
+use crate::migration::drain::MigrationDeadline;
 use crate::migration::host::Done;
 use crate::migration::{Action, Attempt, Event, Word};
-use crate::naming::{BadName, Far, Key};
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::naming::{BadName, Key, RemoteActorId};
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// How a frozen actor is written, and its name.
 pub(super) struct Ready {
     pub(super) kind: u32,
     pub(super) codec: Codec,
-    pub(super) border: Arc<dyn Border>,
-    pub(super) trunk: Trunk,
-    pub(super) born: Far,
-    pub(super) from: Place,
+    pub(super) ref_codec: Arc<dyn RefCodec>,
+    pub(super) metadata: MetadataForm,
+    pub(super) born: RemoteActorId,
+    pub(super) from: RemoteSlot,
 }
 
 /// Frozen actors that leave when the other theater has accepted them, and what they have sent is drained.
@@ -38,19 +40,22 @@ pub(crate) struct Departure {
 }
 
 struct Pending {
-    members: Vec<Packed>,
+    members: Vec<PreparedMember>,
     done: Done,
 }
 
 impl Departure {
     /// The other theater has accepted them, or not.
-    pub(super) fn answered(&self, accepted: Result<Vec<Seat>, MigrateError>) {
+    pub(super) fn answered(&self, accepted: Result<Vec<ActorLocation>, MigrateError>) {
         match accepted {
-            Ok(seats) => {
+            Ok(locations) => {
                 let from = self.link.incarnation;
                 self.take(|nth, attempt| {
-                    let seat = seats.get(nth)?;
-                    let at = Far { address: self.link.advertised.or(seat.address), ..Far::from(*seat) };
+                    let location = locations.get(nth)?;
+                    let at = RemoteActorId {
+                        address: self.link.advertised.or(location.address),
+                        ..RemoteActorId::from(*location)
+                    };
                     Some(Event::Said { from, word: Word::Accepted { attempt, at } })
                 });
             }
@@ -86,26 +91,26 @@ impl Departure {
     }
 
     /// Each of them takes an event, by its number and that of its attempt. All leave by that, or none. They stay if there is none for one.
-    fn take(&self, event: impl Fn(usize, u64) -> Option<Event<Far>>) {
-        let (members, events, seats, done) = {
+    fn take(&self, event: impl Fn(usize, u64) -> Option<Event<RemoteActorId>>) {
+        let (members, events, locations, done) = {
             let directory = &self.link.directory;
             let mut pending = lock(&self.pending);
             let Some(Pending { members, .. }) = &*pending else { return };
             let events = members.iter().zip(0..).map(|(member, nth)| event(nth, member.attempt));
-            let Some(events) = events.collect::<Option<Vec<Event<Far>>>>() else {
+            let Some(events) = events.collect::<Option<Vec<Event<RemoteActorId>>>>() else {
                 let count = members.len();
                 drop(pending);
                 return self.stay(MigrateError::Refused(format!("it names too few places for {count}")));
             };
             let taken = members.iter().zip(&events);
-            let seats = taken.clone().map(|(member, event)| directory.view(member.id).leaves_by(*event));
-            let Some(seats) = seats.collect::<Option<Vec<Far>>>() else {
+            let locations = taken.clone().map(|(member, event)| directory.view(member.id).leaves_by(*event));
+            let Some(locations) = locations.collect::<Option<Vec<RemoteActorId>>>() else {
                 return taken.for_each(|(member, event)| drop(directory.step(member.id, *event)));
             };
             let Some(Pending { members, done }) = pending.take() else { return };
-            (members, events, seats, done)
+            (members, events, locations, done)
         };
-        self.link.leave(members, &events, &seats, done);
+        self.link.leave(members, &events, &locations, done);
     }
 }
 
@@ -155,7 +160,7 @@ impl Drop for Arriving {
 }
 
 /// What a theater says of an actor that was sent to it.
-type Received = Result<Seat, String>;
+type Received = Result<ActorLocation, String>;
 
 /// What is said of what was sent, if anything is.
 pub(super) fn received<T: serde::de::DeserializeOwned>(
@@ -170,8 +175,8 @@ pub(super) fn received<T: serde::de::DeserializeOwned>(
 }
 
 impl Link {
-    pub(crate) fn house(&self) -> Option<Arc<House>> {
-        self.directory.house()
+    pub(crate) fn theater_core(&self) -> Option<Arc<TheaterCore>> {
+        self.directory.theater_core()
     }
 
     // -- leaving --------------------------------------------------------------------------------------------------------
@@ -180,30 +185,31 @@ impl Link {
     pub(crate) fn offer(
         self: &Arc<Self>,
         id: ActorId,
-        (moves, entry): (Moves, &'static Spawns),
-        pack: &Pack<'_>,
+        (moves, entry): (MigrationVTable, &'static Spawns),
+        pack: &PreparedActor<'_>,
         done: Done,
     ) -> Result<(), MigrateError> {
-        let Ready { kind, codec, border, trunk, born, from } = match self.make_ready(id, entry, pack) {
+        let Ready { kind, codec, ref_codec, metadata, born, from } = match self.make_ready(id, entry, pack) {
             Ok(ready) => ready,
             Err(why) => {
                 done(Err(MigrateError::clone(&why)));
                 return Err(why);
             }
         };
-        let departure = self.drain_for(vec![Packed { at: 0, attempt: 0, id, moves, born, epoch: trunk.epoch }], done);
+        let departure =
+            self.drain_for(vec![PreparedMember { at: 0, attempt: 0, id, moves, born, epoch: metadata.epoch }], done);
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
-            let accepted = received::<Received>(answer).and_then(|seat| seat.map_err(MigrateError::Refused));
-            departure.answered(accepted.map(|seat| vec![seat]));
+            let accepted = received::<Received>(answer).and_then(|location| location.map_err(MigrateError::Refused));
+            departure.answered(accepted.map(|location| vec![location]));
         });
-        let Far { theater, slot, life, seal, .. } = born;
+        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
         // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
         // it hears that it stays, and would go on here and there.
         let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
-            Head::Move { ask, kind, codec: codec.into(), theater, slot, life, seal, from }.write(out)?;
-            at_border(&border, || {
-                Codec::Positional.write(&trunk, out)?;
+            Head::Move { ask, kind, codec: codec.into(), theater, slot, incarnation, capability, from }.write(out)?;
+            at_ref_codec(&ref_codec, || {
+                Codec::Positional.write(&metadata, out)?;
                 (pack.state)(codec, out)
             })
         });
@@ -216,12 +222,12 @@ impl Link {
     }
 
     /// Frozen actors are to leave for the other theater: what they have sent is drained. By the worker that runs their stage.
-    pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<Packed>, done: Done) -> Arc<Departure> {
-        let house = self.house();
-        let is_to_note = |house: &Arc<House>| {
-            members.iter().any(|member| house.authority.is_to_note(house, &member.born, self.incarnation))
+    pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<PreparedMember>, done: Done) -> Arc<Departure> {
+        let theater_core = self.theater_core();
+        let is_to_note = |theater_core: &Arc<TheaterCore>| {
+            members.iter().any(|member| theater_core.authority.is_to_note(theater_core, &member.born, self.incarnation))
         };
-        let to_note = house.as_ref().is_some_and(is_to_note);
+        let to_note = theater_core.as_ref().is_some_and(is_to_note);
         for member in &mut members {
             let migrate = Event::Migrate { to: self.incarnation, noted: !to_note };
             if let [.., Action::Drain { attempt }] = self.directory.step(member.id, migrate)[..] {
@@ -230,7 +236,7 @@ impl Link {
             }
         }
         let leaving: Vec<Departing> = if to_note {
-            let leaving = |member: &Packed| Departing { born: member.born, epoch: member.epoch };
+            let leaving = |member: &PreparedMember| Departing { born: member.born, epoch: member.epoch };
             members.iter().filter(|member| member.attempt > 0).map(leaving).collect()
         } else {
             Vec::new()
@@ -238,15 +244,15 @@ impl Link {
         let state = Some(Pending { members, done });
         let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
         let (drained, noted) = (Arc::clone(&departure), Arc::clone(&departure));
-        let Some(house) = house else {
+        let Some(theater_core) = theater_core else {
             departure.drained();
             return departure;
         };
         if to_note {
             let to = Host { theater: self.incarnation, address: self.advertised };
-            house.authority.note(&house, leaving, to, Box::new(move || noted.noted()));
+            theater_core.authority.note(&theater_core, leaving, to, Box::new(move || noted.noted()));
         }
-        house.drain(Box::new(move || drained.drained()));
+        theater_core.drain(Box::new(move || drained.drained()));
         departure
     }
 
@@ -261,55 +267,63 @@ impl Link {
         if departure.is_early() {
             return departure.stay(MigrateError::Refused("it has come, and has not begun".to_owned()));
         }
-        if let Some(house) = self.house() {
-            house.note_late(Late::Departure(Arc::downgrade(departure)));
+        if let Some(theater_core) = self.theater_core() {
+            theater_core.note_late(MigrationDeadline::Departure(Arc::downgrade(departure)));
         }
     }
 
     /// Actors that are frozen here stay.
-    fn stay(&self, members: Vec<Packed>, why: MigrateError, done: Done) {
-        for Packed { id, moves, born: Far { theater, slot, life, seal, .. }, .. } in members {
+    fn stay(&self, members: Vec<PreparedMember>, why: MigrateError, done: Done) {
+        for PreparedMember { id, moves, born: RemoteActorId { theater, slot, incarnation, capability, .. }, .. } in
+            members
+        {
             self.directory.step(id, Event::GiveUp);
-            let stays = Head::Stays { theater, slot, life, seal };
+            let stays = Head::Stays { theater, slot, incarnation, capability };
             // First: it may be offered again. If it cannot be said, the other theater hears that the link is lost.
             let _ = self.send(Lane::Normal, |out| stays.write(out));
-            (moves.stay)(id, why.clone());
+            (moves.abort)(id, why.clone());
         }
         done(Err(why));
     }
 
     /// The other theater has accepted actors that are frozen here and drained: they leave for these places there, by these events.
-    fn leave(self: &Arc<Self>, members: Vec<Packed>, events: &[Event<Far>], seats: &[Far], done: Done) {
-        let way = |(member, far): (&Packed, &Far)| {
+    fn leave(
+        self: &Arc<Self>,
+        members: Vec<PreparedMember>,
+        events: &[Event<RemoteActorId>],
+        locations: &[RemoteActorId],
+        done: Done,
+    ) {
+        let route = |(member, far): (&PreparedMember, &RemoteActorId)| {
             // If that theater is lost, they go on from here.
             let proxy = self.adopt(member.id, far).map_err(|_| MigrateError::TheaterLost)?;
-            Ok((proxy as Arc<dyn Carrier>, Arc::default()))
+            Ok((proxy as Arc<dyn Forwarder>, Arc::default()))
         };
-        let ways: Vec<(_, Arc<Way>)> = match members.iter().zip(seats).map(way).collect() {
-            Ok(ways) => ways,
+        let routes: Vec<(_, Arc<StubRoute>)> = match members.iter().zip(locations).map(route).collect() {
+            Ok(routes) => routes,
             Err(why) => return self.stay(members, why, done),
         };
-        for ((member, event), (_, way)) in members.iter().zip(events).zip(&ways) {
-            self.directory.leave(member.id, *event, way);
+        for ((member, event), (_, route)) in members.iter().zip(events).zip(&routes) {
+            self.directory.leave(member.id, *event, route);
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
-        if let Some(house) = self.house() {
-            house.note_late(Late::Left(Arc::downgrade(&left)));
+        if let Some(theater_core) = self.theater_core() {
+            theater_core.note_late(MigrationDeadline::Left(Arc::downgrade(&left)));
         }
-        for (Packed { id, moves, born, .. }, (carrier, way)) in members.into_iter().zip(ways) {
+        for (PreparedMember { id, moves, born, .. }, (forwarder, route)) in members.into_iter().zip(routes) {
             seam(4);
-            (moves.leave)(id, carrier, way);
+            (moves.commit)(id, forwarder, route);
             let (link, left) = (Arc::clone(self), Arc::clone(&left));
             // Behind what has waited for it here.
             let begin = move || {
-                let Far { theater, slot, life, seal, .. } = born;
+                let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
                 let before = lock(&link.left).insert(born.key(), left);
                 drop(before);
                 let sent = link.send_with(
                     Lane::Normal,
                     |out| out.departs,
                     |departs, out| match departs {
-                        true => Head::Begin { theater, slot, life, seal }.write(out),
+                        true => Head::Begin { theater, slot, incarnation, capability }.write(out),
                         false => Err(WireError::new("this theater has taken leave")),
                     },
                 );
@@ -328,18 +342,18 @@ impl Link {
         &self,
         id: ActorId,
         entry: &'static Spawns,
-        pack: &Pack<'_>,
+        pack: &PreparedActor<'_>,
     ) -> Result<Ready, MigrateError> {
         let (kind, codec) = self.table.spawn((entry.actor)(), (entry.actor_name)()).map_err(refused)?;
         self.may_name_more().map_err(refused)?;
-        let border = self.border();
+        let ref_codec = self.ref_codec();
         let born = self.directory.identity(id).map_err(unwritable)?;
         // That of this theater is known to the other one. One that is lost is not to be called.
         let birth = born.address.filter(|_| !self.directory.lost().contains(&born.theater));
         let noted = (birth, self.directory.next_epoch(id));
-        let trunk = at_border(&border, || self.trunk(entry, pack, noted)).map_err(unwritable)?;
-        let from = self.directory.sealed(id).map_err(unwritable)?;
-        Ok(Ready { kind, codec, border, trunk, born, from })
+        let metadata = at_ref_codec(&ref_codec, || self.metadata(entry, pack, noted)).map_err(unwritable)?;
+        let from = self.directory.with_capability(id).map_err(unwritable)?;
+        Ok(Ready { kind, codec, ref_codec, metadata, born, from })
     }
 
     /// The actor that was born with this name, and left for the other theater, has begun there.
@@ -352,12 +366,12 @@ impl Link {
         }
     }
 
-    fn trunk(
+    fn metadata(
         &self,
         entry: &Spawns,
-        pack: &Pack<'_>,
+        pack: &PreparedActor<'_>,
         (birth, epoch): (Option<SocketAddr>, Epoch),
-    ) -> Result<Trunk, WireError> {
+    ) -> Result<MetadataForm, WireError> {
         let timers = pack.timers.iter().map(|timer| {
             let (kind, codec) = self.table.message((entry.actor)(), timer.message, timer.name)?;
             let mut message = Vec::new();
@@ -368,8 +382,8 @@ impl Link {
         let timers = timers.collect::<Result<_, WireError>>()?;
         let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
         let watching = pack.watching.iter().map(|watched| Watched(Some(*watched))).collect();
-        let (name, ties) = (pack.name.map(str::to_owned), pack.ties);
-        Ok(Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch })
+        let (name, supervisor_link) = (pack.name.map(str::to_owned), pack.supervisor_link);
+        Ok(MetadataForm { name, supervisor_link, watching, last_timer, timers, receive_timeout, birth, epoch })
     }
 
     /// This link is not the way to the actor any more. Returns what the actor was called, and who watched it over that way: the other end
@@ -378,20 +392,20 @@ impl Link {
         // Most links are no way to it. Whoever writes to them is not waited for.
         self.handle_of(id)?;
         let mut out = lock(&self.out);
-        let handle = lock(&self.places).handles.remove(&id)?;
+        let handle = lock(&self.stubs).handles.remove(&id)?;
         Some((handle, out.take_watching(handle)))
     }
 
     /// What the actor is called, if this link is the way to it.
     pub(crate) fn handle_of(&self, id: ActorId) -> Option<Handle> {
-        lock(&self.places).handles.get(&id).copied()
+        lock(&self.stubs).handles.get(&id).copied()
     }
 
     /// As [`Link::release`], where it may be called something else by now.
     pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Taken {
         let mut out = lock(&self.out);
         {
-            let handles = &mut lock(&self.places).handles;
+            let handles = &mut lock(&self.stubs).handles;
             if handles.get(&id) == Some(&handle) {
                 handles.remove(&id);
             }
@@ -421,7 +435,7 @@ impl Link {
     ///
     /// # Errors
     /// The name is invented, and the link is lost for that, or the other end has told too many names.
-    pub(super) fn may_have(&self, born: &Far) -> Result<(), WireError> {
+    pub(super) fn may_have(&self, born: &RemoteActorId) -> Result<(), WireError> {
         match self.directory.met(self.incarnation, born) {
             Ok(_) => Ok(()),
             Err(why) => {
@@ -433,12 +447,18 @@ impl Link {
         }
     }
 
-    pub(super) fn take_move(&self, ask: u64, kind: (u32, Codec), (born, at): (Far, Far), bytes: &[u8]) {
+    pub(super) fn take_move(
+        &self,
+        ask: u64,
+        kind: (u32, Codec),
+        (born, at): (RemoteActorId, RemoteActorId),
+        bytes: &[u8],
+    ) {
         // Before its state is read: names in that are taken.
-        let guest = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
-        let accepted = guest.map_err(|error| (0, error)).and_then(|guest| self.accept(None, vec![guest]));
+        let incoming = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
+        let accepted = incoming.map_err(|error| (0, error)).and_then(|incoming| self.accept(None, vec![incoming]));
         let received: Received = match accepted {
-            Ok(seats) => seats.into_iter().next().ok_or_else(|| "it has no place".to_owned()),
+            Ok(locations) => locations.into_iter().next().ok_or_else(|| "it has no place".to_owned()),
             Err((_, error)) => Err(error.to_string()),
         };
         self.say_received(ask, &received);
@@ -452,7 +472,12 @@ impl Link {
     }
 
     /// Reads an actor that is to come. Where that panics, it does not come.
-    pub(super) fn read_actor(&self, kind: (u32, Codec), names: (Far, Far), bytes: &[u8]) -> Result<Guest, WireError> {
+    pub(super) fn read_actor(
+        &self,
+        kind: (u32, Codec),
+        names: (RemoteActorId, RemoteActorId),
+        bytes: &[u8],
+    ) -> Result<IncomingActor, WireError> {
         // A peer waits for what is said of it.
         catch_unwind(AssertUnwindSafe(|| self.unpack(kind, names, bytes))).unwrap_or_else(|payload| {
             let why = Crash::Panic(payload.into()).describe();
@@ -460,12 +485,19 @@ impl Link {
         })
     }
 
-    fn unpack(&self, (kind, codec): (u32, Codec), (born, at): (Far, Far), bytes: &[u8]) -> Result<Guest, WireError> {
+    fn unpack(
+        &self,
+        (kind, codec): (u32, Codec),
+        (born, at): (RemoteActorId, RemoteActorId),
+        bytes: &[u8],
+    ) -> Result<IncomingActor, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
         let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
-        let trunk = postcard::take_from_bytes::<Trunk>(bytes);
-        let (Trunk { name, ties, watching, last_timer, timers, receive_timeout, birth, epoch }, state) =
-            trunk.map_err(|error| WireError::new(error.to_string()))?;
+        let metadata = postcard::take_from_bytes::<MetadataForm>(bytes);
+        let (
+            MetadataForm { name, supervisor_link, watching, last_timer, timers, receive_timeout, birth, epoch },
+            state,
+        ) = metadata.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
             let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
             let start = (entry.timer)(&timer.message, timer.codec.into())?;
@@ -473,43 +505,44 @@ impl Link {
         });
         let timers = timers.collect::<Result<Vec<ReadTimer>, WireError>>()?;
         let watching = watching.into_iter().filter_map(|watched| watched.0).collect();
-        let luggage = Luggage { name, ties, watching, last_timer, timers, receive_timeout, is_new: false };
-        let install = (moves.read)(state, codec, luggage)?;
+        let metadata =
+            ActorMetadata { name, supervisor_link, watching, last_timer, timers, receive_timeout, is_new: false };
+        let install = (moves.read)(state, codec, metadata)?;
         let birth = if born.theater == self.incarnation { self.advertised } else { birth };
-        let born = Far { address: birth, ..born };
-        Ok(Guest { born, at, epoch, moves, entry, install, is_new: false })
+        let born = RemoteActorId { address: birth, ..born };
+        Ok(IncomingActor { born, at, epoch, moves, entry, install, is_new: false })
     }
 
     /// Starts an actor that was born at this place of the other theater, which has started it here. Returns its place. It comes as one that moves,
     /// because its name may have come before it.
     pub(super) fn start_mobile(
         &self,
-        (entry, moves): (&'static Spawns, Moves),
+        (entry, moves): (&'static Spawns, MigrationVTable),
         codec: Codec,
-        (born, epoch, is_child): (Far, Epoch, bool),
+        (born, epoch, is_child): (RemoteActorId, Epoch, bool),
         bytes: &[u8],
     ) -> Option<ActorId> {
-        let New { install, ties } = (moves.read_new)(bytes, codec, is_child).ok()?;
-        let guest = Guest { born, at: born, epoch, moves, entry, install, is_new: true };
+        let New { install, supervisor_link } = (moves.read_new)(bytes, codec, is_child).ok()?;
+        let incoming = IncomingActor { born, at: born, epoch, moves, entry, install, is_new: true };
         let accepted = self.may_have(&born).map_err(|error| (0, error));
-        let place = accepted.and_then(|()| self.accept(None, vec![guest])).map(|_| {
+        let stub = accepted.and_then(|()| self.accept(None, vec![incoming])).map(|_| {
             self.take_begin(born.key());
             // It may have ended by now.
             self.directory.known_as(born.key())
         });
-        place.unwrap_or_else(|(_, why)| {
-            ties.inspect(|ties| ties.not_started(why.to_string()));
+        stub.unwrap_or_else(|(_, why)| {
+            supervisor_link.inspect(|supervisor_link| supervisor_link.not_started(why.to_string()));
             None
         })
     }
 
     /// The place here of the actor that was born as `born`.
-    pub(super) fn place_of(&self, born: &Far) -> Option<ActorId> {
-        let place = self.directory.known_as(born.key()).or_else(|| {
+    pub(super) fn stub_of(&self, born: &RemoteActorId) -> Option<ActorId> {
+        let stub = self.directory.known_as(born.key()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
-            here.then(|| self.directory.own(born.slot, born.life, born.seal)).flatten()
+            here.then(|| self.directory.own(born.slot, born.incarnation, born.capability)).flatten()
         });
-        place.filter(|id| !id.address().is_stale())
+        stub.filter(|id| !id.address().is_stale())
     }
 
     /// Accepts actors that come together: they begin when the other theater has left all of them. Returns their places.
@@ -519,63 +552,64 @@ impl Link {
     pub(super) fn accept(
         &self,
         group: Option<GroupName>,
-        mut guests: Vec<Guest>,
-    ) -> Result<Vec<Seat>, (u32, WireError)> {
-        let house = self.house().ok_or_else(|| (0, WireError::new("it is closing")))?;
-        let seats = {
-            let mut awaited = self.directory.guests();
-            if house.refuses_guests() && guests.iter().any(|guest| !guest.is_new) {
+        mut incoming_actors: Vec<IncomingActor>,
+    ) -> Result<Vec<ActorLocation>, (u32, WireError)> {
+        let theater_core = self.theater_core().ok_or_else(|| (0, WireError::new("it is closing")))?;
+        let locations = {
+            let mut awaited = self.directory.incoming_actors();
+            if theater_core.refuses_incoming_actors() && incoming_actors.iter().any(|incoming| !incoming.is_new) {
                 return Err((0, WireError::new("the theater lets no actors in: it is evacuated, or shuts down")));
             }
             let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
-            let seats = self.seats_for(&house, group, &guests, attempt);
+            let locations = self.locations_for(&theater_core, group, &incoming_actors, attempt);
             // Guests that are refused are the user's, and are dropped without the lock.
-            seats.map(|seats| {
-                let places = seats.iter().map(|(place, _)| *place);
+            locations.map(|locations| {
+                let stubs = locations.iter().map(|(stub, _)| *stub);
                 let member =
-                    |(guest, place)| Awaited { guest, place, attempt, antechamber: None, watchers: Vec::new() };
-                awaited.keep(self.number, guests.drain(..).zip(places).map(member).collect());
-                seats.into_iter().map(|(_, seat)| seat).collect()
+                    |(incoming, stub)| Awaited { incoming, stub, attempt, arrival_buffer: None, watchers: Vec::new() };
+                awaited.keep(self.number, incoming_actors.drain(..).zip(stubs).map(member).collect());
+                locations.into_iter().map(|(_, location)| location).collect()
             })
         };
         // The link may have been lost meanwhile.
         if self.is_lost() {
-            self.forget_guests();
+            self.forget_incoming_actors();
         }
-        seats
+        locations
     }
 
     /// Accepts guests that come together, if all of them may come. Returns their places.
-    fn seats_for(
+    fn locations_for(
         &self,
-        house: &House,
+        theater_core: &TheaterCore,
         group: Option<GroupName>,
-        guests: &[Guest],
+        incoming_actors: &[IncomingActor],
         Attempt { from, number }: Attempt,
-    ) -> Result<Vec<(ActorId, Seat)>, (u32, WireError)> {
-        let mut seats: Vec<(ActorId, Seat)> = Vec::new();
-        let mut seat_for = |guest: &Guest| {
-            let place = self.place_for(guest, group)?;
-            if !(guest.moves.fits)(place) {
+    ) -> Result<Vec<(ActorId, ActorLocation)>, (u32, WireError)> {
+        let mut locations: Vec<(ActorId, ActorLocation)> = Vec::new();
+        let mut location_for = |incoming: &IncomingActor| {
+            let stub = self.stub_for(incoming, group)?;
+            if !(incoming.moves.fits)(stub) {
                 return Err(WireError::new("it is an actor of another type there"));
             }
-            let seat = self.directory.seat(place, house.listens)?;
-            match self.directory.step(place, Event::Said { from, word: Word::Move { attempt: number } })[..] {
+            let location = self.directory.location(stub, theater_core.listens)?;
+            match self.directory.step(stub, Event::Said { from, word: Word::Move { attempt: number } })[..] {
                 [Action::Accept { .. }] => {
-                    self.directory.note_epoch(place, guest.epoch);
-                    self.directory.note_birth_address(place, guest.born.address);
-                    seats.push((place, seat));
+                    self.directory.note_epoch(stub, incoming.epoch);
+                    self.directory.note_birth_address(stub, incoming.born.address);
+                    locations.push((stub, location));
                 }
                 _ => return Err(WireError::new("it is there already")),
             }
             Ok(())
         };
-        let refused = guests.iter().zip(0..).find_map(|(guest, at)| Some((at, seat_for(guest).err()?)));
+        let refused =
+            incoming_actors.iter().zip(0..).find_map(|(incoming, at)| Some((at, location_for(incoming).err()?)));
         match refused {
-            None => Ok(seats),
+            None => Ok(locations),
             Some(why) => {
-                for (place, _) in seats {
-                    self.directory.step(place, Event::Said { from, word: Word::Stays { attempt: number } });
+                for (stub, _) in locations {
+                    self.directory.step(stub, Event::Said { from, word: Word::Stays { attempt: number } });
                 }
                 Err(why)
             }
@@ -583,86 +617,98 @@ impl Link {
     }
 
     /// The place of an actor that is to come. If it was never heard of here, it has one from now on.
-    fn place_for(&self, guest: &Guest, group: Option<GroupName>) -> Result<ActorId, WireError> {
-        if let Some(place) = self.place_of(&guest.born) {
-            return Ok(place);
+    fn stub_for(&self, incoming: &IncomingActor, group: Option<GroupName>) -> Result<ActorId, WireError> {
+        if let Some(stub) = self.stub_of(&incoming.born) {
+            return Ok(stub);
         }
         let stage = match group {
             Some(group) => self.directory.groups().stage_of(group, || self.core.next_stage()),
             None => self.core.next_stage(),
         };
-        let (distant, way) = (Distant::first(&self.directory, guest.at), Arc::<Way>::default());
-        let id = (guest.moves.place)(&self.core, stage, Arc::clone(&distant) as Arc<dyn Carrier>, Arc::clone(&way));
+        let (pending, route) = (PendingProxy::first(&self.directory, incoming.at), Arc::<StubRoute>::default());
+        let id = (incoming.moves.make_stub)(
+            &self.core,
+            stage,
+            Arc::clone(&pending) as Arc<dyn Forwarder>,
+            Arc::clone(&route),
+        );
         self.directory.drains.note_stage(&self.core, stage);
-        distant.is_at(id);
-        self.directory.note(self.incarnation, id, guest.born)?;
-        self.directory.note_place(id, guest.at, Some(way));
+        pending.is_at(id);
+        self.directory.note(self.incarnation, id, incoming.born)?;
+        self.directory.note_stub(id, incoming.at, Some(route));
         if let Some(group) = group {
-            self.directory.groups().join(group, id, (guest.entry.actor_name)());
+            self.directory.groups().join(group, id, (incoming.entry.actor_name)());
         }
         Ok(id)
     }
 
     /// The other theater has left the actor that was born with this name: it begins here, if it did not come with others.
     pub(super) fn take_begin(&self, born: Key) {
-        let Some(house) = self.house() else { return };
+        let Some(theater_core) = self.theater_core() else { return };
         // Whoever asks which actors of a group are here hears of all or of none.
-        let mut guests = self.directory.guests();
-        let members = guests.leave(self.number, born);
+        let mut incoming_actors = self.directory.incoming_actors();
+        let members = incoming_actors.leave(self.number, born);
         let (mut ended, mut settled, mut not_taken) = (Vec::new(), Vec::new(), Vec::new());
-        for Awaited { guest, place, attempt, antechamber, mut watchers } in members {
-            let (Far { theater, slot, life, seal, .. }, is_new) = (guest.born, guest.is_new);
-            match house.begin_arrival((place, attempt), &guest.moves, antechamber) {
-                Ok((settling, way)) => {
+        for Awaited { incoming, stub, attempt, arrival_buffer, mut watchers } in members {
+            let (RemoteActorId { theater, slot, incarnation, capability, .. }, is_new) =
+                (incoming.born, incoming.is_new);
+            match theater_core.begin_arrival((stub, attempt), &incoming.moves, arrival_buffer) {
+                Ok((settling, route)) => {
                     seam(4);
-                    let settles = matches!(way, ComesBy::Freely { is_settled: true });
+                    let settles = matches!(route, ArrivalRoute::Freely { is_settled: true });
                     let arriving = Arriving::new(&self.directory.arriving);
-                    watchers.push((Watcher::Theater, self.directory.note_end_of(place)));
+                    watchers.push((Watcher::Theater, self.directory.note_end_of(stub)));
                     settling.watched_by(watchers);
-                    not_taken.extend((guest.install)(place, Coming { settling, way }));
-                    (guest.moves.then)(place, Box::new(move || drop(arriving)));
+                    not_taken.extend((incoming.install)(stub, Arrival { settling, route }));
+                    (incoming.moves.then)(stub, Box::new(move || drop(arriving)));
                     let count = if is_new { &self.directory.started } else { &self.directory.came };
                     // Relaxed: it is counted only.
                     count.fetch_add(1, Ordering::Relaxed);
-                    if let Some(antechamber) = antechamber.filter(|_| settles) {
-                        self.close_antechamber(antechamber);
-                        settled.push((place, guest.moves.settle, antechamber, house.note_settling(place, true)));
+                    if let Some(arrival_buffer) = arrival_buffer.filter(|_| settles) {
+                        self.close_arrival_buffer(arrival_buffer);
+                        settled.push((
+                            stub,
+                            incoming.moves.settle,
+                            arrival_buffer,
+                            theater_core.note_settling(stub, true),
+                        ));
                     }
                 }
-                Err(_) => ended.push(Awaited { guest, place, attempt, antechamber, watchers }),
+                Err(_) => ended.push(Awaited { incoming, stub, attempt, arrival_buffer, watchers }),
             }
             if !is_new {
-                let _ = self.send(Lane::Normal, |out| Head::Begun { theater, slot, life, seal }.write(out));
+                let _ =
+                    self.send(Lane::Normal, |out| Head::Begun { theater, slot, incarnation, capability }.write(out));
             }
         }
-        drop(guests);
+        drop(incoming_actors);
         // The watchers of these actors are notified.
         drop(not_taken);
-        for (place, settle, antechamber, settles) in settled {
-            settle(place, Settled::Begins { antechamber: Some(antechamber) }, settles);
+        for (stub, settle, arrival_buffer, settles) in settled {
+            settle(stub, Settled::Begins { arrival_buffer: Some(arrival_buffer) }, settles);
         }
         // Their places have ended, as all actors here do when the system does. That is their end, too.
         for awaited in ended {
-            self.core.dead_letter((awaited.guest.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
+            self.core.dead_letter((awaited.incoming.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
             self.forget(vec![awaited]);
         }
     }
 
     /// The link is lost: guests that came over it do not begin.
-    pub(super) fn forget_guests(&self) {
-        let forgotten = self.directory.guests().take_of(self.number);
+    pub(super) fn forget_incoming_actors(&self) {
+        let forgotten = self.directory.incoming_actors().take_of(self.number);
         self.forget(forgotten);
     }
 
     /// These guests do not begin.
-    pub(super) fn forget(&self, guests: Vec<Awaited>) {
-        for Awaited { guest, place, attempt: Attempt { from, number }, antechamber, watchers } in guests {
-            self.directory.step(place, Event::Said { from, word: Word::Stays { attempt: number } });
-            if let (Some(antechamber), Some(house)) = (antechamber, self.house()) {
-                house.forget_antechamber(antechamber);
+    pub(super) fn forget(&self, incoming_actors: Vec<Awaited>) {
+        for Awaited { incoming, stub, attempt: Attempt { from, number }, arrival_buffer, watchers } in incoming_actors {
+            self.directory.step(stub, Event::Said { from, word: Word::Stays { attempt: number } });
+            if let (Some(arrival_buffer), Some(theater_core)) = (arrival_buffer, self.theater_core()) {
+                theater_core.forget_arrival_buffer(arrival_buffer);
             }
             // It is the user's.
-            contained(|| drop(guest));
+            contained(|| drop(incoming));
             watchers.into_iter().for_each(|(_, tell)| tell(StopReason::NotAlive.into()));
         }
     }
@@ -670,32 +716,32 @@ impl Link {
     /// What the other end's `handle` means. What is sent to a guest that was left goes to an antechamber.
     pub(super) fn meaning(&self, handle: Handle) -> Option<Target> {
         let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
-        if !target.is_guest {
+        if !target.is_incoming {
             return Some(target);
         }
-        let antechamber = {
-            let mut guests = self.directory.guests();
-            match guests.at(self.number, target.id) {
-                Some(guest) => {
-                    let made = || (guest.guest.moves.antechamber)(&self.core, guest.place);
-                    guest.antechamber = guest.antechamber.or_else(made);
-                    guest.antechamber
+        let arrival_buffer = {
+            let mut incoming_actors = self.directory.incoming_actors();
+            match incoming_actors.at(self.number, target.id) {
+                Some(incoming) => {
+                    let made = || (incoming.incoming.moves.arrival_buffer)(&self.core, incoming.stub);
+                    incoming.arrival_buffer = incoming.arrival_buffer.or_else(made);
+                    incoming.arrival_buffer
                 }
                 // It has begun.
-                None => self.directory.antechamber_of(target.id),
+                None => self.directory.arrival_buffer_of(target.id),
             }
         };
-        TARGETS.with_borrow_mut(|targets| targets.open_antechamber(handle, antechamber));
+        TARGETS.with_borrow_mut(|targets| targets.open_arrival_buffer(handle, arrival_buffer));
         TARGETS.with_borrow(|targets| targets.get(handle))
     }
 
     /// The guest that the other end's handle means, if it has left it already, as far as is known.
-    pub(super) fn with_guest<R>(&self, handle: Handle, f: impl FnOnce(&mut Awaited) -> R) -> Option<R> {
+    pub(super) fn with_incoming<R>(&self, handle: Handle, f: impl FnOnce(&mut Awaited) -> R) -> Option<R> {
         let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
-        if !target.is_guest && target.antechamber.is_none() {
+        if !target.is_incoming && target.arrival_buffer.is_none() {
             return None;
         }
-        self.directory.guests().at(self.number, target.id).map(f)
+        self.directory.incoming_actors().at(self.number, target.id).map(f)
     }
 
     // -- what is read ---------------------------------------------------------------------------------------------------
@@ -706,11 +752,11 @@ impl Link {
     }
 
     /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.
-    pub(crate) fn close_antechamber(&self, antechamber: ActorId) {
+    pub(crate) fn close_arrival_buffer(&self, arrival_buffer: ActorId) {
         if READS.get() == Some(self.number) {
-            TARGETS.with_borrow_mut(|targets| targets.close_antechamber(antechamber));
+            TARGETS.with_borrow_mut(|targets| targets.close_arrival_buffer(arrival_buffer));
         } else {
-            lock(&self.inn).targets.close_antechamber(antechamber);
+            lock(&self.inn).targets.close_arrival_buffer(arrival_buffer);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Requests that are taken back: those that went over the link, and those that came over it.
 
-use playhouse_actor::away::{ForCycle, TakesBack, TooLate, Whereabouts};
+use playhouse_actor::away::{ForCycle, RequestLocation, TakesBack, TooLate};
 
 use super::*;
 
@@ -59,12 +59,12 @@ impl Link {
     }
 
     /// Returns the requests from the other end that were forwarded here or went on: the other end and their numbers, and what is known of them.
-    pub(crate) fn passed(&self) -> Vec<((u64, u64), Whereabouts)> {
+    pub(crate) fn passed(&self) -> Vec<((u64, u64), RequestLocation)> {
         let held: Vec<(u64, Weak<dyn TakesBack>)> =
             lock(&self.recalls.held).iter().filter_map(|(ask, by)| Some((*ask, by.clone()?))).collect();
         let known = |(ask, by): (u64, Weak<dyn TakesBack>)| {
             let whereabouts = by.upgrade()?.whereabouts(0);
-            let is_passed = whereabouts.forwards > 0 || whereabouts.way.is_some();
+            let is_passed = whereabouts.forwards > 0 || whereabouts.route.is_some();
             is_passed.then_some(((self.incarnation, ask), whereabouts))
         };
         held.into_iter().filter_map(known).collect()
@@ -106,14 +106,14 @@ impl TakesBack for Link {
         self.recalls.is_any_unsaid.store(true, Ordering::Release);
         if flush_soon() {
             self.flush_at_end_of_gulp();
-        } else if let Some(house) = self.directory.house() {
+        } else if let Some(theater_core) = self.directory.theater_core() {
             let link = self.this();
-            house.soon(Box::new(move || link.flush(false)));
+            theater_core.soon(Box::new(move || link.flush(false)));
         }
     }
 
-    fn whereabouts(&self, number: u64) -> Whereabouts {
-        Whereabouts::sent(self.incarnation, number)
+    fn whereabouts(&self, number: u64) -> RequestLocation {
+        RequestLocation::sent(self.incarnation, number)
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use playhouse_actor::{Actor, Context, Guard, Handler, Message, remote};
     use serde::{Deserialize, Serialize};
 
-    use super::super::hostile::{LIMIT, bytes, name, stranger, theaters};
+    use super::super::hostile::{LIMIT, bytes, name, rejected_peer, theaters};
     use super::super::tests::{Greet, Guest, eventually};
     use super::*;
     use crate::link::frame::Wire;
@@ -169,9 +169,9 @@ mod tests {
     #[test]
     fn what_is_taken_back_under_a_wrong_number_or_too_late_changes_nothing() {
         let [theater] = theaters();
-        let caller = stranger(&theater, 10);
+        let caller = rejected_peer(&theater, 10);
         let gate = theater.system().spawn(Gate { open: false, came: Vec::new() });
-        let registry = &theater.house.registry;
+        let registry = &theater.theater_core.registry;
         let (kind, _) =
             registry.table(registry.kinds()).message(TypeId::of::<Gate>(), TypeId::of::<Knock>(), "?").unwrap();
         caller.named(0, name(&theater, gate.id()));
@@ -195,8 +195,8 @@ mod tests {
         take_back(3, false);
         assert!(matches!(failed(3), Some(AskError::Deadline { .. })));
         // A request that went on is taken back there once, however often that is said here.
-        let target = stranger(&theater, 11);
-        let (away, relayed) = (target.place_of_its(1, 7), registry.table(registry.kinds()));
+        let target = rejected_peer(&theater, 11);
+        let (away, relayed) = (target.stub_of_its(1, 7), registry.table(registry.kinds()));
         let (greet, _) = relayed.message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
         caller.named(1, name(&theater, away));
         caller.hears(&Head::Ask { to: 1, kind: greet, codec: Wire::Positional, ask: 6 }, &bytes(&Greet));

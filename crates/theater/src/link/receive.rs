@@ -5,10 +5,10 @@ use playhouse_actor::wire::Spawns;
 use super::recall::Recalls;
 use super::*;
 use crate::diagnostics::cycles::{Said, Wait};
-use crate::link::frame::Sightings;
+use crate::link::frame::LocateReply;
 use crate::migration::authority::{Epoch, Host};
 use crate::naming::locate::Inquiry;
-use crate::naming::{Far, Key};
+use crate::naming::{Key, RemoteActorId};
 
 /// An ask that was read, until its answer is written or there is none.
 pub(super) struct Unanswered {
@@ -53,7 +53,7 @@ impl Link {
     /// Reads what has come, and sends it on. By the poller, which may have `slept` until now.
     /// With `closed`, up to the end of the connection.
     pub(crate) fn read(&self, connection: &Connection, closed: bool, slept: bool) -> Progress {
-        let border = self.border();
+        let ref_codec = self.ref_codec();
         let mut guard = lock(&self.inn);
         let inn = &mut *guard;
         if connection.number != inn.connection {
@@ -94,8 +94,9 @@ impl Link {
                     self.core.dead_letter("?", "?", Undelivered::Unreachable);
                 }
             };
-            let took =
-                with_targets(self.number, &mut inn.targets, || at_border(&border, || inbound.input(bytes, on_frame)));
+            let took = with_targets(self.number, &mut inn.targets, || {
+                at_ref_codec(&ref_codec, || inbound.input(bytes, on_frame))
+            });
             // Who hears that the link is lost may want what is locked here.
             let took = match (took, self.fault.get()) {
                 (Ok(took), None) => took,
@@ -181,7 +182,7 @@ impl Link {
             return false;
         }
         self.last_target.store(u64::MAX, Ordering::Relaxed);
-        lock(&self.strain).stages.clear();
+        lock(&self.ack_backpressure).stages.clear();
         self.received.store(received, Ordering::Release);
         inn.withheld_bytes = 0;
         if was_strained || received >= lock(&self.out).outbound.told() + ACKNOWLEDGE_EVERY {
@@ -192,9 +193,9 @@ impl Link {
 
     fn is_strained(&self) -> bool {
         let is_overloaded = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_overloaded(stage));
-        let mut strain = lock(&self.strain);
-        strain.stages.retain(|stage| is_overloaded(u64::from(*stage)));
-        !strain.stages.is_empty() || is_overloaded(self.last_target.load(Ordering::Relaxed))
+        let mut ack_backpressure = lock(&self.ack_backpressure);
+        ack_backpressure.stages.retain(|stage| is_overloaded(u64::from(*stage)));
+        !ack_backpressure.stages.is_empty() || is_overloaded(self.last_target.load(Ordering::Relaxed))
     }
 
     /// Whether those who are overloaded are so only since stages beside them are muted: perhaps for what is not acknowledged here.
@@ -202,7 +203,7 @@ impl Link {
         let is_held_up = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_held_up(stage));
         let last = self.last_target.load(Ordering::Relaxed);
         let last_is_at_ease = u16::try_from(last).is_ok_and(|stage| !self.core.is_stage_overloaded(stage));
-        lock(&self.strain).stages.iter().all(|stage| is_held_up(u64::from(*stage)))
+        lock(&self.ack_backpressure).stages.iter().all(|stage| is_held_up(u64::from(*stage)))
             && (last_is_at_ease || is_held_up(last))
     }
 
@@ -210,7 +211,7 @@ impl Link {
     fn waits_for_a_gate(&self) -> bool {
         let waits = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_paused(stage));
         waits(self.last_target.load(Ordering::Relaxed))
-            || lock(&self.strain).stages.iter().any(|stage| waits(u64::from(*stage)))
+            || lock(&self.ack_backpressure).stages.iter().any(|stage| waits(u64::from(*stage)))
     }
 
     /// Something was read for an actor of `stage`.
@@ -222,9 +223,9 @@ impl Link {
             if let Ok(last) = u16::try_from(last)
                 && self.core.is_stage_overloaded(last)
             {
-                let mut strain = lock(&self.strain);
-                if !strain.stages.contains(&last) {
-                    strain.stages.push(last);
+                let mut ack_backpressure = lock(&self.ack_backpressure);
+                if !ack_backpressure.stages.contains(&last) {
+                    ack_backpressure.stages.push(last);
                 }
             }
         }
@@ -258,11 +259,17 @@ impl Link {
                 let too_late = lock(&self.out).too_late.remove(&ask);
                 too_late.into_iter().for_each(|too_late| too_late(forwards));
             }
-            Head::Name { handle, slot, life, seal } => {
+            Head::Name { handle, slot, incarnation, capability } => {
                 // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
                 if self.reserve(handle) {
                     // Who names one that has just ended may watch it, and is told why it has.
-                    let name = Far { theater: self.directory.incarnation, address: None, slot, life, seal };
+                    let name = RemoteActorId {
+                        theater: self.directory.incarnation,
+                        address: None,
+                        slot,
+                        incarnation,
+                        capability,
+                    };
                     self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
                 }
             }
@@ -278,11 +285,11 @@ impl Link {
                     let _ = (entry.decide)(id, about, verdict.map(|()| (rest, codec.into())));
                 }
             }
-            Head::Named { handle, slot, life, seal } => {
-                let id = lock(&self.places).by_handle.get(handle as usize).copied();
+            Head::Named { handle, slot, incarnation, capability } => {
+                let id = lock(&self.stubs).by_handle.get(handle as usize).copied();
                 if let Some(id) = id {
-                    let at = self.its((slot, life, seal));
-                    if self.registry.moves(id).is_some() {
+                    let at = self.its((slot, incarnation, capability));
+                    if self.registry.migration_vtable(id).is_some() {
                         self.directory.note_started(id, at);
                     } else if let Err(why) = self.directory.note(self.incarnation, id, at) {
                         self.fault(Fault::Name(why));
@@ -304,7 +311,8 @@ impl Link {
             Head::Unwatch { to, watch } => {
                 let watcher = Watcher::There(self.number, watch);
                 // What is dropped tells nobody.
-                let told = self.with_guest(to, |guest| guest.watchers.extract_if(.., |(by, _)| *by == watcher).next());
+                let told = self
+                    .with_incoming(to, |incoming| incoming.watchers.extract_if(.., |(by, _)| *by == watcher).next());
                 if told.flatten().is_none() {
                     self.with_controls(target(to), |id, controls| (controls.unwatch)(id, watcher));
                 }
@@ -316,23 +324,28 @@ impl Link {
                 }
             }
             Head::Marker { to, ask, origin, hops } => self.take_marker(to, ask, origin, hops),
-            Head::Move { ask, kind, codec, theater, slot, life, seal, from } => {
-                let born = Far { theater, address: None, slot, life, seal };
+            Head::Move { ask, kind, codec, theater, slot, incarnation, capability, from } => {
+                let born = RemoteActorId { theater, address: None, slot, incarnation, capability };
                 self.take_move(ask, (kind, codec.into()), (born, self.its(from)), rest);
             }
-            Head::Member { of, at, kind, codec, theater, slot, life, seal, from } => {
-                let born = Far { theater, address: None, slot, life, seal };
+            Head::Member { of, at, kind, codec, theater, slot, incarnation, capability, from } => {
+                let born = RemoteActorId { theater, address: None, slot, incarnation, capability };
                 self.take_member((of, at), (kind, codec.into()), (born, self.its(from)), rest);
             }
             Head::Together { ask, of, group, count } => self.take_together(ask, of, group, count),
-            Head::Apart { of } => self.forget_party(of),
+            Head::Apart { of } => self.forget_pending_group(of),
             Head::Moved { handle } => self.take_moved(handle),
-            Head::Begin { theater, slot, life, seal } => self.take_begin((theater, slot, life, seal)),
-            Head::Stays { theater, slot, life, seal } => {
-                let staying = self.directory.guests().stay(self.number, (theater, slot, life, seal));
+            Head::Begin { theater, slot, incarnation, capability } => {
+                self.take_begin((theater, slot, incarnation, capability))
+            }
+            Head::Stays { theater, slot, incarnation, capability } => {
+                let staying =
+                    self.directory.incoming_actors().stay(self.number, (theater, slot, incarnation, capability));
                 self.forget(staying);
             }
-            Head::Begun { theater, slot, life, seal } => self.take_begun((theater, slot, life, seal)),
+            Head::Begun { theater, slot, incarnation, capability } => {
+                self.take_begun((theater, slot, incarnation, capability))
+            }
             Head::Fence { ask } => self.take_fence(ask),
             Head::Leaving { ask } => self.take_leaving(ask),
             Head::Find { ask, name, actor } => {
@@ -348,37 +361,39 @@ impl Link {
             }
             Head::Departs { ask, to, actors } => {
                 let from = Host { theater: self.incarnation, address: self.advertised };
-                for (slot, life, seal, epoch) in actors {
-                    self.directory.note_departure((slot, life, seal), epoch, [from, to]);
+                for (slot, incarnation, capability, epoch) in actors {
+                    self.directory.note_departure((slot, incarnation, capability), epoch, [from, to]);
                 }
                 let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
             }
-            Head::Seek { ask, lost, for_others, asked, actors } => {
-                let kept = actors.len() * size_of::<(Key, Option<Seat>)>();
+            Head::Locate { ask, lost, for_others, asked, actors } => {
+                let kept = actors.len() * size_of::<(Key, Option<ActorLocation>)>();
                 let unanswered = Unanswered::new(self.this(), frame.len() + kept);
                 Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
                     let _ = unanswered.link.send(Lane::Normal, |out| {
                         Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                        Codec::Positional.write(&Sightings(known), out)
+                        Codec::Positional.write(&LocateReply(known), out)
                     });
                 });
             }
             Head::Waits { ask, names, actors } => {
-                let waits = self.house().map_or_else(Said::default, |house| house.say_waits(&names, &actors));
+                let waits = self
+                    .theater_core()
+                    .map_or_else(Said::default, |theater_core| theater_core.say_waits(&names, &actors));
                 let _ = self.send(Lane::Normal, |out| {
                     Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
                     Codec::Positional.write(&waits, out)
                 });
             }
             Head::Cycle => {
-                if let (Ok((wait, path)), Some(house)) =
-                    (Codec::Positional.read::<(Wait, Vec<String>)>(rest), self.house())
+                if let (Ok((wait, path)), Some(theater_core)) =
+                    (Codec::Positional.read::<(Wait, Vec<String>)>(rest), self.theater_core())
                 {
-                    house.fail_wait(&wait, path);
+                    theater_core.fail_wait(&wait, path);
                 }
             }
             Head::Load { ask } => {
-                let load = self.house().map_or(1.0, |house| house.load());
+                let load = self.theater_core().map_or(1.0, |theater_core| theater_core.load());
                 let _ = self.send(Lane::Normal, |out| {
                     Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
                     Codec::Positional.write(&load, out)
@@ -394,7 +409,7 @@ impl Link {
         let watcher = Watcher::There(self.number, watch);
         let mut tell = Some(tell);
         // A guest that was left is watched before it runs.
-        self.with_guest(to, |guest| guest.watchers.extend(tell.take().map(|tell| (watcher, tell))));
+        self.with_incoming(to, |incoming| incoming.watchers.extend(tell.take().map(|tell| (watcher, tell))));
         let Some(tell) = tell else { return };
         let (Some(id), Some(receiver)) = (self.target(to), self.receiver(to)) else {
             return tell(StopReason::NotAlive.into());
@@ -415,8 +430,8 @@ impl Link {
     }
 
     /// The actor of the other end that it calls so.
-    fn its(&self, (slot, life, seal): crate::link::frame::Place) -> Far {
-        Far { theater: self.incarnation, address: self.advertised, slot, life, seal }
+    fn its(&self, (slot, incarnation, capability): crate::link::frame::RemoteSlot) -> RemoteActorId {
+        RemoteActorId { theater: self.incarnation, address: self.advertised, slot, incarnation, capability }
     }
 
     /// The other end's `handle` is to mean somebody. False: it cannot, and the link is lost for that.
@@ -428,11 +443,11 @@ impl Link {
     /// The other end's `handle`, which was reserved, means `id` from now on.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
         let target = id.map(|id| {
-            let is_guest = self.directory.guests().came_over(self.number, id);
+            let is_incoming = self.directory.incoming_actors().came_over(self.number, id);
             Target {
                 id,
-                is_guest,
-                antechamber: self.directory.antechamber_of(id),
+                is_incoming,
+                arrival_buffer: self.directory.arrival_buffer_of(id),
                 is_reached: false,
                 told: 0,
                 told_end: false,
@@ -446,7 +461,7 @@ impl Link {
         &self,
         handle: Handle,
         (kind, codec): (u32, Codec),
-        (born, epoch, is_child): (Far, Epoch, bool),
+        (born, epoch, is_child): (RemoteActorId, Epoch, bool),
         bytes: &[u8],
     ) {
         // First, since reading its state is the user's code, which may panic: the next handle comes in any case.
@@ -466,8 +481,8 @@ impl Link {
             started
         });
         self.bind(handle, started);
-        if let Some(Ok((slot, life, seal))) = started.map(|id| self.directory.sealed(id)) {
-            let named = Head::Named { handle, slot, life, seal };
+        if let Some(Ok((slot, incarnation, capability))) = started.map(|id| self.directory.with_capability(id)) {
+            let named = Head::Named { handle, slot, incarnation, capability };
             // Before what the actor says by its own name.
             let _ = self.send(Lane::System, |out| named.write(out));
         }
@@ -483,7 +498,7 @@ impl Link {
         self.meaning(handle)?;
         let (target, tell) = TARGETS.with_borrow_mut(|targets| {
             let target = targets.all.get_mut(handle as usize)?.as_mut()?;
-            if !target.is_reached && target.antechamber.is_none() {
+            if !target.is_reached && target.arrival_buffer.is_none() {
                 target.is_reached = true;
                 targets.reached.insert(handle);
             }
@@ -493,7 +508,7 @@ impl Link {
             let tell = target.told.is_power_of_two();
             Some((*target, tell))
         })?;
-        if tell && target.antechamber.is_none() && !self.tell_moved(handle, &target) {
+        if tell && target.arrival_buffer.is_none() && !self.tell_moved(handle, &target) {
             TARGETS.with_borrow_mut(|targets| targets.forget_told(handle));
         }
         Some(target.receiver())
@@ -525,7 +540,7 @@ impl Link {
         };
         self.directory.talk.note(id, self.incarnation);
         let unanswered = (Unanswered::new(self.this(), bytes.len() + Recalls::HELD_BYTES), self.hold(ask));
-        let (link, border) = (self.this(), self.border());
+        let (link, ref_codec) = (self.this(), self.ref_codec());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {
             let _unanswered = unanswered;
             let write = match answer {
@@ -535,7 +550,7 @@ impl Link {
             {
                 let sent = link.send_answer(|out| {
                     Head::Answer { ask, codec: codec.into() }.write(out)?;
-                    at_border(&border, || write(codec, out))
+                    at_ref_codec(&ref_codec, || write(codec, out))
                 });
                 if let Err(error) = sent {
                     link.fail(ask, &AskError::Unreachable(error.to_string()));
@@ -558,22 +573,24 @@ impl Link {
 
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
-    pub(crate) fn of_a_stranger(house: &crate::node::core::House) -> Arc<Link> {
+    pub(crate) fn of_a_rejected_peer(theater_core: &crate::node::core::TheaterCore) -> Arc<Link> {
         // As if it took what this theater takes.
-        let (directory, registry) = (&house.directory, &house.registry);
+        let (directory, registry) = (&theater_core.directory, &theater_core.registry);
         let link = Link::new(directory, registry, 0, (1, None, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));
         directory.add_link(link.incarnation, &link);
         link
     }
 
-    pub(crate) fn take_of_stranger(&self, frame: &[u8]) {
-        let border = self.border();
+    pub(crate) fn take_of_rejected_peer(&self, frame: &[u8]) {
+        let ref_codec = self.ref_codec();
         let mut inn = lock(&self.inn);
-        with_targets(self.number, &mut inn.targets, || at_border(&border, || self.take(session::Lane::Normal, frame)));
+        with_targets(self.number, &mut inn.targets, || {
+            at_ref_codec(&ref_codec, || self.take(session::Lane::Normal, frame))
+        });
     }
 
     /// How many handles of the other end mean something.
-    pub(crate) fn known_of_stranger(&self) -> usize {
+    pub(crate) fn known_of_rejected_peer(&self) -> usize {
         // What the other end has started here goes with it.
         let inn = lock(&self.inn);
         for id in inn.targets.all.iter().flatten().map(|target| &target.id) {

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 
 use playhouse_actor::ActorId;
-use playhouse_actor::wire::{self, Codec, Controls, Handles, Moves, Spawns, WireError};
+use playhouse_actor::wire::{self, Codec, Controls, Handles, MigrationVTable, Spawns, WireError};
 use rustc_hash::FxHashMap;
 
 use crate::error::{FindError, PublishError, TheaterError};
@@ -23,7 +23,7 @@ pub(crate) struct Registry {
     /// Those of the messages, and behind them those of the spawns.
     kinds: Vec<Kind>,
     controls: FxHashMap<TypeId, Controls>,
-    moves: FxHashMap<TypeId, (Moves, &'static Spawns)>,
+    moves: FxHashMap<TypeId, (MigrationVTable, &'static Spawns)>,
     published: Mutex<HashMap<String, Published>>,
 }
 
@@ -102,7 +102,7 @@ impl Registry {
     }
 
     /// How it is taken to other theaters, if it is mobile.
-    pub(crate) fn moves(&self, id: ActorId) -> Option<&(Moves, &'static Spawns)> {
+    pub(crate) fn migration_vtable(&self, id: ActorId) -> Option<&(MigrationVTable, &'static Spawns)> {
         self.moves.get(&id.address().resident_type()?)
     }
 

@@ -146,7 +146,7 @@ impl Link {
                     present.shut();
                     *connection = None;
                     self.note_changed();
-                    self.bell.notify_all();
+                    self.shutdown_waker.notify_all();
                     break;
                 }
             }
@@ -186,8 +186,14 @@ impl Link {
 
     /// Takes a parcel to the actor that this end calls `to`.
     /// With `named`, it is written by names, whatever the types are.
-    pub(crate) fn carry(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
-        let carried = self.carry_parcel(to, border, parcel, named);
+    pub(crate) fn carry(
+        &self,
+        to: Handle,
+        ref_codec: &Arc<dyn RefCodec>,
+        forwarded: ForwardedMessage<'_>,
+        named: bool,
+    ) -> Written {
+        let carried = self.carry_forwarded(to, ref_codec, forwarded, named);
         self.note_unfenced();
         carried
     }
@@ -199,37 +205,43 @@ impl Link {
         }
     }
 
-    fn carry_parcel(&self, to: Handle, border: &Arc<dyn Border>, parcel: Parcel<'_>, named: bool) -> Written {
-        match parcel {
-            Parcel::Tell { actor, message, name, lane, write } => {
+    fn carry_forwarded(
+        &self,
+        to: Handle,
+        ref_codec: &Arc<dyn RefCodec>,
+        forwarded: ForwardedMessage<'_>,
+        named: bool,
+    ) -> Written {
+        match forwarded {
+            ForwardedMessage::Tell { actor, message, name, lane, write } => {
                 let (kind, codec) = self.kind_of(actor, message, name, named)?;
                 self.send_or_pause(lane, |out| {
                     Head::Tell { to, kind, codec: codec.into() }.write(out)?;
-                    at_border(border, || write(codec, out))
+                    at_ref_codec(ref_codec, || write(codec, out))
                 })
             }
-            Parcel::Request { actor, message, name, write, recall, answer } => {
-                self.carry_ask(to, border, self.kind_of(actor, message, name, named), write, (recall, answer))
+            ForwardedMessage::Request { actor, message, name, write, recall, answer } => {
+                self.carry_ask(to, ref_codec, self.kind_of(actor, message, name, named), write, (recall, answer))
             }
-            Parcel::Stop { drain } => {
+            ForwardedMessage::Stop { drain } => {
                 let lane = if drain { Lane::Normal } else { Lane::System };
                 self.send_or_pause(lane, |out| Head::Stop { to }.write(out))
             }
-            Parcel::Kill => self.send_or_pause(Lane::System, |out| Head::Kill { to }.write(out)),
-            Parcel::Verdict { actor, name, about, verdict } => {
+            ForwardedMessage::Kill => self.send_or_pause(Lane::System, |out| Head::Kill { to }.write(out)),
+            ForwardedMessage::Verdict { actor, name, about, verdict } => {
                 let (kind, codec) = self.table.spawn(actor, name)?;
                 let codec = if named { Codec::Named } else { codec };
                 let head = Head::Verdict { to, kind, codec: codec.into(), about, verdict: verdict.map(drop) };
                 self.send_or_pause(Lane::System, |out| {
                     head.write(out)?;
                     match verdict {
-                        Decision::Restart(write) => at_border(border, || write(codec, out)),
+                        Decision::Restart(write) => at_ref_codec(ref_codec, || write(codec, out)),
                         Decision::Resume | Decision::GiveUp | Decision::Dismiss => Ok(()),
                     }
                 })
             }
-            Parcel::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
-            Parcel::Unwatch { watcher } => {
+            ForwardedMessage::Watch { watcher, notify } => self.carry_watch(to, watcher, notify),
+            ForwardedMessage::Unwatch { watcher } => {
                 let watch = {
                     let mut out = lock(&self.out);
                     let known = out.watching.get(&to).and_then(|of| of.iter().find(|(known, _)| watcher.ends(known)));
@@ -250,7 +262,7 @@ impl Link {
                     }
                 }
             }
-            Parcel::Marker(Marker { origin, hops, answer, .. }) => {
+            ForwardedMessage::Marker(Marker { origin, hops, answer, .. }) => {
                 let write = |ask, out: &mut Vec<u8>| Head::Marker { to, ask, origin, hops }.write(out);
                 self.ask_with(answer, Lane::Normal, write).map(drop)
             }
@@ -260,7 +272,7 @@ impl Link {
     fn carry_ask(
         &self,
         to: Handle,
-        border: &Arc<dyn Border>,
+        ref_codec: &Arc<dyn RefCodec>,
         kind: Result<(u32, Codec), WireError>,
         write: playhouse_actor::away::Write<'_>,
         (recall, answer): (Option<Arc<Recall>>, TakeAnswer),
@@ -276,7 +288,7 @@ impl Link {
         let full = self.ask_with(answer, Lane::Normal, |ask, out| {
             number = ask;
             Head::Ask { to, kind, codec: codec.into(), ask }.write(out)?;
-            at_border(border, || write(codec, out))
+            at_ref_codec(ref_codec, || write(codec, out))
         })?;
         if let Some(recall) = recall {
             let by: Weak<dyn TakesBack> = Arc::<Link>::downgrade(&self.this());
@@ -384,8 +396,8 @@ impl Link {
 
     /// The place of the actor that this link calls `handle`, if it is one that moves.
     fn mover(&self, handle: Handle) -> Option<ActorId> {
-        let id = lock(&self.places).by_handle.get(handle as usize).copied()?;
-        self.registry.moves(id).map(|_| id)
+        let id = lock(&self.stubs).by_handle.get(handle as usize).copied()?;
+        self.registry.migration_vtable(id).map(|_| id)
     }
 
     /// Asks who waits for whom over there, who is meant by these names: slot, life, and where these actors are.
@@ -414,9 +426,9 @@ impl Link {
     /// Asks where these actors are, who were in the theater `lost`, or had been.
     ///
     /// The other end is told which theaters were `asked` as well, and if it is `for_others`, it asks the rest.
-    pub(crate) fn seek(&self, lost: u64, (for_others, asked): (bool, &[u64]), actors: &[Key], answer: TakeAnswer) {
+    pub(crate) fn locate(&self, lost: u64, (for_others, asked): (bool, &[u64]), actors: &[Key], answer: TakeAnswer) {
         let (asked, actors) = (asked.to_vec(), actors.to_vec());
-        let write = |ask, out: &mut Vec<u8>| Head::Seek { ask, lost, for_others, asked, actors }.write(out);
+        let write = |ask, out: &mut Vec<u8>| Head::Locate { ask, lost, for_others, asked, actors }.write(out);
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, write);
     }
@@ -432,37 +444,38 @@ impl Link {
         });
     }
 
-    /// Starts an actor of the type `actor` there, with the state that `write` writes; `place` makes its place here. A child's
+    /// Starts an actor of the type `actor` there, with the state that `write` writes; `stub` makes its place here. A child's
     /// state stands behind what it has to know of its supervisor.
     pub(crate) fn spawn<R>(
         &self,
         (actor, name): (TypeId, &str),
         child: bool,
         write: impl Fn(Codec, &mut Vec<u8>) -> Written,
-        place: impl FnOnce(&SystemCore, u16, Arc<dyn Carrier>) -> (ActorId, R),
+        stub: impl FnOnce(&SystemCore, u16, Arc<dyn Forwarder>) -> (ActorId, R),
     ) -> Result<R, WireError> {
         let (kind, codec) = self.table.spawn(actor, name)?;
         self.may_name_more()?;
         self.await_room()?;
-        let border = self.border();
-        let state = |out: &mut Vec<u8>| at_border(&border, || write(codec, out));
+        let ref_codec = self.ref_codec();
+        let state = |out: &mut Vec<u8>| at_ref_codec(&ref_codec, || write(codec, out));
         let epoch = Cell::new(Epoch::default());
-        let place = |core: &SystemCore, stage, proxy: Arc<Proxy>| {
-            let (id, made) = place(core, stage, proxy);
-            if self.registry.moves(id).is_some() {
+        let stub = |core: &SystemCore, stage, proxy: Arc<Proxy>| {
+            let (id, made) = stub(core, stage, proxy);
+            if self.registry.migration_vtable(id).is_some() {
                 epoch.set(self.directory.note_start(id, self.incarnation));
             }
             (id, made)
         };
         let head = |handle, id| {
             // In a system that has ended, there is no place. The actor is for nobody then.
-            let (codec, born, epoch) = (codec.into(), self.directory.sealed(id).unwrap_or_default(), epoch.get());
+            let (codec, born, epoch) =
+                (codec.into(), self.directory.with_capability(id).unwrap_or_default(), epoch.get());
             match child {
                 true => Head::SpawnChild { handle, kind, codec, born, epoch },
                 false => Head::Spawn { handle, kind, codec, born, epoch },
             }
         };
-        self.name_next(state, place, head)
+        self.name_next(state, stub, head)
     }
 
     /// Waits while the window is full, or on a worker has the stage of the message that it handles wait after that.
@@ -476,9 +489,9 @@ impl Link {
         }
         #[cfg(test)]
         tests::ROOM_AWAITED.fetch_add(1, Ordering::Relaxed);
-        let Some(house) = self.house() else { return Ok(()) };
+        let Some(theater_core) = self.theater_core() else { return Ok(()) };
         // A simulation has no threads beside the one that runs it.
-        if flush_soon() || house.simulated().is_some() {
+        if flush_soon() || theater_core.simulated().is_some() {
             {
                 let out = lock(&self.out);
                 self.gate.close(self.window_bytes / (out.frame_bytes / 8).max(1));
@@ -489,7 +502,7 @@ impl Link {
             return if self.is_overfull() { Err(too_full()) } else { Ok(()) };
         }
         while is_full() && !self.is_lost() {
-            house.pause(ROOM_EVERY);
+            theater_core.pause(ROOM_EVERY);
         }
         Ok(())
     }
@@ -516,7 +529,7 @@ impl Link {
     pub(super) fn name_next<R>(
         &self,
         rest: impl FnOnce(&mut Vec<u8>) -> Written,
-        place: impl FnOnce(&SystemCore, u16, Arc<Proxy>) -> (ActorId, R),
+        stub: impl FnOnce(&SystemCore, u16, Arc<Proxy>) -> (ActorId, R),
         head: impl FnOnce(Handle, ActorId) -> Head,
     ) -> Result<R, WireError> {
         /// Most bytes of a head that gives a handle its meaning.
@@ -542,7 +555,7 @@ impl Link {
         };
         // Kept until the lock is free, which the end of a way takes: where the system has ended, the place drops it at once.
         let proxy = Arc::new(Proxy::new(self.this(), handle));
-        let (id, made) = place(&self.core, self.stage, Arc::clone(&proxy));
+        let (id, made) = stub(&self.core, self.stage, Arc::clone(&proxy));
         let before = out.outbound.open_bytes(session::Lane::System);
         let sent = out.outbound.frame(session::Lane::System, |buffer| {
             head(handle, id).write(buffer)?;
@@ -552,11 +565,11 @@ impl Link {
         sent.expect("a head is written, and the frame is not too large");
         self.directory.drains.note_stage(&self.core, id.address().stage());
         {
-            let mut places = lock(&self.places);
-            places.handles.insert(id, handle);
-            match places.by_handle.get_mut(handle as usize) {
+            let mut stubs = lock(&self.stubs);
+            stubs.handles.insert(id, handle);
+            match stubs.by_handle.get_mut(handle as usize) {
                 Some(free) => *free = id,
-                None => places.by_handle.push(id),
+                None => stubs.by_handle.push(id),
             }
         }
         let worth_while = is_worth_while(before, out.outbound.open_bytes(session::Lane::System));
@@ -566,7 +579,7 @@ impl Link {
         Ok(made)
     }
 
-    pub(super) fn border(&self) -> Arc<dyn Border> {
+    pub(super) fn ref_codec(&self) -> Arc<dyn RefCodec> {
         self.this()
     }
 }

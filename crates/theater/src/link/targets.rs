@@ -11,11 +11,11 @@ use crate::link::frame::Handle;
 pub(super) struct Target {
     pub(super) id: ActorId,
     /// Where what is sent to it goes as long as there is one.
-    pub(super) antechamber: Option<ActorId>,
+    pub(super) arrival_buffer: Option<ActorId>,
     /// Something was sent to it since the last fence.
     pub(super) is_reached: bool,
     /// It was a guest that came over this link when it was last looked.
-    pub(super) is_guest: bool,
+    pub(super) is_incoming: bool,
     /// The number of messages and requests to it since the actor is elsewhere. The other end was told so at the first one.
     pub(super) told: u32,
     /// The other end was told that it has ended.
@@ -24,7 +24,7 @@ pub(super) struct Target {
 
 impl Target {
     pub(super) fn receiver(&self) -> ActorId {
-        self.antechamber.unwrap_or(self.id)
+        self.arrival_buffer.unwrap_or(self.id)
     }
 }
 
@@ -74,8 +74,8 @@ impl Targets {
                 self.for_nobody.remove(&handle);
             }
             let Some(target) = target else { return };
-            if let Some(antechamber) = target.antechamber {
-                self.before.entry(antechamber).or_default().push(handle);
+            if let Some(arrival_buffer) = target.arrival_buffer {
+                self.before.entry(arrival_buffer).or_default().push(handle);
             }
         }
     }
@@ -84,8 +84,8 @@ impl Targets {
         let released = self.all.get_mut(handle as usize).and_then(Option::take);
         self.reached.remove(&handle);
         self.for_nobody.remove(&handle);
-        if let Some(antechamber) = released.and_then(|target| target.antechamber)
-            && let Some(before) = self.before.get_mut(&antechamber)
+        if let Some(arrival_buffer) = released.and_then(|target| target.arrival_buffer)
+            && let Some(before) = self.before.get_mut(&arrival_buffer)
         {
             before.retain(|known| *known != handle);
         }
@@ -132,21 +132,21 @@ impl Targets {
     }
 
     /// What is sent to this handle goes to the antechamber, if there is one.
-    pub(super) fn open_antechamber(&mut self, handle: Handle, antechamber: Option<ActorId>) {
+    pub(super) fn open_arrival_buffer(&mut self, handle: Handle, arrival_buffer: Option<ActorId>) {
         let Some(Some(target)) = self.all.get_mut(handle as usize) else { return };
-        target.is_guest = false;
-        if antechamber.is_some() {
-            target.antechamber = antechamber;
+        target.is_incoming = false;
+        if arrival_buffer.is_some() {
+            target.arrival_buffer = arrival_buffer;
         }
-        if let Some(antechamber) = antechamber {
-            self.before.entry(antechamber).or_default().push(handle);
+        if let Some(arrival_buffer) = arrival_buffer {
+            self.before.entry(arrival_buffer).or_default().push(handle);
         }
     }
 
-    pub(super) fn close_antechamber(&mut self, antechamber: ActorId) {
-        for handle in self.before.remove(&antechamber).unwrap_or_default() {
+    pub(super) fn close_arrival_buffer(&mut self, arrival_buffer: ActorId) {
+        for handle in self.before.remove(&arrival_buffer).unwrap_or_default() {
             if let Some(target) = &mut self.all[handle as usize] {
-                target.antechamber = None;
+                target.arrival_buffer = None;
             }
         }
     }

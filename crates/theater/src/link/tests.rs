@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::{
-    Actor, ActorRef, Context, Down, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, System,
-    remote,
+    Actor, ActorRef, Context, Group, Handler, Mailbox, Message, MigrateError, Placement, SpawnOptions, System,
+    Terminated, remote,
 };
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub(super) fn eventually(mut is_so: impl FnMut() -> bool) {
 
 /// Numbers that were given so far, and those that mean somebody.
 fn handles(peer: &Peer) -> (Handle, usize) {
-    (lock(&peer.link.out).next_handle, lock(&peer.link.places).handles.len())
+    (lock(&peer.link.out).next_handle, lock(&peer.link.stubs).handles.len())
 }
 
 fn targets(peer: &Peer) -> usize {
@@ -121,10 +121,10 @@ fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for
         });
         guests.collect()
     };
-    let names = || third.house.directory.kept().into_iter().find(|(what, _)| *what == "names").unwrap().1;
-    let has_link = || third.peers().iter().any(|peer| peer.link.incarnation == here.house.incarnation);
+    let names = || third.theater_core.directory.kept().into_iter().find(|(what, _)| *what == "names").unwrap().1;
+    let has_link = || third.peers().iter().any(|peer| peer.link.incarnation == here.theater_core.incarnation);
     let few = tell(FEW);
-    third.house.tick();
+    third.theater_core.tick();
     assert_eq!((names(), has_link()), (FEW, false));
     let more = tell(FEW);
     few.iter().chain(&more).for_each(|guest| guest.stop());
@@ -134,7 +134,7 @@ fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for
 
 /// Nothing is kept of actors in the theaters, nor on these links between them.
 fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> bool {
-    let is_kept = |theater: &&Theater| theater.house.directory.kept().into_iter().any(|(_, count)| count > 0);
+    let is_kept = |theater: &&Theater| theater.theater_core.directory.kept().into_iter().any(|(_, count)| count > 0);
     let is_left = |peer: &&Peer| !lock(&peer.link.left).is_empty() || handles(peer).1 > 0 || targets(peer) > 0;
     !theaters.iter().any(is_kept) && !peers.iter().any(is_left)
 }
@@ -146,7 +146,7 @@ fn who_ends_in_another_theater_is_forgotten_in_all() {
     let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
     let [from_here, from_there] = [&here, &there].map(|theater| theater.connect(third.address().unwrap()).unwrap());
     let own = |theater: &Theater| {
-        let of_here = |peer: &Peer| peer.link.incarnation == here.house.incarnation;
+        let of_here = |peer: &Peer| peer.link.incarnation == here.theater_core.incarnation;
         theater.peers().into_iter().find(of_here).unwrap()
     };
     let to_here = own(&third);
@@ -188,8 +188,8 @@ impl Actor for Watch {
         ctx.watch(self.0);
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        let _ = self.1.send(down.reason);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.1.send(terminated.reason);
     }
 }
 
@@ -217,12 +217,12 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
 
     // Nothing has changed by that: they are there, and can come.
     for guest in guests {
-        assert!(directory.is_elsewhere(guest.id()));
+        assert!(directory.is_remote(guest.id()));
         assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
     }
     there.migrate_group(group, &back).wait().unwrap();
     for guest in guests {
-        assert!(!directory.is_elsewhere(guest.id()));
+        assert!(!directory.is_remote(guest.id()));
         assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
     }
     guests[0].stop();
@@ -330,8 +330,8 @@ fn who_comes_as_the_link_is_lost_does_not_begin() {
         come.is_some()
     });
     let (done, ended) = std::sync::mpsc::channel();
-    let house = back.link.house().unwrap();
-    house.migrate(come.unwrap(), Arc::clone(&from_there.link), Box::new(move |moved| done.send(moved).unwrap()));
+    let theater_core = back.link.theater_core().unwrap();
+    theater_core.migrate(come.unwrap(), Arc::clone(&from_there.link), Box::new(move |moved| done.send(moved).unwrap()));
     let moved = ended.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(matches!(moved, Err(MigrateError::Elsewhere | MigrateError::Stopped)), "{moved:?}");
     // It lives where it lived.
@@ -383,8 +383,8 @@ impl Actor for Glance {
         ctx.unwatch(self.0);
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        let _ = self.1.send(down.reason);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.1.send(terminated.reason);
     }
 }
 
@@ -423,7 +423,7 @@ fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
 #[test]
 fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let theater = Theater::builder().start().unwrap();
-    let there = &theater.house;
+    let there = &theater.theater_core;
     // Of a theater that nobody runs: one that is run would call again by itself.
     let hello = Hello { incarnation: 1, listens: None, knows: Vec::new(), link: Some(1), ..there.hello(None) };
     let (reply, link) = there.receive_hello(&hello, None);
@@ -442,17 +442,18 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
 #[test]
 fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     let ([_here, there], [peer, back]) = two();
-    let (link, house) = (&peer.link, peer.link.house().unwrap());
+    let (link, theater_core) = (&peer.link, peer.link.theater_core().unwrap());
     // Later than those of who sees to lost connections.
     let connection = 1_000;
     let received = link.prepare(connection);
     let resumes = Resume { incarnation: link.incarnation, received, connection, link: None };
-    let exchanged = house.exchange(there.address().unwrap(), &house.hello(Some(resumes)), Duration::from_secs(5));
+    let exchanged =
+        theater_core.exchange(there.address().unwrap(), &theater_core.hello(Some(resumes)), Duration::from_secs(5));
     assert!(matches!(exchanged, Ok((Reply::Hello(_), _))), "it was called again");
     link.lose();
     // The housekeeper may have begun to call, too.
     link.prepare(connection);
-    house.called_again(link, connection, exchanged);
+    theater_core.called_again(link, connection, exchanged);
     assert!(link.connection().is_none());
     // And it learns that nobody is there.
     eventually(|| back.link.connection().is_none());
@@ -461,7 +462,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
 #[test]
 fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_since() {
     let ([here, there], [peer, back]) = two();
-    let (link, house) = (&peer.link, peer.link.house().unwrap());
+    let (link, theater_core) = (&peer.link, peer.link.theater_core().unwrap());
     let number = Some(back.link.number());
     let resumes = Resume { incarnation: link.incarnation, received: 0, connection: 1_000, link: number };
     link.lose();
@@ -470,7 +471,7 @@ fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_sinc
     let link = there.peers().iter().find(|peer| !peer.is_lost()).map(|peer| Arc::clone(&peer.link)).unwrap();
     eventually(|| link.connection().is_some());
     let before = link.connection().unwrap().token;
-    let late = there.house.receive_hello(&house.hello(Some(resumes)), None);
+    let late = there.theater_core.receive_hello(&theater_core.hello(Some(resumes)), None);
     assert!(matches!(&late, (Reply::Refused(why), None) if why == "it has another link by now"));
     assert_eq!(link.connection().map(|connection| connection.token), Some(before));
     assert!(!again.is_lost());
@@ -483,7 +484,7 @@ fn a_link_is_silent_for_as_long_as_it_is_and_not_for_as_often_as_it_is_looked_at
     let before = token();
     assert!(before.is_some());
     for _ in 0..1_000 {
-        theaters[0].house.tick();
+        theaters[0].theater_core.tick();
     }
     assert_eq!(token(), before, "a connection was broken that had been silent for some milliseconds");
     theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
@@ -493,7 +494,7 @@ fn a_link_is_silent_for_as_long_as_it_is_and_not_for_as_often_as_it_is_looked_at
 #[test]
 fn a_theater_that_leaves_again_and_again_takes_one_thread() {
     let theater = Theater::builder().start().unwrap();
-    let link = Link::of_a_stranger(&theater.house);
+    let link = Link::of_a_rejected_peer(&theater.theater_core);
     let waiting = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
@@ -504,7 +505,7 @@ fn a_theater_that_leaves_again_and_again_takes_one_thread() {
     for ask in 0..100 {
         let mut frame = Vec::new();
         Head::Leaving { ask }.write(&mut frame).unwrap();
-        link.take_of_stranger(&frame);
+        link.take_of_rejected_peer(&frame);
     }
     let threads = waiting();
     drop(out);
@@ -630,10 +631,10 @@ pub(super) struct Raw {
 impl Raw {
     /// Calls `theater`, and takes the same messages.
     pub(super) fn call(theater: &Theater) -> Raw {
-        let house = &theater.house;
+        let theater_core = &theater.theater_core;
         let caller = Theater::builder().start().unwrap();
-        let hello = Hello { listens: None, ..caller.house.hello(None) };
-        let called = caller.house.exchange(house.listens.unwrap(), &hello, Duration::from_secs(5));
+        let hello = Hello { listens: None, ..caller.theater_core.hello(None) };
+        let called = caller.theater_core.exchange(theater_core.listens.unwrap(), &hello, Duration::from_secs(5));
         let (reply, (stream, cipher)) = called.unwrap();
         assert!(matches!(reply, Reply::Hello(_)));
         let line =
@@ -741,7 +742,7 @@ impl Handler<Start> for Starter {
 fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell() {
     // A worker uses the cells again that it has given up.
     let theater = Theater::builder().system(System::builder().workers(1)).start().unwrap();
-    let directory = &theater.house.directory;
+    let directory = &theater.theater_core.directory;
     let starter = theater.system().spawn(Starter);
     for bounded in [false, true] {
         // Actors of other tests may have the cell instead.
@@ -749,14 +750,16 @@ fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell(
             let options = SpawnOptions::new();
             let options = if bounded { options.mailbox(Mailbox::bounded(4)) } else { options };
             let guest = theater.system().spawn_with(options, Guest);
-            let (slot, life, seal) = directory.sealed(guest.id()).unwrap();
-            let known = || (directory.own(slot, life, seal), directory.own_or_ended(slot, life, seal));
+            let (slot, incarnation, capability) = directory.with_capability(guest.id()).unwrap();
+            let known = || {
+                (directory.own(slot, incarnation, capability), directory.own_or_ended(slot, incarnation, capability))
+            };
             assert_eq!(known(), (Some(guest.id()), Some(guest.id())));
             guest.stop();
             eventually(|| guest.is_stopped());
             assert_eq!(known(), (None, Some(guest.id())));
-            assert_eq!(directory.own_or_ended(slot, life, seal ^ 1), None);
-            for other in [life | 1 << 49, u64::MAX] {
+            assert_eq!(directory.own_or_ended(slot, incarnation, capability ^ 1), None);
+            for other in [incarnation | 1 << 49, u64::MAX] {
                 assert_eq!(directory.core.find_ended(slot, other), None);
             }
             let later = starter.ask(Start).wait().unwrap();

@@ -1,85 +1,92 @@
 //! Groups that move, at a link: see [`crate::migration::group`].
 
-use playhouse_actor::wire::{Moves, Pack, Spawns};
+use playhouse_actor::wire::{MigrationVTable, PreparedActor, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
 
 use super::moves::{Ready, received, unwritable};
 use super::*;
-use crate::migration::arrivals::Guest;
+use crate::migration::arrivals::IncomingActor;
 use crate::migration::authority::Epoch;
 use crate::migration::host::Done;
-use crate::naming::Far;
+use crate::naming::RemoteActorId;
 
 /// Members of groups that were sent, and wait for the others.
 #[derive(Default)]
-pub(super) struct Parties {
-    by_journey: FxHashMap<u64, Party>,
+pub(super) struct PendingGroups {
+    by_group_migration: FxHashMap<u64, PendingGroup>,
     /// Members that are kept, and groups that were refused.
     pub(super) members: usize,
     pub(super) bytes: usize,
 }
 
 /// The members of a group that are kept, or that it is refused.
-enum Party {
+enum PendingGroup {
     /// Members that were read, by their numbers, or why one cannot be; with their bytes.
-    Kept(FxHashMap<u32, (Result<Guest, String>, usize)>),
+    Kept(FxHashMap<u32, (Result<IncomingActor, String>, usize)>),
     /// It is too much. So says this member.
     Refused(u32),
 }
 
-impl Parties {
+impl PendingGroups {
     /// Returns whether a member of so many bytes is kept of this group.
     fn has_room(&self, of: u64, bytes: usize, bytes_max: usize) -> bool {
-        let is_refused = matches!(self.by_journey.get(&of), Some(Party::Refused(_)));
+        let is_refused = matches!(self.by_group_migration.get(&of), Some(PendingGroup::Refused(_)));
         !is_refused && self.members < MEMBERS_MAX && self.bytes + bytes <= bytes_max
     }
 
     /// Keeps a member, if its group is not refused. Returns one that was sent before under its number.
-    fn keep(&mut self, of: u64, at: u32, guest: Result<Guest, String>, bytes: usize) -> Option<Result<Guest, String>> {
-        let party = self.by_journey.entry(of).or_insert_with(|| Party::Kept(FxHashMap::default()));
-        let Party::Kept(guests) = party else { return Some(guest) };
-        let before = guests.insert(at, (guest, bytes));
+    fn keep(
+        &mut self,
+        of: u64,
+        at: u32,
+        incoming: Result<IncomingActor, String>,
+        bytes: usize,
+    ) -> Option<Result<IncomingActor, String>> {
+        let pending_group =
+            self.by_group_migration.entry(of).or_insert_with(|| PendingGroup::Kept(FxHashMap::default()));
+        let PendingGroup::Kept(incoming_actors) = pending_group else { return Some(incoming) };
+        let before = incoming_actors.insert(at, (incoming, bytes));
         (self.members, self.bytes) = (self.members + 1, self.bytes + bytes);
-        let (guest, bytes) = before?;
+        let (incoming, bytes) = before?;
         (self.members, self.bytes) = (self.members - 1, self.bytes - bytes);
-        Some(guest)
+        Some(incoming)
     }
 
     /// Nothing is kept of this group but that. Returns what was.
-    fn refuse(&mut self, of: u64, at: u32) -> Option<Party> {
-        if matches!(self.by_journey.get(&of), Some(Party::Refused(_))) {
+    fn refuse(&mut self, of: u64, at: u32) -> Option<PendingGroup> {
+        if matches!(self.by_group_migration.get(&of), Some(PendingGroup::Refused(_))) {
             return None;
         }
-        let party = self.remove(of);
-        self.by_journey.insert(of, Party::Refused(at));
+        let pending_group = self.remove(of);
+        self.by_group_migration.insert(of, PendingGroup::Refused(at));
         self.members += 1;
-        party
+        pending_group
     }
 
-    fn remove(&mut self, of: u64) -> Option<Party> {
-        let party = self.by_journey.remove(&of)?;
-        match &party {
-            Party::Kept(guests) => {
-                self.members -= guests.len();
-                self.bytes -= guests.values().map(|(_, bytes)| bytes).sum::<usize>();
+    fn remove(&mut self, of: u64) -> Option<PendingGroup> {
+        let pending_group = self.by_group_migration.remove(&of)?;
+        match &pending_group {
+            PendingGroup::Kept(incoming_actors) => {
+                self.members -= incoming_actors.len();
+                self.bytes -= incoming_actors.values().map(|(_, bytes)| bytes).sum::<usize>();
             }
-            Party::Refused(_) => self.members -= 1,
+            PendingGroup::Refused(_) => self.members -= 1,
         }
-        Some(party)
+        Some(pending_group)
     }
 }
 
 /// What a theater says of a group that was sent to it: where its members are, or which of them does not come, and why.
-type Received = Result<Vec<Seat>, (u32, String)>;
+type Received = Result<Vec<ActorLocation>, (u32, String)>;
 
 /// An actor that is frozen, and was written.
-pub(crate) struct Packed {
+pub(crate) struct PreparedMember {
     pub(crate) at: u32,
     /// The number of the attempt, if the other members go, too.
     pub(super) attempt: u64,
     pub(crate) id: ActorId,
-    pub(crate) moves: Moves,
-    pub(super) born: Far,
+    pub(crate) moves: MigrationVTable,
+    pub(super) born: RemoteActorId,
     pub(super) epoch: Epoch,
 }
 
@@ -91,16 +98,17 @@ impl Link {
         &self,
         (of, at): (u64, u32),
         id: ActorId,
-        (moves, entry): (Moves, &'static Spawns),
-        pack: &Pack<'_>,
-    ) -> Result<Packed, MigrateError> {
-        let Ready { kind, codec, border, trunk, born, from } = self.make_ready(id, entry, pack)?;
-        let epoch = trunk.epoch;
-        let Far { theater, slot, life, seal, .. } = born;
+        (moves, entry): (MigrationVTable, &'static Spawns),
+        pack: &PreparedActor<'_>,
+    ) -> Result<PreparedMember, MigrateError> {
+        let Ready { kind, codec, ref_codec, metadata, born, from } = self.make_ready(id, entry, pack)?;
+        let epoch = metadata.epoch;
+        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
         let write = |out: &mut Vec<u8>| {
-            Head::Member { of, at, kind, codec: codec.into(), theater, slot, life, seal, from }.write(out)?;
-            at_border(&border, || {
-                Codec::Positional.write(&trunk, out)?;
+            Head::Member { of, at, kind, codec: codec.into(), theater, slot, incarnation, capability, from }
+                .write(out)?;
+            at_ref_codec(&ref_codec, || {
+                Codec::Positional.write(&metadata, out)?;
                 (pack.state)(codec, out)
             })
         };
@@ -109,7 +117,7 @@ impl Link {
             // The other members are written when there is room.
             pause_stage(&self.gate);
         }
-        Ok(Packed { at, attempt: 0, id, moves, born, epoch })
+        Ok(PreparedMember { at, attempt: 0, id, moves, born, epoch })
     }
 
     /// The members that were sent as this journey do not go.
@@ -119,14 +127,14 @@ impl Link {
     }
 
     /// The members of a group have been packed, and go.
-    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<Packed>, done: Done) {
+    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<PreparedMember>, done: Done) {
         let count = members.len() as u32;
         let (link, ids): (_, Vec<ActorId>) = (Arc::clone(self), members.iter().map(|member| member.id).collect());
         let departure = self.drain_for(members, done);
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
-            let accepted = received::<Received>(answer).and_then(|seats| {
-                seats.map_err(|(at, why)| {
+            let accepted = received::<Received>(answer).and_then(|locations| {
+                locations.map_err(|(at, why)| {
                     let why = MigrateError::Refused(why);
                     match ids.get(at as usize) {
                         Some(member) => link.directory.of_member(*member, why),
@@ -143,49 +151,55 @@ impl Link {
 
     // -- coming ---------------------------------------------------------------------------------------------------------
 
-    pub(super) fn take_member(&self, (of, at): (u64, u32), kind: (u32, Codec), names: (Far, Far), bytes: &[u8]) {
-        let size = bytes.len() + size_of::<Guest>();
+    pub(super) fn take_member(
+        &self,
+        (of, at): (u64, u32),
+        kind: (u32, Codec),
+        names: (RemoteActorId, RemoteActorId),
+        bytes: &[u8],
+    ) {
+        let size = bytes.len() + size_of::<IncomingActor>();
         let bytes_max = MEMBER_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES;
         {
-            let mut parties = lock(&self.parties);
-            if !parties.has_room(of, size, bytes_max) {
-                let party = parties.refuse(of, at);
-                if parties.members > 2 * MEMBERS_MAX {
+            let mut pending_groups = lock(&self.pending_groups);
+            if !pending_groups.has_room(of, size, bytes_max) {
+                let pending_group = pending_groups.refuse(of, at);
+                if pending_groups.members > 2 * MEMBERS_MAX {
                     self.fault(Fault::Members);
                 }
-                drop(parties);
-                return drop(party);
+                drop(pending_groups);
+                return drop(pending_group);
             }
         }
-        let guest = self.may_have(&names.0).and_then(|()| self.read_actor(kind, names, bytes));
+        let incoming = self.may_have(&names.0).and_then(|()| self.read_actor(kind, names, bytes));
         // Only the thread that reads the link keeps members.
-        let before = lock(&self.parties).keep(of, at, guest.map_err(|error| error.to_string()), size);
+        let before = lock(&self.pending_groups).keep(of, at, incoming.map_err(|error| error.to_string()), size);
         drop(before);
     }
 
-    pub(super) fn forget_party(&self, of: u64) {
-        let party = lock(&self.parties).remove(of);
-        drop(party);
+    pub(super) fn forget_pending_group(&self, of: u64) {
+        let pending_group = lock(&self.pending_groups).remove(of);
+        drop(pending_group);
     }
 
     pub(super) fn take_together(&self, ask: u64, of: u64, group: GroupName, count: u32) {
-        let party = lock(&self.parties).remove(of);
-        let mut guests = match party {
-            Some(Party::Kept(guests)) => guests,
-            Some(Party::Refused(at)) => {
+        let pending_group = lock(&self.pending_groups).remove(of);
+        let mut incoming_actors = match pending_group {
+            Some(PendingGroup::Kept(incoming_actors)) => incoming_actors,
+            Some(PendingGroup::Refused(at)) => {
                 let why = "more was sent of groups that move than is kept until they are whole".to_owned();
                 return self.say_received(ask, &Received::Err((at, why)));
             }
             None => FxHashMap::default(),
         };
-        let guest = |at| match guests.remove(&at) {
-            Some((guest, _)) => guest.map_err(|why| (at, why)),
+        let incoming = |at| match incoming_actors.remove(&at) {
+            Some((incoming, _)) => incoming.map_err(|why| (at, why)),
             None => Err((at, "it was not sent".to_owned())),
         };
-        match (0..count).map(guest).collect::<Result<Vec<Guest>, _>>() {
-            Ok(guests) => {
+        match (0..count).map(incoming).collect::<Result<Vec<IncomingActor>, _>>() {
+            Ok(incoming_actors) => {
                 let received: Received =
-                    self.accept(Some(group), guests).map_err(|(at, error)| (at, error.to_string()));
+                    self.accept(Some(group), incoming_actors).map_err(|(at, error)| (at, error.to_string()));
                 self.say_received(ask, &received);
             }
             Err(why) => self.say_received(ask, &Received::Err(why)),

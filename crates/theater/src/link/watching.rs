@@ -44,9 +44,9 @@ remote!(mobile Rover: Hop, Where);
 /// Looks at rovers, and tells of their ends.
 struct Looker(usize, mpsc::Sender<(usize, ActorId)>);
 impl Actor for Looker {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        assert_eq!(down.reason, StopReason::Stopped);
-        self.1.send((self.0, down.who)).unwrap();
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        assert_eq!(terminated.reason, StopReason::Stopped);
+        self.1.send((self.0, terminated.who)).unwrap();
     }
 }
 
@@ -66,7 +66,7 @@ fn theater(net: &Simulation) -> Theater {
 
 /// The watches that the theater keeps for others, and those that others keep for it.
 fn watches(theater: &Theater) -> (usize, usize) {
-    let links = theater.house.all_links();
+    let links = theater.theater_core.all_links();
     let kept = links.iter().map(|link| link.watches.load(Ordering::Relaxed)).sum();
     (kept, links.iter().map(|link| lock(&link.out).watches.len()).sum())
 }

@@ -27,8 +27,8 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
-use crate::naming::Far;
-use crate::node::core::{Callee, House};
+use crate::naming::RemoteActorId;
+use crate::node::core::{Callee, TheaterCore};
 
 /// Most actors that one frame notes.
 pub(crate) const NOTED_MAX: usize = 1_024;
@@ -56,7 +56,7 @@ pub(crate) struct Host {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Departing {
     /// The name that it was born with.
-    pub(crate) born: Far,
+    pub(crate) born: RemoteActorId,
     pub(crate) epoch: Epoch,
 }
 
@@ -66,15 +66,15 @@ pub(crate) type Ended = Box<dyn FnOnce() + Send>;
 /// Knows which theaters an actor may be in. Neither method blocks, and each calls `ended` exactly once, also where a theater is lost or cannot be
 /// called.
 pub(crate) trait Authority: Send + Sync {
-    /// Returns whether the authority of this actor of `house` has to be told when the actor leaves for the theater `to`.
-    fn is_to_note(&self, house: &House, born: &Far, to: u64) -> bool;
+    /// Returns whether the authority of this actor of `theater_core` has to be told when the actor leaves for the theater `to`.
+    fn is_to_note(&self, theater_core: &TheaterCore, born: &RemoteActorId, to: u64) -> bool;
 
-    /// Notes that these actors of `house` may be in the theater `to`, too. They stay in `house` until `ended`.
-    fn note(&self, house: &Arc<House>, actors: Vec<Departing>, to: Host, ended: Ended);
+    /// Notes that these actors of `theater_core` may be in the theater `to`, too. They stay in `theater_core` until `ended`.
+    fn note(&self, theater_core: &Arc<TheaterCore>, actors: Vec<Departing>, to: Host, ended: Ended);
 
     /// Has links made with the theaters that are to be asked where these actors are, by their places here, if they are not `known` ones: those are
     /// lost, or asked anyway.
-    fn reach(&self, house: &Arc<House>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended);
+    fn reach(&self, theater_core: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended);
 }
 
 /// The theaters that the actors were born in.
@@ -100,56 +100,60 @@ impl Drop for AtEnd {
 
 impl BirthTheaters {
     /// Gives the link with this theater to `then`, if there is one, or one can be made.
-    fn with_link(house: &Arc<House>, host: Host, then: impl FnOnce(&Arc<Link>) + Send + 'static) {
+    fn with_link(theater_core: &Arc<TheaterCore>, host: Host, then: impl FnOnce(&Arc<Link>) + Send + 'static) {
         let Host { theater, address } = host;
-        if let Some(link) = house.directory.link(theater) {
+        if let Some(link) = theater_core.directory.link(theater) {
             return then(&link);
         }
-        let Some(address) = address.filter(|_| house.directory.may_be_reached(host, house.now())) else { return };
-        let here = Arc::clone(house);
+        let Some(address) = address.filter(|_| theater_core.directory.may_be_reached(host, theater_core.now())) else {
+            return;
+        };
+        let here = Arc::clone(theater_core);
         let take = move |link: Result<Arc<Link>, _>| match link {
             Ok(link) if link.incarnation == theater => then(&link),
             // Another one is there, or nobody.
             Ok(_) | Err(_) => here.directory.note_unreached(host, here.now().saturating_add(here.settings.lost_after)),
         };
-        house.reach_later(Callee { address, theater: Some(theater) }, PATIENCE, Box::new(take));
+        theater_core.reach_later(Callee { address, theater: Some(theater) }, PATIENCE, Box::new(take));
     }
 }
 
 impl Authority for BirthTheaters {
-    fn is_to_note(&self, house: &House, born: &Far, to: u64) -> bool {
+    fn is_to_note(&self, theater_core: &TheaterCore, born: &RemoteActorId, to: u64) -> bool {
         // An actor that leaves the theater that it was born in, or goes there, is known there.
-        ![house.incarnation, to].contains(&born.theater)
+        ![theater_core.incarnation, to].contains(&born.theater)
     }
 
-    fn note(&self, house: &Arc<House>, mut actors: Vec<Departing>, to: Host, ended: Ended) {
+    fn note(&self, theater_core: &Arc<TheaterCore>, mut actors: Vec<Departing>, to: Host, ended: Ended) {
         let at_end = AtEnd::new(ended);
-        actors.retain(|actor| self.is_to_note(house, &actor.born, to.theater));
+        actors.retain(|actor| self.is_to_note(theater_core, &actor.born, to.theater));
         actors.sort_by_key(|actor| actor.born.theater);
         for actors in actors.chunk_by(|one, other| one.born.theater == other.born.theater) {
             for actors in actors.chunks(NOTED_MAX) {
-                let Far { theater, address, .. } = actors[0].born;
-                let names = actors.iter().map(|Departing { born, epoch }| (born.slot, born.life, born.seal, *epoch));
+                let RemoteActorId { theater, address, .. } = actors[0].born;
+                let names = actors
+                    .iter()
+                    .map(|Departing { born, epoch }| (born.slot, born.incarnation, born.capability, *epoch));
                 let (names, at_end) = (names.collect(), Arc::clone(&at_end));
-                Self::with_link(house, Host { theater, address }, move |link| {
+                Self::with_link(theater_core, Host { theater, address }, move |link| {
                     link.say_departs(to, names, Box::new(move |_| drop(at_end)));
                 });
             }
         }
     }
 
-    fn reach(&self, house: &Arc<House>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended) {
+    fn reach(&self, theater_core: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended) {
         let at_end = AtEnd::new(ended);
-        let births = actors.iter().filter_map(|id| house.directory.far_name(*id));
-        let births = births.map(|Far { theater, address, .. }| Host { theater, address });
-        let hosts = actors.iter().flat_map(|id| house.directory.hosts(*id)).chain(births);
-        let is_new = |host: &Host| host.theater != house.incarnation && !known.contains(&host.theater);
+        let births = actors.iter().filter_map(|id| theater_core.directory.far_name(*id));
+        let births = births.map(|RemoteActorId { theater, address, .. }| Host { theater, address });
+        let hosts = actors.iter().flat_map(|id| theater_core.directory.hosts(*id)).chain(births);
+        let is_new = |host: &Host| host.theater != theater_core.incarnation && !known.contains(&host.theater);
         let hosts: FxHashSet<Host> = hosts.filter(is_new).collect();
         let mut hosts: Vec<Host> = hosts.into_iter().collect();
         hosts.sort_by_key(|host| (host.theater, host.address));
         for host in hosts {
             let at_end = Arc::clone(&at_end);
-            Self::with_link(house, host, move |_| drop(at_end));
+            Self::with_link(theater_core, host, move |_| drop(at_end));
         }
     }
 }

@@ -30,8 +30,8 @@ use std::time::Duration;
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore, flush_soon};
 
 use crate::link::{Departure, Left};
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// How often a theater may be silent, one after the other, for as long as it is not lost, before an actor stays.
 const DEPARTURES_LAST: u32 = 3;
@@ -69,37 +69,37 @@ type Drained = Box<dyn FnOnce() + Send>;
 
 thread_local! {
     /// Those that are to be called by this thread's gulp: its drains are one.
-    static WAITING: RefCell<Vec<(Arc<House>, Drained)>> = const { RefCell::new(Vec::new()) };
+    static WAITING: RefCell<Vec<(Arc<TheaterCore>, Drained)>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Begins the drains of this thread's gulp.
 pub(crate) fn begin_drains() {
     let mut waiting = WAITING.take();
-    while let Some((house, _)) = waiting.first() {
-        let house = Arc::clone(house);
-        let of_house = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &house));
-        let rest = Arc::new(Rest(Mutex::new(of_house.map(|(_, drained)| drained).collect())));
-        house.pass_turnstiles(rest);
+    while let Some((theater_core, _)) = waiting.first() {
+        let theater_core = Arc::clone(theater_core);
+        let of_theater_core = waiting.extract_if(.., |(of, _)| Arc::ptr_eq(of, &theater_core));
+        let rest = Arc::new(DrainGuard(Mutex::new(of_theater_core.map(|(_, drained)| drained).collect())));
+        theater_core.pass_turnstiles(rest);
     }
 }
 
 /// Until requests have come to all turnstiles.
 struct Stages {
-    house: Arc<House>,
-    rest: Arc<Rest>,
+    theater_core: Arc<TheaterCore>,
+    rest: Arc<DrainGuard>,
 }
 
 impl Drop for Stages {
     fn drop(&mut self) {
-        self.house.drain_places_and_links(&self.rest);
+        self.theater_core.drain_stubs_and_links(&self.rest);
     }
 }
 
 /// Until markers and fences have been answered: then the last reference is dropped.
 #[derive(Default)]
-pub(crate) struct Rest(Mutex<Vec<Drained>>);
+pub(crate) struct DrainGuard(Mutex<Vec<Drained>>);
 
-impl Drop for Rest {
+impl Drop for DrainGuard {
     fn drop(&mut self) {
         let drained = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
         drained.into_iter().for_each(|drained| drained());
@@ -107,29 +107,29 @@ impl Drop for Rest {
 }
 
 /// A migration that is given up if it takes too long.
-pub(crate) enum Late {
+pub(crate) enum MigrationDeadline {
     /// Actors that are to leave, and are not drained or accepted.
     Departure(Weak<Departure>),
     /// Actors that have left, and have not begun.
     Left(Weak<Left>),
 }
 
-impl Late {
+impl MigrationDeadline {
     fn has_ended(&self) -> bool {
         match self {
-            Late::Departure(departure) => departure.strong_count() == 0,
-            Late::Left(left) => left.strong_count() == 0,
+            MigrationDeadline::Departure(departure) => departure.strong_count() == 0,
+            MigrationDeadline::Left(left) => left.strong_count() == 0,
         }
     }
 
     fn give_up(self) {
         match self {
-            Late::Departure(departure) => {
+            MigrationDeadline::Departure(departure) => {
                 if let Some(departure) = departure.upgrade() {
                     departure.give_up();
                 }
             }
-            Late::Left(left) => {
+            MigrationDeadline::Left(left) => {
                 if let Some(left) = left.upgrade() {
                     left.give_up();
                 }
@@ -144,13 +144,13 @@ pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
     keeping: Mutex<Keeping>,
     /// Migrations that are given up at these times, in order.
-    late: Mutex<VecDeque<(Duration, Late)>>,
+    late: Mutex<VecDeque<(Duration, MigrationDeadline)>>,
 }
 
 /// Ways that keep mail, or have kept some.
 #[derive(Default)]
 struct Keeping {
-    ways: Vec<Weak<Distant>>,
+    routes: Vec<Weak<PendingProxy>>,
     /// With so many, those that keep nothing any more are dropped.
     many: usize,
 }
@@ -164,12 +164,12 @@ impl Drains {
         self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, Late)>> {
+    fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, MigrationDeadline)>> {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the first of those that have ended, or whose times are over.
-    fn over(&self, now: Duration) -> Option<Late> {
+    fn over(&self, now: Duration) -> Option<MigrationDeadline> {
         let mut late = self.late();
         let (until, first) = late.front()?;
         let is_over = *until <= now || first.has_ended();
@@ -182,30 +182,30 @@ impl Drains {
     }
 
     /// This way keeps mail from now on.
-    pub(crate) fn note_keeping(&self, way: Weak<Distant>) {
+    pub(crate) fn note_keeping(&self, route: Weak<PendingProxy>) {
         const FEW: usize = 16;
         // A reference that is dropped may be the last one of its way.
         let mut looked_at = Vec::new();
         let mut keeping = self.keeping();
-        let Keeping { ways, many } = &mut *keeping;
-        if ways.len() >= FEW.max(*many) {
-            ways.retain(|way| {
-                way.upgrade().is_some_and(|way| {
-                    let keeps = way.keeps_anything();
-                    looked_at.push(way);
+        let Keeping { routes, many } = &mut *keeping;
+        if routes.len() >= FEW.max(*many) {
+            routes.retain(|route| {
+                route.upgrade().is_some_and(|route| {
+                    let keeps = route.keeps_anything();
+                    looked_at.push(route);
                     keeps
                 })
             });
-            *many = 2 * ways.len();
+            *many = 2 * routes.len();
         }
-        ways.push(way);
+        routes.push(route);
         drop(keeping);
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Has a migration given up after three times the time after which a silent theater is lost.
-    pub(crate) fn note_late(&self, late: Late) {
+    pub(crate) fn note_late(&self, late: MigrationDeadline) {
         let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
         self.directory.drains.late().push_back((until, late));
     }
@@ -227,8 +227,8 @@ impl House {
         }
     }
 
-    fn pass_turnstiles(self: &Arc<Self>, rest: Arc<Rest>) {
-        let stages = Arc::new(Stages { house: Arc::clone(self), rest });
+    fn pass_turnstiles(self: &Arc<Self>, rest: Arc<DrainGuard>) {
+        let stages = Arc::new(Stages { theater_core: Arc::clone(self), rest });
         let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
         for turnstile in turnstiles {
             turnstile.send_control_behind(Passes(Arc::clone(&stages)));
@@ -236,25 +236,25 @@ impl House {
     }
 
     /// Returns the ways that keep mail, and some that have kept mail before.
-    pub(crate) fn keeping(&self) -> Vec<Arc<Distant>> {
-        self.directory.drains.keeping().ways.iter().filter_map(Weak::upgrade).collect()
+    pub(crate) fn keeping(&self) -> Vec<Arc<PendingProxy>> {
+        self.directory.drains.keeping().routes.iter().filter_map(Weak::upgrade).collect()
     }
 
     /// Reports mail that waits until other theaters are called, or actors are found, because this theater ends.
     pub(crate) fn report_kept(&self) {
-        self.keeping().into_iter().for_each(|way| way.give_up());
+        self.keeping().into_iter().for_each(|route| route.give_up());
     }
 
     /// `rest` is dropped when all that was sent from places and over links of this theater is in the mailboxes of its receivers, or is lost.
-    pub(crate) fn drain_places_and_links(self: &Arc<Self>, rest: &Arc<Rest>) {
-        for way in self.keeping() {
-            if let Some(id) = way.place() {
-                way.keep_marker(self.fence_marker(id, Arc::clone(rest)));
+    pub(crate) fn drain_stubs_and_links(self: &Arc<Self>, rest: &Arc<DrainGuard>) {
+        for route in self.keeping() {
+            if let Some(id) = route.stub() {
+                route.keep_marker(self.fence_marker(id, Arc::clone(rest)));
             }
         }
-        for id in self.turning_places() {
-            if let Some((moves, _)) = self.registry.moves(id) {
-                (moves.pass)(id, self.fence_marker(id, Arc::clone(rest)));
+        for id in self.rerouting_stubs() {
+            if let Some((moves, _)) = self.registry.migration_vtable(id) {
+                (moves.pass_marker)(id, self.fence_marker(id, Arc::clone(rest)));
             }
         }
         for link in self.directory.all_links() {

@@ -60,20 +60,20 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::wire::{Freeze, Pack};
+use playhouse_actor::wire::{Freeze, PreparedActor};
 use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
 
-use crate::link::{Link, Packed};
-use crate::migration::groups::Wish;
+use crate::link::{Link, PreparedMember};
+use crate::migration::groups::QueuedMigration;
 use crate::migration::host::Done;
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 
 /// Attempts to find all members of a group between two messages begin for so long.
 const GATHER_MAX: Duration = Duration::from_secs(10);
 
 /// A group on its way.
-struct Journey {
-    house: Arc<House>,
+struct GroupMigration {
+    theater_core: Arc<TheaterCore>,
     group: GroupName,
     link: Arc<Link>,
     number: u64,
@@ -87,22 +87,22 @@ struct Journey {
 struct Packing {
     /// So many have not been asked yet.
     left: usize,
-    packed: Vec<Packed>,
+    packed: Vec<PreparedMember>,
     failed: Option<MigrateError>,
 }
 
-impl House {
+impl TheaterCore {
     /// Has a group taken to the theater behind `link`: all members that live here.
     pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
-        let wish = self.directory.groups().begin(group, (link, done));
-        if let Some(wish) = wish {
-            self.set_out(group, wish);
+        let queued = self.directory.groups().begin(group, (link, done));
+        if let Some(queued) = queued {
+            self.set_out(group, queued);
         }
     }
 
-    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): Wish) {
-        let journey = Arc::new(Journey {
-            house: Arc::clone(self),
+    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
+        let group_migration = Arc::new(GroupMigration {
+            theater_core: Arc::clone(self),
             group,
             link,
             number: self.directory.next_number(),
@@ -112,8 +112,8 @@ impl House {
         });
         let (here, elsewhere) = self.members(group);
         match here.first().or(elsewhere.first()) {
-            Some(first) => journey.gather_at(*first),
-            None => journey.end(Err(MigrateError::Stopped)),
+            Some(first) => group_migration.gather_at(*first),
+            None => group_migration.end(Err(MigrateError::Stopped)),
         }
     }
 
@@ -132,20 +132,20 @@ impl House {
     /// The members of a group that live here, as far as is known, and the others.
     pub(crate) fn members(&self, group: GroupName) -> (Vec<ActorId>, Vec<ActorId>) {
         // So that none comes while it is looked.
-        let _guests = self.directory.guests();
+        let _incoming_actors = self.directory.incoming_actors();
         let members = self.directory.groups().members(group);
-        members.into_iter().partition(|member| !self.directory.is_elsewhere(*member))
+        members.into_iter().partition(|member| !self.directory.is_remote(*member))
     }
 }
 
-impl Journey {
+impl GroupMigration {
     fn packing(&self) -> MutexGuard<'_, Packing> {
         self.packing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks whether all can go when this member is between two messages.
     fn gather_at(self: Arc<Self>, member: ActorId) {
-        match self.house.registry.moves(member).map(|(moves, _)| moves.gather) {
+        match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.when_freezable) {
             Some(gather) => gather(member, Box::new(move |freeze| self.look(freeze))),
             None => self.fail(member, MigrateError::Immobile),
         }
@@ -155,27 +155,28 @@ impl Journey {
         if matches!(freeze, Err(Undelivered::Shutdown)) {
             return self.end(Err(MigrateError::Stopped));
         }
-        let (here, elsewhere) = self.house.members(self.group);
+        let (here, elsewhere) = self.theater_core.members(self.group);
         let Some(first) = here.first() else {
             let none = if elsewhere.is_empty() { MigrateError::Stopped } else { MigrateError::Elsewhere };
             return self.end(Err(none));
         };
-        if let Some(stuck) = here.iter().find(|member| self.house.registry.moves(**member).is_none()) {
+        if let Some(stuck) = here.iter().find(|member| self.theater_core.registry.migration_vtable(**member).is_none())
+        {
             return self.fail(*stuck, MigrateError::Immobile);
         }
         let Ok(freeze) = freeze else { return self.gather_at(*first) };
         match freeze(&here) {
             Ok(frozen) => self.pack(frozen),
-            Err(busy) if self.house.now() > self.until => self.fail(busy, MigrateError::Busy),
+            Err(busy) if self.theater_core.now() > self.until => self.fail(busy, MigrateError::Busy),
             Err(busy) => self.gather_at(busy),
         }
     }
 
     /// Nobody was frozen, and nobody goes.
     fn fail(self: Arc<Self>, member: ActorId, why: MigrateError) {
-        let why = self.house.directory.of_member(member, why);
-        for member in self.house.members(self.group).0 {
-            if let Some((moves, _)) = self.house.registry.moves(member) {
+        let why = self.theater_core.directory.of_member(member, why);
+        for member in self.theater_core.members(self.group).0 {
+            if let Some((moves, _)) = self.theater_core.registry.migration_vtable(member) {
                 (moves.failed)(member, why.clone());
             }
         }
@@ -185,10 +186,10 @@ impl Journey {
     fn pack(self: Arc<Self>, frozen: Vec<ActorId>) {
         self.packing().left = frozen.len();
         for (member, at) in frozen.into_iter().zip(0..) {
-            let journey = Arc::clone(&self);
-            match self.house.registry.moves(member).map(|(moves, _)| moves.pack_frozen) {
-                Some(pack) => pack(member, Box::new(move |pack| journey.packed(member, at, pack))),
-                None => drop(journey.packed(member, at, Err(MigrateError::Stopped))),
+            let group_migration = Arc::clone(&self);
+            match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.prepare_frozen) {
+                Some(pack) => pack(member, Box::new(move |pack| group_migration.packed(member, at, pack))),
+                None => drop(group_migration.packed(member, at, Err(MigrateError::Stopped))),
             }
         }
     }
@@ -198,10 +199,10 @@ impl Journey {
         self: Arc<Self>,
         member: ActorId,
         at: u32,
-        pack: Result<Pack<'_>, MigrateError>,
+        pack: Result<PreparedActor<'_>, MigrateError>,
     ) -> Result<(), MigrateError> {
         let failed = self.packing().failed.clone();
-        let packed = match (failed, pack, self.house.registry.moves(member)) {
+        let packed = match (failed, pack, self.theater_core.registry.migration_vtable(member)) {
             (Some(why), ..) => Err(why),
             (None, Ok(pack), Some(moves)) => self.link.pack_member((self.number, at), member, *moves, &pack),
             (None, Err(why), _) => Err(why),
@@ -216,7 +217,7 @@ impl Journey {
                     Ok(())
                 }
                 Err(why) => {
-                    let why = packing.failed.get_or_insert_with(|| self.house.directory.of_member(member, why));
+                    let why = packing.failed.get_or_insert_with(|| self.theater_core.directory.of_member(member, why));
                     Err(why.clone())
                 }
             };
@@ -235,7 +236,7 @@ impl Journey {
         packed.sort_by_key(|member| member.at);
         if let Some(why) = failed {
             self.link.say_apart(self.number);
-            packed.iter().for_each(|member| (member.moves.stay)(member.id, why.clone()));
+            packed.iter().for_each(|member| (member.moves.abort)(member.id, why.clone()));
             return self.end(Err(why));
         }
         let (link, group, number) = (Arc::clone(&self.link), self.group, self.number);
@@ -247,9 +248,9 @@ impl Journey {
         if let Some(done) = done {
             done(ended);
         }
-        let next = self.house.directory.groups().end(self.group);
-        if let Some(wish) = next {
-            self.house.set_out(self.group, wish);
+        let next = self.theater_core.directory.groups().end(self.group);
+        if let Some(queued) = next {
+            self.theater_core.set_out(self.group, queued);
         }
     }
 }

@@ -15,14 +15,14 @@ use crate::link::Link;
 use crate::migration::host::Done;
 
 /// Where a group is to go, and who is told how that ended.
-pub(crate) type Wish = (Arc<Link>, Done);
+pub(crate) type QueuedMigration = (Arc<Link>, Done);
 
 /// The groups of a theater, with their members that are known here.
 #[derive(Default)]
 pub(crate) struct Groups {
     /// With the names of their types.
     of: FxHashMap<ActorId, (GroupName, &'static str)>,
-    known: FxHashMap<GroupName, Known>,
+    known: FxHashMap<GroupName, KnownGroup>,
     made: u64,
     /// All members: those that have ended are looked for among them.
     listed: Vec<ActorId>,
@@ -32,12 +32,12 @@ pub(crate) struct Groups {
     empty: Vec<GroupName>,
 }
 
-struct Known {
+struct KnownGroup {
     stage: u16,
     /// In the order in which they became known: wherever they live.
     members: Vec<ActorId>,
     /// While it moves: where it is to go after that.
-    moving: Option<VecDeque<Wish>>,
+    moving: Option<VecDeque<QueuedMigration>>,
     /// Its stage was asked for since those that have ended were looked for last: a member may be about to be noted.
     is_asked_for: bool,
 }
@@ -54,7 +54,7 @@ impl Groups {
         let empty = &mut self.empty;
         let known = self.known.entry(group).or_insert_with(|| {
             empty.push(group);
-            Known { stage: choose(), members: Vec::new(), moving: None, is_asked_for: true }
+            KnownGroup { stage: choose(), members: Vec::new(), moving: None, is_asked_for: true }
         });
         known.is_asked_for = true;
         known.stage
@@ -136,39 +136,39 @@ impl Groups {
     }
 
     /// These actors, those of a group together, in the order of their first ones.
-    pub(crate) fn parties(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
-        let mut parties: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
+    pub(crate) fn pending_groups(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
+        let mut pending_groups: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
         let mut known: FxHashMap<GroupName, usize> = FxHashMap::default();
         for actor in actors {
             let group = self.of(actor);
             match group.and_then(|group| known.get(&group)) {
-                Some(at) => parties[*at].1.push(actor),
+                Some(at) => pending_groups[*at].1.push(actor),
                 None => {
-                    known.extend(group.map(|group| (group, parties.len())));
-                    parties.push((group, vec![actor]));
+                    known.extend(group.map(|group| (group, pending_groups.len())));
+                    pending_groups.push((group, vec![actor]));
                 }
             }
         }
-        parties
+        pending_groups
     }
 
     /// The group is to go somewhere: at once, if it is given back; else when it has come to rest.
-    pub(crate) fn begin(&mut self, group: GroupName, wish: Wish) -> Option<Wish> {
-        let Some(known) = self.known.get_mut(&group) else { return Some(wish) };
+    pub(crate) fn begin(&mut self, group: GroupName, queued: QueuedMigration) -> Option<QueuedMigration> {
+        let Some(known) = self.known.get_mut(&group) else { return Some(queued) };
         match &mut known.moving {
             Some(waiting) => {
-                waiting.push_back(wish);
+                waiting.push_back(queued);
                 None
             }
             None => {
                 known.moving = Some(VecDeque::new());
-                Some(wish)
+                Some(queued)
             }
         }
     }
 
     /// It has come to rest. Where it is to go next, if it is: it moves again then.
-    pub(crate) fn end(&mut self, group: GroupName) -> Option<Wish> {
+    pub(crate) fn end(&mut self, group: GroupName) -> Option<QueuedMigration> {
         let known = self.known.get_mut(&group)?;
         let next = known.moving.as_mut().and_then(VecDeque::pop_front);
         if next.is_none() {

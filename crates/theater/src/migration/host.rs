@@ -91,8 +91,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Marker, Origin, Seat, TakeAnswer};
-use playhouse_actor::wire::{Agency, Codec, ComesBy, Moves, Settle, Settled, WireError};
+use playhouse_actor::away::{ActorLocation, Forwarder, Marker, Origin, TakeAnswer};
+use playhouse_actor::wire::{ArrivalRoute, Codec, MigrationHost, MigrationVTable, Settle, Settled, WireError};
 use playhouse_actor::{ActorId, AskError, GroupName, MigrateError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 
@@ -100,9 +100,9 @@ use crate::error::TheaterError;
 use crate::link::frame::Handle;
 use crate::link::{Link, Taken, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
-use crate::naming::{Directory, Far, Settling, SettlingPlace};
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::naming::{Directory, RemoteActorId, Settling, SettlingPlace};
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// The longest time from the arrival of an actor until its cell hears of it. It is as long as a worker takes for a gulp.
 const HEARS_MAX: Duration = Duration::from_secs(10);
@@ -118,7 +118,7 @@ pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
 
 /// Until the cell of a place has heard that its turn has ended.
 pub(crate) struct Settles {
-    house: Arc<House>,
+    theater_core: Arc<TheaterCore>,
     number: u64,
     id: ActorId,
     /// An actor has come there.
@@ -165,18 +165,18 @@ impl Settle for Settles {
 
 impl Drop for Settles {
     fn drop(&mut self) {
-        self.house.settling().places.remove(&self.number);
+        self.theater_core.settling().stubs.remove(&self.number);
         let watchers = std::mem::take(&mut *self.watchers());
         for (_, tell) in watchers {
-            self.house.directory.telling_end(self.id, tell)(StopReason::NotAlive.into());
+            self.theater_core.directory.telling_end(self.id, tell)(StopReason::NotAlive.into());
         }
         if self.begins {
-            self.house.say_turned(self.id);
+            self.theater_core.say_rerouted(self.id);
         }
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Has an actor taken to the theater behind `link`, with its group if it is in one.
     pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
         if id.address().system() != self.system.core().id() {
@@ -192,13 +192,13 @@ impl House {
         if let Some(group) = group {
             return self.migrate_group(group, link, done);
         }
-        let Some(moves) = self.registry.moves(id).copied() else { return done(Err(MigrateError::Stopped)) };
-        let house = Arc::clone(self);
-        let offer = move |pack: Result<playhouse_actor::wire::Pack<'_>, MigrateError>| match pack {
+        let Some(moves) = self.registry.migration_vtable(id).copied() else { return done(Err(MigrateError::Stopped)) };
+        let theater_core = Arc::clone(self);
+        let offer = move |pack: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match pack {
             Ok(pack) => link.offer(id, moves, &pack, done),
-            Err(MigrateError::Elsewhere) if house.directory.lives_here(id) && house.now() < until => {
+            Err(MigrateError::Elsewhere) if theater_core.directory.lives_here(id) && theater_core.now() < until => {
                 // It has begun here, and the request by which its cell hears that is still with the worker that sends it.
-                house.migrate_until(until, id, link, done);
+                theater_core.migrate_until(until, id, link, done);
                 Err(MigrateError::Elsewhere)
             }
             Err(why) => {
@@ -206,18 +206,18 @@ impl House {
                 Err(why)
             }
         };
-        (moves.0.pack)(id, Box::new(offer));
+        (moves.0.prepare)(id, Box::new(offer));
     }
 
     /// Where an actor of this theater is.
-    pub(crate) fn seat(&self, id: ActorId) -> Option<Seat> {
-        self.directory.seat(id, self.listens).ok()
+    pub(crate) fn location(&self, id: ActorId) -> Option<ActorLocation> {
+        self.directory.location(id, self.listens).ok()
     }
 
     /// Answers a marker: the actor is here.
     pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
-        let mut bytes = Vec::with_capacity(size_of::<Seat>());
-        match self.seat(id).map(|seat| Codec::Positional.write(&seat, &mut bytes)) {
+        let mut bytes = Vec::with_capacity(size_of::<ActorLocation>());
+        match self.location(id).map(|location| Codec::Positional.write(&location, &mut bytes)) {
             Some(Ok(())) => answer(Ok((Codec::Positional, &bytes))),
             _ => answer(Err(AskError::Stopped)),
         }
@@ -240,7 +240,7 @@ impl House {
     }
 
     /// The actor that has come to this place begins, or it has not come after all.
-    fn say_turned(&self, id: ActorId) {
+    fn say_rerouted(&self, id: ActorId) {
         let answers = self.settling().answers.remove(&id);
         answers.into_iter().flatten().for_each(|answer| self.say_here(id, answer));
     }
@@ -251,67 +251,67 @@ impl House {
         settling.last_number += 1;
         let number = settling.last_number;
         let watchers = Arc::default();
-        settling.places.insert(number, SettlingPlace { id, watchers: Arc::clone(&watchers) });
+        settling.stubs.insert(number, SettlingPlace { id, watchers: Arc::clone(&watchers) });
         if begins {
             settling.answers.entry(id).or_default();
         }
-        Box::new(Settles { house: Arc::clone(self), number, id, begins, watchers })
+        Box::new(Settles { theater_core: Arc::clone(self), number, id, begins, watchers })
     }
 
     /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
     pub(crate) fn fence_marker(self: &Arc<Self>, id: ActorId, waits: impl Send + 'static) -> Marker {
-        let (slot, life) = self.directory.place_of(id);
-        let turn = self.directory.next_number();
-        let seal = self.directory.seal_of_turn(slot, life, turn);
+        let (slot, incarnation) = self.directory.stub_of(id);
+        let reroute = self.directory.next_number();
+        let capability = self.directory.capability_of_reroute(slot, incarnation, reroute);
         let answer = Box::new(move |_: Result<(Codec, &[u8]), AskError>| drop(waits));
-        self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
+        self.marker_with((Origin { theater: self.incarnation, slot, incarnation, reroute, capability }, 0), answer)
     }
 
     /// The places here where mail waits because they turn or have turned, in the order in which that ended or began.
-    pub(crate) fn turning_places(&self) -> Vec<ActorId> {
+    pub(crate) fn rerouting_stubs(&self) -> Vec<ActorId> {
         // Those that settle later: a place settles before it has turned.
-        let turning = self.directory.turning();
-        self.settling().places.values().map(|place| place.id).chain(turning).collect()
+        let rerouting = self.directory.rerouting();
+        self.settling().stubs.values().map(|stub| stub.id).chain(rerouting).collect()
     }
 
     /// A marker that came from elsewhere over so many links, and goes on.
     pub(crate) fn marker_with(self: &Arc<Self>, (origin, hops): (Origin, u16), answer: TakeAnswer) -> Marker {
-        let house = Arc::downgrade(self);
-        let here = Box::new(move |id: ActorId, answer: TakeAnswer| match house.upgrade() {
-            Some(house) => house.say_settled(id, answer),
+        let theater_core = Arc::downgrade(self);
+        let here = Box::new(move |id: ActorId, answer: TakeAnswer| match theater_core.upgrade() {
+            Some(theater_core) => theater_core.say_settled(id, answer),
             None => answer(Err(AskError::Shutdown)),
         });
         Marker { origin, hops, here, answer }
     }
 
     /// A marker for the mail of the place `id`, for its turn of this number.
-    pub(crate) fn marker(self: &Arc<Self>, id: ActorId, turn: u64) -> Marker {
-        let (slot, life) = self.directory.place_of(id);
-        let house = Arc::downgrade(self);
+    pub(crate) fn marker(self: &Arc<Self>, id: ActorId, reroute: u64) -> Marker {
+        let (slot, incarnation) = self.directory.stub_of(id);
+        let theater_core = Arc::downgrade(self);
         let answer = Box::new(move |answer: Result<(Codec, &[u8]), AskError>| {
-            let seat = answer.ok().and_then(|(codec, bytes)| codec.read::<Seat>(bytes).ok());
-            if let Some(house) = house.upgrade() {
-                house.turned(id, turn, seat.map(Far::from));
+            let location = answer.ok().and_then(|(codec, bytes)| codec.read::<ActorLocation>(bytes).ok());
+            if let Some(theater_core) = theater_core.upgrade() {
+                theater_core.rerouted(id, reroute, location.map(RemoteActorId::from));
             }
         });
-        let seal = self.directory.seal_of_turn(slot, life, turn);
-        self.marker_with((Origin { theater: self.incarnation, slot, life, turn, seal }, 0), answer)
+        let capability = self.directory.capability_of_reroute(slot, incarnation, reroute);
+        self.marker_with((Origin { theater: self.incarnation, slot, incarnation, reroute, capability }, 0), answer)
     }
 
     /// The place `id` turns, unless it does already: the actor is not in the theater `from`.
-    pub(crate) fn turn(self: &Arc<Self>, id: ActorId, from: u64) {
-        let Some((moves, _)) = self.registry.moves(id) else { return };
-        if let [Action::Ask(Request::Turn { turn })] = self.directory.step(id, Event::Moved { from })[..] {
+    pub(crate) fn reroute(self: &Arc<Self>, id: ActorId, from: u64) {
+        let Some((moves, _)) = self.registry.migration_vtable(id) else { return };
+        if let [Action::Ask(Request::Turn { reroute })] = self.directory.step(id, Event::Moved { from })[..] {
             seam(4);
-            (moves.turn)(id, turn, self.marker(id, turn));
+            (moves.begin_reroute)(id, reroute, self.marker(id, reroute));
         }
     }
 
     /// The place that has sent this marker, if the actor has come there since and waits for it.
-    pub(crate) fn turning_at(&self, origin: &Origin) -> Option<ActorId> {
-        let id = self.directory.find(origin.slot, origin.life)?;
+    pub(crate) fn rerouting_at(&self, origin: &Origin) -> Option<ActorId> {
+        let id = self.directory.find(origin.slot, origin.incarnation)?;
         let view = self.directory.view(id);
-        (view.is_arriving() && view.turn() == Some(origin.turn)).then_some(id)
+        (view.is_arriving() && view.reroute() == Some(origin.reroute)).then_some(id)
     }
 
     /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
@@ -323,12 +323,12 @@ impl House {
         let mut is_first = true;
         loop {
             let told_before = told(&self.directory);
-            let (turned, counts) = mpsc::channel();
+            let (rerouted, counts) = mpsc::channel();
             let links = self.directory.all_links();
             for link in &links {
-                link.say_leaving(turned.clone());
+                link.say_leaving(rerouted.clone());
             }
-            drop(turned);
+            drop(rerouted);
             let mut any = false;
             while let Some(count) = self.receive(&counts, deadline) {
                 any |= count > 0;
@@ -339,8 +339,8 @@ impl House {
                 break;
             }
         }
-        self.await_kept(deadline, Distant::keeps_anything);
-        self.await_ways(deadline);
+        self.await_kept(deadline, PendingProxy::keeps_anything);
+        self.await_routes(deadline);
         // Answers that are to come over this theater, to asks that it has sent on.
         let asked: Vec<(Arc<Link>, u64)> =
             self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
@@ -348,31 +348,31 @@ impl House {
             self.pause(LOOKED_AT_EVERY);
         }
         // They may wait at the places of those that have asked, and left.
-        self.await_ways(deadline);
+        self.await_routes(deadline);
     }
 
     /// Waits until what waits now for actors that have gone on is sent on, but not after `deadline`.
-    pub(crate) fn await_ways(&self, deadline: Duration) {
-        self.await_turns(deadline);
+    pub(crate) fn await_routes(&self, deadline: Duration) {
+        self.await_reroutes(deadline);
         // A place that has turned may have its new theater called.
-        self.await_kept(deadline, Distant::keeps_for_another_way);
+        self.await_kept(deadline, PendingProxy::keeps_for_another_route);
     }
 
-    fn await_kept(&self, deadline: Duration, keeps: impl Fn(&Distant) -> bool) {
-        let ways = self.keeping();
-        while ways.iter().any(|way| keeps(way)) && self.now() < deadline {
+    fn await_kept(&self, deadline: Duration, keeps: impl Fn(&PendingProxy) -> bool) {
+        let routes = self.keeping();
+        while routes.iter().any(|route| keeps(route)) && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);
         }
     }
 
     /// Waits until the places that turn now have sent on what waits there, but not after `deadline`.
-    fn await_turns(&self, deadline: Duration) {
-        let turns = self.directory.turns_of_ways();
-        while self.directory.is_any_under_way(&turns) && self.now() < deadline {
+    fn await_reroutes(&self, deadline: Duration) {
+        let reroutes = self.directory.reroutes_of_routes();
+        while self.directory.is_any_under_way(&reroutes) && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);
         }
         let last = self.settling().last_number;
-        let any_settles = || self.settling().places.keys().next().is_some_and(|number| *number <= last);
+        let any_settles = || self.settling().stubs.keys().next().is_some_and(|number| *number <= last);
         while any_settles() && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);
         }
@@ -382,104 +382,107 @@ impl House {
     pub(crate) fn begin_arrival(
         self: &Arc<Self>,
         (id, attempt): (ActorId, Attempt),
-        moves: &Moves,
-        antechamber: Option<ActorId>,
-    ) -> Result<(Box<Settles>, ComesBy), WireError> {
+        moves: &MigrationVTable,
+        arrival_buffer: Option<ActorId>,
+    ) -> Result<(Box<Settles>, ArrivalRoute), WireError> {
         if !(moves.fits)(id) {
             return Err(WireError::new("its place has ended"));
         }
         if self.directory.begin_freely(id, attempt) {
             let settling = self.note_settling(id, false);
             settling.release(&self.directory.all_links(), |link| link.release(id));
-            return Ok((settling, ComesBy::Freely { is_settled: antechamber.is_some() }));
+            return Ok((settling, ArrivalRoute::Freely { is_settled: arrival_buffer.is_some() }));
         }
-        let antechamber = antechamber.or_else(|| (moves.antechamber)(&self.directory.core, id));
-        let antechamber = antechamber.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
-        let Some((turn, is_new)) = self.directory.begin_behind(id, attempt, antechamber) else {
-            self.forget_antechamber(antechamber);
+        let arrival_buffer = arrival_buffer.or_else(|| (moves.arrival_buffer)(&self.directory.core, id));
+        let arrival_buffer = arrival_buffer.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
+        let Some((reroute, is_new)) = self.directory.begin_behind(id, attempt, arrival_buffer) else {
+            self.forget_arrival_buffer(arrival_buffer);
             return Err(WireError::new("it is there already"));
         };
         // Where it turned already, the marker of that is on its way, and is as good. Where the place was sought, the marker goes behind the mail
         // that is kept, and is that for which the actor waits, instead of answers of others.
-        Ok((self.note_settling(id, false), ComesBy::Behind(is_new.then(|| self.marker(id, turn)))))
+        Ok((self.note_settling(id, false), ArrivalRoute::Behind(is_new.then(|| self.marker(id, reroute)))))
     }
 
     /// What has come there is for nobody.
-    pub(crate) fn forget_antechamber(&self, antechamber: ActorId) {
-        if let Some(controls) = self.registry.controls(antechamber) {
-            (controls.forget)(antechamber);
+    pub(crate) fn forget_arrival_buffer(&self, arrival_buffer: ActorId) {
+        if let Some(controls) = self.registry.controls(arrival_buffer) {
+            (controls.forget)(arrival_buffer);
         }
     }
 
     /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
-    pub(crate) fn turned(self: &Arc<Self>, id: ActorId, turn: u64, at: Option<Far>) {
+    pub(crate) fn rerouted(self: &Arc<Self>, id: ActorId, reroute: u64, at: Option<RemoteActorId>) {
         // While the place is sent another way, nobody comes there.
-        let guests = self.directory.guests();
+        let incoming_actors = self.directory.incoming_actors();
         let view = self.directory.view(id);
-        if view.turn() != Some(turn) {
+        if view.reroute() != Some(reroute) {
             // It was answered before.
             return;
         }
         let links = self.directory.all_links();
-        let Some((moves, _)) = self.registry.moves(id) else {
-            let antechamber = self.directory.take_antechamber(id);
-            self.directory.step(id, Event::CameRound { turn });
-            drop(guests);
+        let Some((moves, _)) = self.registry.migration_vtable(id) else {
+            let arrival_buffer = self.directory.take_arrival_buffer(id);
+            self.directory.step(id, Event::CameRound { reroute });
+            drop(incoming_actors);
             // It has come, and ended before it began.
-            if let Some(antechamber) = antechamber {
-                links.iter().for_each(|link| link.close_antechamber(antechamber));
-                self.forget_antechamber(antechamber);
+            if let Some(arrival_buffer) = arrival_buffer {
+                links.iter().for_each(|link| link.close_arrival_buffer(arrival_buffer));
+                self.forget_arrival_buffer(arrival_buffer);
             }
-            return self.say_turned(id);
+            return self.say_rerouted(id);
         };
-        let (mut carrier, mut settles) = (None, None);
+        let (mut forwarder, mut settles) = (None, None);
         let event = match at {
-            None => Event::MarkerLost { turn },
-            Some(at) if at.theater == self.incarnation => Event::CameRound { turn },
-            Some(at) if view.is_arriving() => Event::Answered { turn, at },
+            None => Event::MarkerLost { reroute },
+            Some(at) if at.theater == self.incarnation => Event::CameRound { reroute },
+            Some(at) if view.is_arriving() => Event::Answered { reroute, at },
             // The old way is good until that theater is reached.
             Some(at)
-                if view.way().and_then(|old| self.directory.link(old.theater)).is_some_and(|old| old.reaches(&at)) =>
+                if view
+                    .route()
+                    .and_then(|old| self.directory.link(old.theater))
+                    .is_some_and(|old| old.reaches(&at)) =>
             {
-                Event::MarkerLost { turn }
+                Event::MarkerLost { reroute }
             }
             Some(at) => {
                 let settles = settles.insert(self.note_settling(id, false));
-                carrier = self.way_to(id, &at, &links, settles);
+                forwarder = self.route_to(id, &at, &links, settles);
                 seam(4);
                 // If there is none, the old one is kept.
-                if carrier.is_some() { Event::Answered { turn, at } } else { Event::MarkerLost { turn } }
+                if forwarder.is_some() { Event::Answered { reroute, at } } else { Event::MarkerLost { reroute } }
             }
         };
         if matches!(View::clone(&view).step(event, &mut || 0)[..], [Action::Ask(Request::MarkAgain { .. })]) {
             let actions = self.directory.step(id, event);
-            drop(guests);
-            if let [Action::Ask(Request::MarkAgain { turn })] = actions[..] {
-                (moves.turn)(id, turn, self.marker(id, turn));
+            drop(incoming_actors);
+            if let [Action::Ask(Request::MarkAgain { reroute })] = actions[..] {
+                (moves.begin_reroute)(id, reroute, self.marker(id, reroute));
             }
             return;
         }
         // First: a drain that finds no turn any more finds that, and so does a marker.
         let settles = settles.unwrap_or_else(|| self.note_settling(id, view.is_arriving()));
-        let antechamber = self.directory.take_antechamber(id);
+        let arrival_buffer = self.directory.take_arrival_buffer(id);
         if let [Action::Settle { search }] = self.directory.step(id, event)[..] {
             // The others are not asked: what had passed the lost theater may come late.
             self.directory.step(id, Event::Settled { search });
         }
         if view.is_arriving() {
-            drop(guests);
+            drop(incoming_actors);
             seam(4);
             // Those as well that were made since: names that came over them lead to the antechamber.
             let links = self.directory.all_links();
             for link in &links {
-                antechamber.inspect(|antechamber| link.close_antechamber(*antechamber));
+                arrival_buffer.inspect(|arrival_buffer| link.close_arrival_buffer(*arrival_buffer));
             }
             settles.release(&links, |link| link.release(id));
-            let (settle, begins) = (moves.settle, Settled::Begins { antechamber });
+            let (settle, begins) = (moves.settle, Settled::Begins { arrival_buffer });
             self.behind_what_was_read(Box::new(move || settle(id, begins, settles)));
         } else {
-            (moves.settle)(id, Settled::Turned { number: Some(turn), carrier }, settles);
-            drop(guests);
+            (moves.settle)(id, Settled::Turned { number: Some(reroute), forwarder }, settles);
+            drop(incoming_actors);
         }
     }
 
@@ -493,48 +496,55 @@ impl House {
     }
 
     /// A new way from the place `id` to where the actor is; `settles` takes who watched it over an old one.
-    fn way_to(&self, id: ActorId, far: &Far, links: &[Arc<Link>], settles: &Settles) -> Option<Arc<dyn Carrier>> {
+    fn route_to(
+        &self,
+        id: ActorId,
+        far: &RemoteActorId,
+        links: &[Arc<Link>],
+        settles: &Settles,
+    ) -> Option<Arc<dyn Forwarder>> {
         let link = self.directory.link(far.theater);
         if link.is_none() && far.address.is_none() {
             return None;
         }
         // The old ways stay as they are if there is no new one.
         let old: Vec<_> = links.iter().filter_map(|link| Some((link.number(), link.handle_of(id)?))).collect();
-        let carrier: Arc<dyn Carrier> = match link {
+        let forwarder: Arc<dyn Forwarder> = match link {
             Some(link) => link.adopt(id, far).ok()?,
             None => {
-                let distant = Distant::new(&self.directory, *far);
-                distant.is_at(id);
-                distant
+                let pending = PendingProxy::new(&self.directory, *far);
+                pending.is_at(id);
+                pending
             }
         };
         settles.release(links, |link| {
             let (_, handle) = old.iter().find(|(number, _)| *number == link.number())?;
             Some((*handle, link.release_handle(id, *handle)))
         });
-        Some(carrier)
+        Some(forwarder)
     }
 }
 
 /// A theater, as its actors see it.
-pub(crate) struct Office(pub(crate) Weak<House>);
+pub(crate) struct TheaterMigrationHost(pub(crate) Weak<TheaterCore>);
 
-impl Agency for Office {
+impl MigrationHost for TheaterMigrationHost {
     fn new_group(&self) -> Option<GroupName> {
-        let house = self.0.upgrade()?;
-        let number = house.directory.groups().make();
-        Some(GroupName { theater: house.incarnation, number })
+        let theater_core = self.0.upgrade()?;
+        let number = theater_core.directory.groups().make();
+        Some(GroupName { theater: theater_core.incarnation, number })
     }
 
     fn stage_of(&self, group: GroupName, own: u16) -> u16 {
-        let Some(house) = self.0.upgrade() else { return own };
-        let choose = || if group.theater == house.incarnation { own } else { house.system.core().next_stage() };
-        house.directory.groups().stage_of(group, choose)
+        let Some(theater_core) = self.0.upgrade() else { return own };
+        let choose =
+            || if group.theater == theater_core.incarnation { own } else { theater_core.system.core().next_stage() };
+        theater_core.directory.groups().stage_of(group, choose)
     }
 
     fn join(&self, group: GroupName, actor: ActorId, kind: &'static str) {
-        if let Some(house) = self.0.upgrade() {
-            house.directory.groups().join(group, actor, kind);
+        if let Some(theater_core) = self.0.upgrade() {
+            theater_core.directory.groups().join(group, actor, kind);
         }
     }
 
@@ -543,27 +553,27 @@ impl Agency for Office {
     }
 
     fn forget_watch(&self, actor: ActorId, watcher: Watcher) {
-        if let Some(house) = self.0.upgrade() {
-            house.directory.forget_watch(actor, watcher);
+        if let Some(theater_core) = self.0.upgrade() {
+            theater_core.directory.forget_watch(actor, watcher);
         }
     }
 
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>) {
-        let Some(house) = self.0.upgrade() else { return failed(MigrateError::Stopped) };
-        if house.listens == Some(to) {
+        let Some(theater_core) = self.0.upgrade() else { return failed(MigrateError::Stopped) };
+        if theater_core.listens == Some(to) {
             return;
         }
         // The actor itself is told, whatever becomes of it.
         let done: Done = Box::new(drop);
-        if let Some(link) = house.known_link(to) {
-            return house.migrate(actor, link, done);
+        if let Some(link) = theater_core.known_link(to) {
+            return theater_core.migrate(actor, link, done);
         }
-        let there = Arc::clone(&house);
+        let there = Arc::clone(&theater_core);
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
             Ok(link) => there.migrate(actor, link, done),
             Err(error) => failed(MigrateError::Unreachable(error.to_string())),
         };
         // Calling may take a while.
-        house.reach_later(to, Duration::ZERO, Box::new(called));
+        theater_core.reach_later(to, Duration::ZERO, Box::new(called));
     }
 }

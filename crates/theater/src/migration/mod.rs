@@ -99,7 +99,7 @@ pub(crate) trait Site: Copy {
 
 /// Where an actor is, as one theater knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Life<S> {
+pub(crate) enum Residence<S> {
     /// It lives here.
     Here,
     /// It lives here, frozen, and is about to leave.
@@ -118,7 +118,7 @@ pub(crate) enum Life<S> {
     /// It has come, and waits for the marker of this turn, or for the answers to this search: what is under way comes first.
     Arriving {
         /// The number of the turn or search.
-        turn: u64,
+        reroute: u64,
         /// The number of markers that were sent.
         markers: u32,
     },
@@ -129,14 +129,14 @@ pub(crate) enum Life<S> {
         /// Whether it has begun there.
         begun: bool,
         /// The number of the turn, while the way changes.
-        turn: Option<u64>,
+        reroute: Option<u64>,
     },
     /// The theater that its mail went to is lost. The others are asked.
     Sought {
         /// Where its mail went.
         lost: S,
         /// The number of the turn that had begun before.
-        turn: Option<u64>,
+        reroute: Option<u64>,
     },
     /// Nothing is known of it: it was never heard of here, or was lost with a theater.
     Unknown,
@@ -155,9 +155,9 @@ pub(crate) struct Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct View<S> {
     me: TheaterId,
-    life: Life<S>,
+    residence: Residence<S>,
     /// The actor has not begun here.
-    guest: Option<Attempt>,
+    incoming: Option<Attempt>,
 }
 
 /// What happens to a view.
@@ -179,15 +179,15 @@ pub(crate) enum Event<S> {
     /// A theater to which mail was sent says that the actor is elsewhere.
     Moved { from: TheaterId },
     /// The marker of a turn was answered by the theater where the actor lives.
-    Answered { turn: u64, at: S },
+    Answered { reroute: u64, at: S },
     /// The marker of a turn has come back to this theater.
-    CameRound { turn: u64 },
+    CameRound { reroute: u64 },
     /// A theater is lost to this one: nothing comes from it any more.
     TheaterLost { theater: TheaterId },
     /// A theater was lost before, and its actors are sought. There may be a link with it again, over which the actor may be about to come.
     WayLost { theater: TheaterId },
     /// The marker of a turn was lost with a theater, which is lost to this one, too.
-    MarkerLost { turn: u64 },
+    MarkerLost { reroute: u64 },
     /// The actor is `at`, as a theater says that was asked since the theater `lost` is lost, or because that one was reached again. Nothing: all theaters
     /// have answered, and none knows the way.
     Found { lost: TheaterId, at: Option<S> },
@@ -220,13 +220,13 @@ pub(crate) enum Request<S> {
     /// The cell becomes a place. What waits goes on to the theater, and `Begin` behind it.
     Leave { to: S, attempt: u64 },
     /// What comes waits, and a marker goes the old way.
-    Turn { turn: u64 },
+    Turn { reroute: u64 },
     /// What waits goes on: by this way, or by the same as before.
     Turned { at: Option<S> },
     /// What comes waits for the actor, which has come. If it does not wait already, a marker goes the old way.
-    Arrive { turn: u64, turns_already: bool },
+    Arrive { reroute: u64, reroutes_already: bool },
     /// One more marker goes the old way.
-    MarkAgain { turn: u64 },
+    MarkAgain { reroute: u64 },
     /// The actor runs: first what is in the antechamber, then what waits.
     Begin,
     /// The way is lost. Mail waits.
@@ -256,51 +256,51 @@ pub(crate) enum Action<S> {
 
 impl<S: Site> View<S> {
     /// Returns the view of theater `me`.
-    pub(crate) fn new(me: TheaterId, life: Life<S>) -> View<S> {
-        View { me, life, guest: None }
+    pub(crate) fn new(me: TheaterId, residence: Residence<S>) -> View<S> {
+        View { me, residence, incoming: None }
     }
 
     /// Returns the theater from which the actor was accepted, if it has not begun.
-    pub(crate) fn guest_from(&self) -> Option<TheaterId> {
-        self.guest.map(|guest| guest.from)
+    pub(crate) fn incoming_from(&self) -> Option<TheaterId> {
+        self.incoming.map(|incoming| incoming.from)
     }
 
     /// Returns the attempt by which the actor was accepted, if it has not begun.
     #[cfg(test)]
-    fn guest(&self) -> Option<Attempt> {
-        self.guest
+    fn incoming(&self) -> Option<Attempt> {
+        self.incoming
     }
 
     /// Returns where the actor is.
-    pub(crate) fn life(&self) -> Life<S> {
-        self.life
+    pub(crate) fn residence(&self) -> Residence<S> {
+        self.residence
     }
 
     /// Returns where mail for the actor goes from here, if it is not for the actor here.
-    pub(crate) fn way(&self) -> Option<S> {
-        match self.life {
-            Life::Away { at, .. } | Life::Sought { lost: at, .. } => Some(at),
-            Life::Here | Life::Leaving { .. } | Life::Arriving { .. } | Life::Unknown => None,
+    pub(crate) fn route(&self) -> Option<S> {
+        match self.residence {
+            Residence::Away { at, .. } | Residence::Sought { lost: at, .. } => Some(at),
+            Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } | Residence::Unknown => None,
         }
     }
 
     /// Returns the number of the turn that has not ended.
-    pub(crate) fn turn(&self) -> Option<u64> {
-        match self.life {
-            Life::Away { turn, .. } | Life::Sought { turn, .. } => turn,
-            Life::Arriving { turn, .. } => Some(turn),
-            Life::Here | Life::Leaving { .. } | Life::Unknown => None,
+    pub(crate) fn reroute(&self) -> Option<u64> {
+        match self.residence {
+            Residence::Away { reroute, .. } | Residence::Sought { reroute, .. } => reroute,
+            Residence::Arriving { reroute, .. } => Some(reroute),
+            Residence::Here | Residence::Leaving { .. } | Residence::Unknown => None,
         }
     }
 
     /// Returns whether the actor has come, and waits for what is under way.
     pub(crate) fn is_arriving(&self) -> bool {
-        matches!(self.life, Life::Arriving { .. })
+        matches!(self.residence, Residence::Arriving { .. })
     }
 
     /// The actor was started in another theater, and has this place there. It is not told to others before [`Word::Begun`].
-    pub(crate) fn hear_place(&mut self, there: S) {
-        if let Life::Away { at, begun: false, .. } = &mut self.life
+    pub(crate) fn hear_stub(&mut self, there: S) {
+        if let Residence::Away { at, begun: false, .. } = &mut self.residence
             && at.theater() == there.theater()
         {
             *at = there;
@@ -309,12 +309,12 @@ impl<S: Site> View<S> {
 
     /// Returns whether other theaters may be told that the actor is where its mail goes from here.
     pub(crate) fn has_begun(&self) -> bool {
-        !matches!(self.life, Life::Away { begun: false, .. })
+        !matches!(self.residence, Residence::Away { begun: false, .. })
     }
 
     /// Returns whether the actor begins by the attempt without a turn, if nothing was sent on since it left.
     pub(crate) fn may_close(&self, attempt: Attempt) -> bool {
-        matches!(self.life, Life::Away { turn: None, .. }) && self.guest == Some(attempt)
+        matches!(self.residence, Residence::Away { reroute: None, .. }) && self.incoming == Some(attempt)
     }
 
     /// Returns whether the actor leaves by this event.
@@ -331,120 +331,128 @@ impl<S: Site> View<S> {
     /// `next_number` returns numbers for attempts and turns that this theater has not used before.
     pub(crate) fn step(&mut self, event: Event<S>, next_number: &mut dyn FnMut() -> u64) -> Vec<Action<S>> {
         use Action::{Accept, Ask, Drain, Note, Say, Seek, Settle};
-        match (event, self.life) {
-            (Event::Migrate { to, noted }, Life::Here) => {
+        match (event, self.residence) {
+            (Event::Migrate { to, noted }, Residence::Here) => {
                 let attempt = next_number();
-                self.life = Life::Leaving { to, attempt, accepted: None, noted, drained: false };
+                self.residence = Residence::Leaving { to, attempt, accepted: None, noted, drained: false };
                 let mut actions = vec![Ask(Request::Freeze), Say(to, Word::Move { attempt })];
                 actions.extend((!noted).then_some(Note { to, attempt }));
                 actions.push(Drain { attempt });
                 actions
             }
-            (Event::Noted { attempt: of }, Life::Leaving { to, attempt, accepted, drained, .. }) if of == attempt => {
-                self.life = Life::Leaving { to, attempt, accepted, noted: true, drained };
+            (Event::Noted { attempt: of }, Residence::Leaving { to, attempt, accepted, drained, .. })
+                if of == attempt =>
+            {
+                self.residence = Residence::Leaving { to, attempt, accepted, noted: true, drained };
                 self.leave()
             }
-            (Event::Drained { attempt: of }, Life::Leaving { to, attempt, accepted, noted, .. }) if of == attempt => {
-                self.life = Life::Leaving { to, attempt, accepted, noted, drained: true };
+            (Event::Drained { attempt: of }, Residence::Leaving { to, attempt, accepted, noted, .. })
+                if of == attempt =>
+            {
+                self.residence = Residence::Leaving { to, attempt, accepted, noted, drained: true };
                 self.leave()
             }
             (
                 Event::Said { from, word: Word::Accepted { attempt: of, at } },
-                Life::Leaving { to, attempt, noted, drained, .. },
+                Residence::Leaving { to, attempt, noted, drained, .. },
             ) if (from, of) == (to, attempt) => {
-                self.life = Life::Leaving { to, attempt, accepted: Some(at), noted, drained };
+                self.residence = Residence::Leaving { to, attempt, accepted: Some(at), noted, drained };
                 self.leave()
             }
-            (Event::GiveUp, Life::Leaving { to, attempt, .. }) => {
-                self.life = Life::Here;
+            (Event::GiveUp, Residence::Leaving { to, attempt, .. }) => {
+                self.residence = Residence::Here;
                 vec![Ask(Request::Stay), Say(to, Word::Stays { attempt })]
             }
-            (Event::Said { from, word: Word::Move { attempt } }, Life::Away { .. } | Life::Sought { .. })
-                if self.guest.is_none() =>
+            (Event::Said { from, word: Word::Move { attempt } }, Residence::Away { .. } | Residence::Sought { .. })
+                if self.incoming.is_none() =>
             {
-                self.guest = Some(Attempt { from, number: attempt });
+                self.incoming = Some(Attempt { from, number: attempt });
                 vec![Accept { from, attempt }]
             }
             (Event::Said { from, word: Word::Stays { attempt } }, _) => {
-                self.guest.take_if(|guest| *guest == Attempt { from, number: attempt });
+                self.incoming.take_if(|incoming| *incoming == Attempt { from, number: attempt });
                 Vec::new()
             }
-            (Event::Begin { attempt, closed }, life) if self.guest == Some(attempt) => {
-                self.guest = None;
-                let mut actions = vec![Ask(self.begin(life, closed, next_number)), Say(attempt.from, Word::Begun)];
-                if let (Life::Sought { .. }, Life::Arriving { turn: search, .. }) = (life, self.life) {
+            (Event::Begin { attempt, closed }, residence) if self.incoming == Some(attempt) => {
+                self.incoming = None;
+                let mut actions = vec![Ask(self.begin(residence, closed, next_number)), Say(attempt.from, Word::Begun)];
+                if let (Residence::Sought { .. }, Residence::Arriving { reroute: search, .. }) =
+                    (residence, self.residence)
+                {
                     actions.push(Settle { search });
                 }
                 actions
             }
-            (Event::Said { from, word: Word::Begun }, Life::Away { at, begun: false, turn })
+            (Event::Said { from, word: Word::Begun }, Residence::Away { at, begun: false, reroute })
                 if at.theater() == from =>
             {
-                self.life = Life::Away { at, begun: true, turn };
+                self.residence = Residence::Away { at, begun: true, reroute };
                 Vec::new()
             }
-            (Event::Moved { from }, Life::Away { at, begun: true, turn: None }) if at.theater() == from => {
-                let turn = next_number();
-                self.life = Life::Away { at, begun: true, turn: Some(turn) };
-                vec![Ask(Request::Turn { turn })]
+            (Event::Moved { from }, Residence::Away { at, begun: true, reroute: None }) if at.theater() == from => {
+                let reroute = next_number();
+                self.residence = Residence::Away { at, begun: true, reroute: Some(reroute) };
+                vec![Ask(Request::Turn { reroute })]
             }
-            (Event::Answered { turn: of, at }, Life::Away { turn: Some(turn), .. }) if of == turn => {
-                self.life = Life::Away { at, begun: true, turn: None };
+            (Event::Answered { reroute: of, at }, Residence::Away { reroute: Some(reroute), .. }) if of == reroute => {
+                self.residence = Residence::Away { at, begun: true, reroute: None };
                 vec![Ask(Request::Turned { at: Some(at) })]
             }
-            (Event::Answered { turn: of, at }, Life::Arriving { turn, markers })
-                if of == turn && at.theater() != self.me && markers < MARKERS_MAX =>
+            (Event::Answered { reroute: of, at }, Residence::Arriving { reroute, markers })
+                if of == reroute && at.theater() != self.me && markers < MARKERS_MAX =>
             {
                 // The actor was there at that time. What was before the marker follows it here, and one more marker follows that.
-                let turn = next_number();
-                self.life = Life::Arriving { turn, markers: markers + 1 };
-                vec![Ask(Request::MarkAgain { turn })]
+                let reroute = next_number();
+                self.residence = Residence::Arriving { reroute, markers: markers + 1 };
+                vec![Ask(Request::MarkAgain { reroute })]
             }
             (
-                Event::Answered { turn: of, .. } | Event::CameRound { turn: of } | Event::Settled { search: of },
-                Life::Arriving { turn, .. },
-            ) if of == turn => {
-                self.life = Life::Here;
+                Event::Answered { reroute: of, .. } | Event::CameRound { reroute: of } | Event::Settled { search: of },
+                Residence::Arriving { reroute, .. },
+            ) if of == reroute => {
+                self.residence = Residence::Here;
                 vec![Ask(Request::Begin)]
             }
-            (Event::MarkerLost { turn: of }, Life::Arriving { turn, markers }) if of == turn => {
+            (Event::MarkerLost { reroute: of }, Residence::Arriving { reroute, markers }) if of == reroute => {
                 let search = next_number();
-                self.life = Life::Arriving { turn: search, markers };
+                self.residence = Residence::Arriving { reroute: search, markers };
                 vec![Settle { search }]
             }
             // The old way is as good.
             (
-                Event::MarkerLost { turn: of } | Event::CameRound { turn: of },
-                Life::Away { at, begun, turn: Some(turn) },
-            ) if of == turn => {
-                self.life = Life::Away { at, begun, turn: None };
+                Event::MarkerLost { reroute: of } | Event::CameRound { reroute: of },
+                Residence::Away { at, begun, reroute: Some(reroute) },
+            ) if of == reroute => {
+                self.residence = Residence::Away { at, begun, reroute: None };
                 vec![Ask(Request::Turned { at: None })]
             }
             (
-                Event::MarkerLost { turn: of } | Event::CameRound { turn: of } | Event::Answered { turn: of, .. },
-                Life::Sought { lost, turn: Some(turn) },
-            ) if of == turn => {
-                self.life = Life::Sought { lost, turn: None };
+                Event::MarkerLost { reroute: of }
+                | Event::CameRound { reroute: of }
+                | Event::Answered { reroute: of, .. },
+                Residence::Sought { lost, reroute: Some(reroute) },
+            ) if of == reroute => {
+                self.residence = Residence::Sought { lost, reroute: None };
                 vec![Ask(Request::Turned { at: None })]
             }
             (Event::TheaterLost { theater }, _) => self.lose(theater),
-            (Event::WayLost { theater }, _) => self.lose_way(theater),
-            (Event::Found { lost: of, at: Some(at) }, Life::Sought { lost, turn }) if of == lost.theater() => {
-                self.life = Life::Away { at, begun: true, turn };
+            (Event::WayLost { theater }, _) => self.lose_route(theater),
+            (Event::Found { lost: of, at: Some(at) }, Residence::Sought { lost, reroute }) if of == lost.theater() => {
+                self.residence = Residence::Away { at, begun: true, reroute };
                 vec![Ask(Request::Turned { at: Some(at) })]
             }
-            (Event::Found { lost: of, at: None }, Life::Sought { lost, .. }) if of == lost.theater() => {
-                if self.guest.is_some() {
+            (Event::Found { lost: of, at: None }, Residence::Sought { lost, .. }) if of == lost.theater() => {
+                if self.incoming.is_some() {
                     // An actor that is on its way here was known where it comes from. If it stays there, it is found later.
                     return vec![Seek { lost: of }];
                 }
-                self.life = Life::Unknown;
+                self.residence = Residence::Unknown;
                 vec![Ask(Request::Report)]
             }
-            (Event::Said { from, word: Word::Ended }, Life::Away { at, .. })
-                if at.theater() == from && self.guest.is_none() =>
+            (Event::Said { from, word: Word::Ended }, Residence::Away { at, .. })
+                if at.theater() == from && self.incoming.is_none() =>
             {
-                self.life = Life::Unknown;
+                self.residence = Residence::Unknown;
                 vec![Ask(Request::Report)]
             }
             _ => Vec::new(),
@@ -453,21 +461,21 @@ impl<S: Site> View<S> {
 
     /// A theater is lost.
     fn lose(&mut self, theater: TheaterId) -> Vec<Action<S>> {
-        self.guest.take_if(|guest| guest.from == theater);
-        match self.life {
-            Life::Leaving { to, .. } if to == theater => {
-                self.life = Life::Here;
+        self.incoming.take_if(|incoming| incoming.from == theater);
+        match self.residence {
+            Residence::Leaving { to, .. } if to == theater => {
+                self.residence = Residence::Here;
                 vec![Action::Ask(Request::Stay)]
             }
-            _ => self.lose_way(theater),
+            _ => self.lose_route(theater),
         }
     }
 
     /// The mail goes to this theater no more, if it did.
-    fn lose_way(&mut self, theater: TheaterId) -> Vec<Action<S>> {
-        match self.life {
-            Life::Away { at, turn, .. } if at.theater() == theater => {
-                self.life = Life::Sought { lost: at, turn };
+    fn lose_route(&mut self, theater: TheaterId) -> Vec<Action<S>> {
+        match self.residence {
+            Residence::Away { at, reroute, .. } if at.theater() == theater => {
+                self.residence = Residence::Sought { lost: at, reroute };
                 vec![Action::Ask(Request::Wait), Action::Seek { lost: theater }]
             }
             _ => Vec::new(),
@@ -476,25 +484,25 @@ impl<S: Site> View<S> {
 
     /// Leaves, if nothing is missing.
     fn leave(&mut self) -> Vec<Action<S>> {
-        let Life::Leaving { attempt, accepted: Some(to), noted: true, drained: true, .. } = self.life else {
+        let Residence::Leaving { attempt, accepted: Some(to), noted: true, drained: true, .. } = self.residence else {
             return Vec::new();
         };
-        self.life = Life::Away { at: to, begun: false, turn: None };
+        self.residence = Residence::Away { at: to, begun: false, reroute: None };
         vec![Action::Ask(Request::Leave { to, attempt })]
     }
 
-    fn begin(&mut self, life: Life<S>, closed: bool, next_number: &mut dyn FnMut() -> u64) -> Request<S> {
-        let turn = match life {
-            Life::Away { turn, .. } if turn.is_some() || !closed => turn,
+    fn begin(&mut self, residence: Residence<S>, closed: bool, next_number: &mut dyn FnMut() -> u64) -> Request<S> {
+        let reroute = match residence {
+            Residence::Away { reroute, .. } if reroute.is_some() || !closed => reroute,
             // The turn, or else the search.
-            Life::Sought { turn, .. } => turn.or_else(|| Some(next_number())),
+            Residence::Sought { reroute, .. } => reroute.or_else(|| Some(next_number())),
             _ => {
-                self.life = Life::Here;
+                self.residence = Residence::Here;
                 return Request::Begin;
             }
         };
-        let number = turn.unwrap_or_else(next_number);
-        self.life = Life::Arriving { turn: number, markers: 1 };
-        Request::Arrive { turn: number, turns_already: turn.is_some() }
+        let number = reroute.unwrap_or_else(next_number);
+        self.residence = Residence::Arriving { reroute: number, markers: 1 };
+        Request::Arrive { reroute: number, reroutes_already: reroute.is_some() }
     }
 }

@@ -1,6 +1,6 @@
 //! Theaters that send their mobile actors elsewhere by themselves.
 //!
-//! One actor for each [`Balance`] that is on looks around now and then, and moves some actors. It knows what it can see from
+//! One actor for each [`Rebalance`] that is on looks around now and then, and moves some actors. It knows what it can see from
 //! here: how busy this theater is and the others say they are, whom the workers of this one run (samples), and how many
 //! messages came to whom from which theater. What it does not know makes it careful rather than exact:
 //!
@@ -27,13 +27,13 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::link::Link;
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 use crate::node::theater::Theater;
 
-/// How a theater is to send its mobile actors elsewhere by itself: see [`Theater::balance`].
+/// How a theater is to send its mobile actors elsewhere by itself: see [`Theater::rebalance`].
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Balance {
+pub struct Rebalance {
     goal: Goal,
     every: Duration,
     margin: f64,
@@ -51,30 +51,30 @@ const MESSAGES_MIN: u64 = 32;
 /// From so few samples nothing is guessed: it is waited for more.
 const SAMPLES_MIN: u64 = 16;
 
-impl Balance {
-    fn new(goal: Goal, margin: f64) -> Balance {
-        Balance { goal, every: Duration::from_secs(1), margin, moves_max: 64 }
+impl Rebalance {
+    fn new(goal: Goal, margin: f64) -> Rebalance {
+        Rebalance { goal, every: Duration::from_secs(1), margin, moves_max: 64 }
     }
 
     /// Evens load: actors go from a theater that is busy to the least busy one that it has a link with.
     ///
     /// Load is the share of time for which the workers had always something to do, from 0 to 1. Which actors take the time is sampled; nobody moves before
     /// there are 16 samples.
-    pub fn load() -> Balance {
-        Balance::new(Goal::Load, 0.2)
+    pub fn load() -> Rebalance {
+        Rebalance::new(Goal::Load, 0.2)
     }
 
     /// Brings actors together that talk to each other: an actor goes to the theater that most of its messages come from. An actor with fewer
     /// than 32 messages from that theater since the last look stays.
-    pub fn talk() -> Balance {
-        Balance::new(Goal::Talk, 0.5)
+    pub fn by_traffic() -> Rebalance {
+        Rebalance::new(Goal::Talk, 0.5)
     }
 
     /// The time between two looks. Default: 1 s.
     ///
     /// # Panics
     /// Where it is zero.
-    pub fn every(mut self, time: Duration) -> Balance {
+    pub fn every(mut self, time: Duration) -> Rebalance {
         assert!(!time.is_zero(), "a balance that looks around all the time leaves none for anything else");
         self.every = time;
         self
@@ -85,30 +85,30 @@ impl Balance {
     ///
     /// # Panics
     /// Where it is negative, or no number.
-    pub fn margin(mut self, margin: f64) -> Balance {
+    pub fn margin(mut self, margin: f64) -> Rebalance {
         assert!(margin >= 0.0, "a margin of {margin}: it must be 0 or more");
         self.margin = margin;
         self
     }
 
     /// So many actors move after one look at most. Default: 64.
-    pub fn moves_max(mut self, actors: usize) -> Balance {
+    pub fn moves_max(mut self, actors: usize) -> Rebalance {
         self.moves_max = actors;
         self
     }
 }
 
-/// A [`Balance`] that is on, until this is dropped.
+/// A [`Rebalance`] that is on, until this is dropped.
 #[must_use = "the balance is off again when this is dropped"]
-pub struct Balancing(ActorRef<Scout>);
+pub struct RebalanceGuard(ActorRef<Rebalancer>);
 
-impl fmt::Debug for Balancing {
+impl fmt::Debug for RebalanceGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Balancing({})", self.0)
     }
 }
 
-impl Drop for Balancing {
+impl Drop for RebalanceGuard {
     fn drop(&mut self) {
         self.0.stop();
     }
@@ -119,13 +119,13 @@ impl Theater {
     /// fetches none: each theater that is to give some needs its own. What is promised of actors that move holds.
     ///
     /// Both kinds may be on at once.
-    pub fn balance(&self, balance: Balance) -> Balancing {
+    pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
         if balance.goal == Goal::Talk {
-            self.house.directory.talk.count(true);
+            self.theater_core.directory.talk.count(true);
         }
-        let sampler = self.house.system.core().sample();
-        Balancing(self.house.system.spawn(Scout {
-            house: Arc::downgrade(&self.house),
+        let sampler = self.theater_core.system.core().sample();
+        RebalanceGuard(self.theater_core.system.spawn(Rebalancer {
+            theater_core: Arc::downgrade(&self.theater_core),
             balance,
             sampler,
             samples: HashMap::new(),
@@ -163,9 +163,9 @@ impl Meter {
 }
 
 /// Looks around.
-struct Scout {
-    house: Weak<House>,
-    balance: Balance,
+struct Rebalancer {
+    theater_core: Weak<TheaterCore>,
+    balance: Rebalance,
     sampler: Arc<Sampler>,
     samples: HashMap<ActorId, u64>,
     /// What the others have said since the last look.
@@ -180,84 +180,84 @@ impl Message for Look {
     type Reply = ();
 }
 
-struct Heard {
+struct TrafficReport {
     theater: u64,
     load: f64,
 }
-impl Message for Heard {
+impl Message for TrafficReport {
     type Reply = ();
 }
 
-impl Actor for Scout {
+impl Actor for Rebalancer {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.send_every(self.balance.every, Look);
         self.ask_others(ctx);
     }
 
     fn stopped(&mut self, _: &mut Context<Self>) {
-        if let Some(house) = self.house.upgrade()
+        if let Some(theater_core) = self.theater_core.upgrade()
             && self.balance.goal == Goal::Talk
         {
-            house.directory.talk.count(false);
+            theater_core.directory.talk.count(false);
         }
     }
 }
 
-impl Handler<Heard> for Scout {
-    fn handle(&mut self, Heard { theater, load }: Heard, _: &mut Context<Self>) {
+impl Handler<TrafficReport> for Rebalancer {
+    fn handle(&mut self, TrafficReport { theater, load }: TrafficReport, _: &mut Context<Self>) {
         self.loads.insert(theater, load);
     }
 }
 
-impl Handler<Look> for Scout {
+impl Handler<Look> for Rebalancer {
     fn handle(&mut self, _: Look, ctx: &mut Context<Self>) {
-        let Some(house) = self.house.upgrade() else { return };
+        let Some(theater_core) = self.theater_core.upgrade() else { return };
         for sample in self.sampler.take() {
             *self.samples.entry(ActorId::of(sample)).or_default() += 1;
         }
         if self.samples.values().sum::<u64>() >= SAMPLES_MIN {
             let mut samples: HashMap<ActorId, u64> = HashMap::new();
             for (actor, count) in std::mem::take(&mut self.samples) {
-                *samples.entry(house.first_of(actor)).or_default() += count;
+                *samples.entry(theater_core.first_of(actor)).or_default() += count;
             }
             let moves = match self.balance.goal {
-                Goal::Load => self.even_load(&house, &samples),
-                Goal::Talk => self.follow_talk(&house, &samples),
+                Goal::Load => self.even_load(&theater_core, &samples),
+                Goal::Talk => self.follow_talk(&theater_core, &samples),
             };
             for (actor, link) in moves {
                 // Who cannot go is told, and stays.
-                house.migrate(actor, link, Box::new(drop));
+                theater_core.migrate(actor, link, Box::new(drop));
             }
         }
         self.ask_others(ctx);
     }
 }
 
-impl Scout {
+impl Rebalancer {
     fn ask_others(&mut self, ctx: &mut Context<Self>) {
         self.loads.clear();
         if self.balance.goal != Goal::Load {
             return;
         }
         let this = ctx.this();
-        for link in self.house.upgrade().iter().flat_map(|house| house.all_links()) {
+        for link in self.theater_core.upgrade().iter().flat_map(|theater_core| theater_core.all_links()) {
             let theater = link.incarnation;
             link.ask_load(Box::new(move |answer| {
                 // Who does not answer is not asked to take anything.
                 if let Some(Ok(load)) = answer.ok().map(|(codec, bytes): (Codec, &[u8])| codec.read(bytes)) {
-                    this.tell(Heard { theater, load });
+                    this.tell(TrafficReport { theater, load });
                 }
             }));
         }
     }
 
-    fn even_load(&self, house: &House, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
-        let here = house.load();
+    fn even_load(&self, theater_core: &TheaterCore, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
+        let here = theater_core.load();
         let coolest = self.loads.iter().min_by(|(_, one), (_, other)| one.total_cmp(other));
         let Some((&theater, &there)) = coolest.filter(|(_, there)| here - **there > self.balance.margin) else {
             return Vec::new();
         };
-        let Some(link) = house.directory.link(theater).filter(|link| !link.is_lost()) else { return Vec::new() };
+        let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) else { return Vec::new() };
         let all: u64 = samples.values().sum();
         // In samples: `here` is what all of them stand for.
         let mut left = (here - there) / 2.0 / here * all as f64;
@@ -265,7 +265,7 @@ impl Scout {
         actors.shuffle(&mut rand::rng());
         let mut moves = Vec::new();
         for (actor, count) in actors {
-            if moves.len() < self.balance.moves_max && count as f64 <= left && is_here(house, actor) {
+            if moves.len() < self.balance.moves_max && count as f64 <= left && is_here(theater_core, actor) {
                 left -= count as f64;
                 moves.push((actor, Arc::clone(&link)));
             }
@@ -273,13 +273,17 @@ impl Scout {
         moves
     }
 
-    fn follow_talk(&mut self, house: &House, samples: &HashMap<ActorId, u64>) -> Vec<(ActorId, Arc<Link>)> {
+    fn follow_talk(
+        &mut self,
+        theater_core: &TheaterCore,
+        samples: &HashMap<ActorId, u64>,
+    ) -> Vec<(ActorId, Arc<Link>)> {
         let mut heard = Counts::new();
-        for (actor, from) in house.directory.talk.take() {
-            let all = heard.entry(house.first_of(actor)).or_default();
+        for (actor, from) in theater_core.directory.talk.take() {
+            let all = heard.entry(theater_core.first_of(actor)).or_default();
             from.into_iter().for_each(|(theater, count)| *all.entry(theater).or_default() += count);
         }
-        let handled = house.system.stats().total.received;
+        let handled = theater_core.system.stats().total.received;
         let of_all = handled - std::mem::replace(&mut self.handled, handled);
         let all: u64 = samples.values().sum();
         if rand::rng().random() {
@@ -292,10 +296,13 @@ impl Scout {
             let guessed = of_all as f64 * samples.get(&actor).map_or(0.0, |count| *count as f64 / all as f64);
             let far: u64 = from.values().sum();
             let others = (guessed - far as f64).max(0.0) + (far - most) as f64;
-            if most < MESSAGES_MIN || (most as f64) <= others * (1.0 + self.balance.margin) || !is_here(house, actor) {
+            if most < MESSAGES_MIN
+                || (most as f64) <= others * (1.0 + self.balance.margin)
+                || !is_here(theater_core, actor)
+            {
                 continue;
             }
-            if let Some(link) = house.directory.link(theater).filter(|link| !link.is_lost()) {
+            if let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) {
                 moves.push((actor, link));
             }
             if moves.len() == self.balance.moves_max {
@@ -307,9 +314,9 @@ impl Scout {
 }
 
 /// Whether it is a mobile actor that lives here.
-fn is_here(house: &House, actor: ActorId) -> bool {
+fn is_here(theater_core: &TheaterCore, actor: ActorId) -> bool {
     let address = actor.address();
-    !address.is_stale() && !address.is_away() && house.registry.moves(actor).is_some()
+    !address.is_stale() && !address.is_away() && theater_core.registry.migration_vtable(actor).is_some()
 }
 
 /// How many messages came for whom from which theater.

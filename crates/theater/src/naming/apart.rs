@@ -16,11 +16,11 @@ use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use super::{Directory, Far, Key, Known, LOST_MAX, lock};
+use super::{Directory, Key, KnownActors, LOST_MAX, RemoteActorId, lock};
 use crate::link::frame::THEATERS_MAX;
 use crate::migration::authority::Host;
-use crate::node::core::{Callee, House};
-use crate::proxy::pending::Distant;
+use crate::node::core::{Callee, TheaterCore};
+use crate::proxy::pending::PendingProxy;
 
 /// Most places of actors of lost theaters that are kept. Each takes about half a KiB.
 pub(crate) const APART_MAX: usize = if cfg!(test) { 512 } else { 64 * 1024 };
@@ -78,12 +78,13 @@ impl LostTheaters {
     }
 }
 
-impl Known {
+impl KnownActors {
     /// Forgets the actors of this theater that do not move, but for as many as are kept. Returns the places of those that are kept, and of those
     /// that are not.
     fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
-        let is_there =
-            |id: ActorId, far: &Far| far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id);
+        let is_there = |id: ActorId, far: &RemoteActorId| {
+            far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
+        };
         let there = self.names.iter().filter(|(id, far)| is_there(**id, far));
         let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
             there.map(|(id, far)| (far.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
@@ -93,7 +94,7 @@ impl Known {
             forgotten.extend(lives.split_off(keeps));
         }
         forgotten.iter().for_each(|(_, id)| self.forget(*id));
-        [lives, forgotten].map(|places| places.into_iter().map(|(_, id)| id).collect())
+        [lives, forgotten].map(|stubs| stubs.into_iter().map(|(_, id)| id).collect())
     }
 }
 
@@ -117,24 +118,24 @@ impl Directory {
             surplus.iter().for_each(|id| known.forget(*id));
         }
         given_up.extend(surplus);
-        let Some(house) = self.house() else { return kept };
+        let Some(theater_core) = self.theater_core() else { return kept };
         for id in &given_up {
-            if let Some(controls) = house.registry.controls(*id) {
+            if let Some(controls) = theater_core.registry.controls(*id) {
                 (controls.forget)(*id);
             }
         }
         for id in &kept {
-            if let Some(controls) = house.registry.controls(*id) {
-                Distant::take_over(self, *id, controls);
+            if let Some(controls) = theater_core.registry.controls(*id) {
+                PendingProxy::take_over(self, *id, controls);
             }
         }
         kept
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Calls a lost theater, if that was not done lately. Nobody waits for it.
-    pub(crate) fn call_lost(self: &Arc<Self>, far: &Far) {
+    pub(crate) fn call_lost(self: &Arc<Self>, far: &RemoteActorId) {
         let Some(address) = far.address else { return };
         let (host, now) = (Host { theater: far.theater, address: far.address }, self.now());
         {

@@ -9,36 +9,36 @@ use siphasher::sip::SipHasher24;
 /// The secret of a theater. Only who has it can seal a name, so a name that it never gave away is refused
 /// (kumar-fine-grained-actors §9.2).
 #[derive(Clone, Copy)]
-pub(crate) struct Seal {
+pub(crate) struct Capability {
     key: [u8; 16],
 }
 
-impl Seal {
-    pub(crate) fn random() -> Seal {
-        Seal::new(rand::random())
+impl Capability {
+    pub(crate) fn random() -> Capability {
+        Capability::new(rand::random())
     }
 
-    pub(crate) fn new(key: [u8; 16]) -> Seal {
-        Seal { key }
+    pub(crate) fn new(key: [u8; 16]) -> Capability {
+        Capability { key }
     }
 
-    pub(crate) fn of(&self, slot: u64, life: u64) -> u64 {
+    pub(crate) fn of(&self, slot: u64, incarnation: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write_u64(slot);
-        hasher.write_u64(life);
+        hasher.write_u64(incarnation);
         hasher.finish()
     }
 
     /// The seal of a turn of a place: it shows that a marker is this theater's own, and does not give away the name of the place.
-    pub(crate) fn of_turn(&self, slot: u64, life: u64, turn: u64) -> u64 {
+    pub(crate) fn of_reroute(&self, slot: u64, incarnation: u64, reroute: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write(b"turn");
-        [slot, life, turn].into_iter().for_each(|number| hasher.write_u64(number));
+        [slot, incarnation, reroute].into_iter().for_each(|number| hasher.write_u64(number));
         hasher.finish()
     }
 
-    pub(crate) fn is_right(&self, slot: u64, life: u64, seal: u64) -> bool {
-        self.of(slot, life) == seal
+    pub(crate) fn is_right(&self, slot: u64, incarnation: u64, capability: u64) -> bool {
+        self.of(slot, incarnation) == capability
     }
 }
 
@@ -48,13 +48,16 @@ mod tests {
 
     #[test]
     fn only_who_has_the_secret_can_seal() {
-        let (one, other) = (Seal::random(), Seal::random());
-        let seal = one.of(3, 7);
-        assert!(one.is_right(3, 7, seal));
-        assert!(!one.is_right(3, 8, seal) && !one.is_right(4, 7, seal) && !one.is_right(7, 3, seal));
-        assert!(!one.is_right(3, 7, seal ^ 1));
-        assert!(!other.is_right(3, 7, seal));
-        let turn = one.of_turn(3, 7, 0);
-        assert!(![seal, one.of_turn(3, 7, 1), one.of_turn(4, 7, 0), other.of_turn(3, 7, 0)].contains(&turn));
+        let (one, other) = (Capability::random(), Capability::random());
+        let capability = one.of(3, 7);
+        assert!(one.is_right(3, 7, capability));
+        assert!(!one.is_right(3, 8, capability) && !one.is_right(4, 7, capability) && !one.is_right(7, 3, capability));
+        assert!(!one.is_right(3, 7, capability ^ 1));
+        assert!(!other.is_right(3, 7, capability));
+        let reroute = one.of_reroute(3, 7, 0);
+        assert!(
+            ![capability, one.of_reroute(3, 7, 1), one.of_reroute(4, 7, 0), other.of_reroute(3, 7, 0)]
+                .contains(&reroute)
+        );
     }
 }

@@ -17,8 +17,8 @@ impl Directory {
             return Epoch { hops: moved.epoch.hops.saturating_add(1), ..moved.epoch };
         }
         drop(known);
-        let (slot, life) = self.place_of(id);
-        Epoch { departure: self.seal_of_turn(slot, life, self.next_number()), hops: 0 }
+        let (slot, incarnation) = self.stub_of(id);
+        Epoch { departure: self.capability_of_reroute(slot, incarnation, self.next_number()), hops: 0 }
     }
 
     /// The actor is about to leave this theater, or to come here, with this epoch.
@@ -37,12 +37,17 @@ impl Directory {
     }
 
     /// An actor that was born here is about to leave one of these theaters for the other one. If it has left later, that is known here already.
-    pub(crate) fn note_departure(&self, (slot, life, seal): (u64, u64, u64), epoch: Epoch, hosts: [Host; 2]) {
-        let Some(id) = self.born_here((self.incarnation, slot, life, seal)) else { return };
+    pub(crate) fn note_departure(
+        &self,
+        (slot, incarnation, capability): (u64, u64, u64),
+        epoch: Epoch,
+        hosts: [Host; 2],
+    ) {
+        let Some(id) = self.born_here((self.incarnation, slot, incarnation, capability)) else { return };
         let mut known = self.known();
         let Some(moved) = known.moved.get_mut(&id) else { return };
         let is_later = epoch.departure == moved.epoch.departure && epoch.hops > moved.epoch.hops;
-        if moved.view.way().is_some() && is_later {
+        if moved.view.route().is_some() && is_later {
             moved.epoch = epoch;
             moved.hosts = Some(Box::new(hosts));
         }
@@ -56,18 +61,18 @@ impl Directory {
 
     /// Returns the place here of the actor with this name, if it was born here.
     pub(crate) fn born_here(&self, name: Key) -> Option<ActorId> {
-        let (theater, slot, life, seal) = name;
+        let (theater, slot, incarnation, capability) = name;
         // One that had ended here may have come back.
-        let place = || self.known_as(name).or_else(|| self.own(slot, life, seal));
-        (theater == self.incarnation).then(place).flatten()
+        let stub = || self.known_as(name).or_else(|| self.own(slot, incarnation, capability));
+        (theater == self.incarnation).then(stub).flatten()
     }
 
     /// Returns the theaters that an actor may be in that was born here, as far as was noted.
     pub(crate) fn hosts(&self, id: ActorId) -> Vec<Host> {
         let known = self.known();
         let Some(moved) = known.moved.get(&id) else { return Vec::new() };
-        let way = moved.view.way().map(|at| Host { theater: at.theater, address: at.address });
-        moved.hosts.iter().flat_map(|hosts| **hosts).chain(way).collect()
+        let route = moved.view.route().map(|at| Host { theater: at.theater, address: at.address });
+        moved.hosts.iter().flat_map(|hosts| **hosts).chain(route).collect()
     }
 
     /// A theater could not be called: until this time it is not called again.

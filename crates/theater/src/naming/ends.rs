@@ -104,14 +104,14 @@ impl Directory {
     /// The watcher does not watch the actor any more. Returns whether it did, and the place was not told so yet: it is about to be, by the request that
     /// tells it of the new way of the actor's mail, or some milliseconds later.
     pub(crate) fn forget_watch(&self, id: ActorId, watcher: Watcher) -> bool {
-        let places: Vec<_> = {
+        let stubs: Vec<_> = {
             let settling = lock(&self.settling);
-            let places = settling.places.values().filter(|place| place.id == id);
-            places.map(|place| Arc::clone(&place.watchers)).collect()
+            let stubs = settling.stubs.values().filter(|stub| stub.id == id);
+            stubs.map(|stub| Arc::clone(&stub.watchers)).collect()
         };
         let mut forgotten = Vec::new();
-        for place in places {
-            forgotten.extend(lock(&place).extract_if(.., |(known, _)| watcher.ends(known)).map(|(_, tell)| tell));
+        for stub in stubs {
+            forgotten.extend(lock(&stub).extract_if(.., |(known, _)| watcher.ends(known)).map(|(_, tell)| tell));
         }
         let is_meant = |(of, act): &mut Again| *of == id && matches!(act, Act::Watch(known, _) if watcher.ends(known));
         let again: Vec<Again> = lock(&self.again).extract_if(.., is_meant).collect();

@@ -5,27 +5,27 @@ use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
 
 use playhouse_actor::ActorId;
-use playhouse_executor::Way;
+use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
-use super::{BadName, Birth, Far, Key};
+use super::{BadName, Birth, Key, RemoteActorId};
 use crate::migration::authority::{Epoch, Host};
-use crate::migration::{Action, Event, Life, View};
+use crate::migration::{Action, Event, Residence, View};
 
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownActors {
     /// The places of actors of other theaters, by the names that they were born with.
     pub(super) met: FxHashMap<Key, Met>,
     /// The seals of those whose own theater has named them here. No other name of one is believed.
-    pub(super) sealed: FxHashMap<Birth, u64>,
+    pub(super) with_capability: FxHashMap<Birth, u64>,
     /// How many of `met` each theater has told first.
     pub(super) told: FxHashMap<u64, usize>,
     /// Who they are.
-    pub(super) names: FxHashMap<ActorId, Far>,
+    pub(super) names: FxHashMap<ActorId, RemoteActorId>,
     /// Where those are who move or have moved: here, or elsewhere. (The others are where they were born.)
     pub(super) moved: FxHashMap<ActorId, Moved>,
     /// Those of them that turn, by the numbers of their turns.
-    pub(super) turning: BTreeMap<u64, ActorId>,
+    pub(super) rerouting: BTreeMap<u64, ActorId>,
     /// All that are in `names` or `moved`, and perhaps some that were: those that have ended are looked for among them.
     pub(super) listed: BTreeSet<ActorId>,
     /// Where that search goes on.
@@ -41,35 +41,35 @@ pub(super) struct Met {
     pub(super) is_sealed: bool,
 }
 
-impl Known {
+impl KnownActors {
     /// Returns the place of the actor that `teller` calls so, if there is one. A seal that the actor's own theater tells is noted.
     ///
     /// # Errors
     /// Its own theater has told another seal.
-    pub(super) fn hear(&mut self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
+    pub(super) fn hear(&mut self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         let met = self.met.get_mut(&far.key());
         if let Some(met) = &met
             && met.is_sealed
         {
             return Ok(Some(met.id));
         }
-        if self.sealed.get(&far.birth()).is_some_and(|seal| *seal != far.seal) {
+        if self.with_capability.get(&far.birth()).is_some_and(|capability| *capability != far.capability) {
             return Err(BadName::Invented(far.birth()));
         }
         let Some(met) = met else { return Ok(None) };
         if teller == far.theater {
             met.is_sealed = true;
-            self.sealed.insert(far.birth(), far.seal);
+            self.with_capability.insert(far.birth(), far.capability);
         }
         Ok(Some(met.id))
     }
 
     /// No actor is known by this name any more.
-    pub(super) fn forget_name(&mut self, far: &Far) {
+    pub(super) fn forget_name(&mut self, far: &RemoteActorId) {
         let Some(met) = self.met.remove(&far.key()) else { return };
         count_down(&mut self.told, met.teller);
         if met.is_sealed {
-            self.sealed.remove(&far.birth());
+            self.with_capability.remove(&far.birth());
         }
     }
 
@@ -86,9 +86,9 @@ impl Known {
     /// The actor of this place has ended: it is forgotten, unless something that is under way still needs it.
     pub(super) fn forget_ended(&mut self, id: ActorId) {
         let is_settled = |moved: &Moved| {
-            let Moved { view, antechamber, .. } = moved;
-            let is_waited_for = view.turn().is_some() || view.guest_from().is_some() || antechamber.is_some();
-            !is_waited_for && matches!(view.life(), Life::Here | Life::Away { .. } | Life::Unknown)
+            let Moved { view, arrival_buffer, .. } = moved;
+            let is_waited_for = view.reroute().is_some() || view.incoming_from().is_some() || arrival_buffer.is_some();
+            !is_waited_for && matches!(view.residence(), Residence::Here | Residence::Away { .. } | Residence::Unknown)
         };
         if self.moved.get(&id).is_none_or(is_settled) {
             self.forget(id);
@@ -105,16 +105,16 @@ impl Known {
     }
 
     /// Where the actor of this place is; nothing if it is here.
-    pub(super) fn at(&self, id: ActorId) -> Option<Far> {
-        self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.way())
+    pub(super) fn at(&self, id: ActorId) -> Option<RemoteActorId> {
+        self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.route())
     }
 
     /// What is known of the actor of this place, in the theater `me`.
-    pub(super) fn view(&self, me: u64, id: ActorId) -> View<Far> {
+    pub(super) fn view(&self, me: u64, id: ActorId) -> View<RemoteActorId> {
         self.moved.get(&id).map_or_else(
             || {
-                let elsewhere = |at: &Far| Life::Away { at: *at, begun: true, turn: None };
-                View::new(me, self.names.get(&id).map_or(Life::Here, elsewhere))
+                let elsewhere = |at: &RemoteActorId| Residence::Away { at: *at, begun: true, reroute: None };
+                View::new(me, self.names.get(&id).map_or(Residence::Here, elsewhere))
             },
             |moved| moved.view,
         )
@@ -125,31 +125,31 @@ impl Known {
         &mut self,
         me: u64,
         id: ActorId,
-        event: Event<Far>,
+        event: Event<RemoteActorId>,
         next_number: &mut dyn FnMut() -> u64,
-    ) -> Vec<Action<Far>> {
+    ) -> Vec<Action<RemoteActorId>> {
         let mut view = self.view(me, id);
         let before = view;
         let actions = view.step(event, next_number);
-        let is_home = matches!(view.life(), Life::Here) && view.guest_from().is_none();
+        let is_home = matches!(view.residence(), Residence::Here) && view.incoming_from().is_none();
         if is_home && !self.names.contains_key(&id) {
             self.moved.remove(&id);
         } else if let Some(moved) = self.moved.get_mut(&id) {
             moved.view = view;
-            if view.way().is_none() {
+            if view.route().is_none() {
                 moved.hosts = None;
             }
-            if view.way().map(|at| at.theater) != before.way().map(|at| at.theater) {
+            if view.route().map(|at| at.theater) != before.route().map(|at| at.theater) {
                 // Along another one, something was sent.
-                moved.way = None;
+                moved.route = None;
             }
         } else if !actions.is_empty() {
             self.listed.insert(id);
             self.moved.insert(id, Moved::new(view, None));
         }
-        if view.turn() != before.turn() {
-            before.turn().map(|number| self.turning.remove(&number));
-            view.turn().map(|number| self.turning.insert(number, id));
+        if view.reroute() != before.reroute() {
+            before.reroute().map(|number| self.rerouting.remove(&number));
+            view.reroute().map(|number| self.rerouting.insert(number, id));
         }
         actions
     }
@@ -166,11 +166,11 @@ pub(super) fn count_down(told: &mut FxHashMap<u64, usize>, teller: u64) {
 
 /// An actor that moves or has moved.
 pub(super) struct Moved {
-    pub(super) view: View<Far>,
+    pub(super) view: View<RemoteActorId>,
     /// What was sent on since it left here; where there is none, something was.
-    pub(super) way: Option<Arc<Way>>,
+    pub(super) route: Option<Arc<StubRoute>>,
     /// Where it has come here and waits for what is under way: what was sent to it since it was left.
-    pub(super) antechamber: Option<ActorId>,
+    pub(super) arrival_buffer: Option<ActorId>,
     /// The epoch of its last departure, as far as is known here.
     pub(super) epoch: Epoch,
     /// The theaters that the actor may be in that was born here and is elsewhere, as was noted last.
@@ -178,7 +178,7 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    pub(super) fn new(view: View<Far>, way: Option<Arc<Way>>) -> Moved {
-        Moved { view, way, antechamber: None, epoch: Epoch::default(), hosts: None }
+    pub(super) fn new(view: View<RemoteActorId>, route: Option<Arc<StubRoute>>) -> Moved {
+        Moved { view, route, arrival_buffer: None, epoch: Epoch::default(), hosts: None }
     }
 }

@@ -30,7 +30,7 @@
 //! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
 //! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
 //! ([`Distant`]) if its way leads over the lost link then. Who becomes a way after its link was lost asks once more
-//! ([`Carrier::is_way_from`]). In the same way a place is asked again when its actor is found, whether that is still what it
+//! ([`Carrier::is_route_from`]). In the same way a place is asked again when its actor is found, whether that is still what it
 //! waits for.
 //!
 //! That an actor comes, and that its way changes, is known here some moments before its place acts on it. Who begins to watch it
@@ -40,19 +40,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use playhouse_actor::away::{Carrier, Parcel, Seat};
-use playhouse_actor::wire::{Codec, Present};
+use playhouse_actor::away::{ActorLocation, ForwardedMessage, Forwarder};
+use playhouse_actor::wire::{Codec, StubContent};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
 use crate::link::Link;
-use crate::link::frame::{SEEKERS_MAX, SOUGHT_MAX, Sightings, Whereabouts};
+use crate::link::frame::{LOST_ACTORS_MAX, LocateReply, SEEKERS_MAX, Whereabouts};
 use crate::link::registry::Registry;
 use crate::migration::Event;
-use crate::naming::{Directory, Far, Key};
+use crate::naming::{Directory, Key, RemoteActorId};
 use crate::proxy::Proxy;
-use crate::proxy::pending::Distant;
+use crate::proxy::pending::PendingProxy;
 
 /// The time after which it is looked again whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);
@@ -62,13 +62,13 @@ const READ_AGAIN: Duration = Duration::from_millis(1);
 const ROUNDS_MAX: u32 = 20;
 
 /// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
-pub(crate) struct Sought {
+pub(crate) struct LostActor {
     pub(crate) id: ActorId,
     pub(crate) watchers: Vec<(Watcher, Tell)>,
 }
 
 /// Some that are sought.
-pub(crate) struct Search {
+pub(crate) struct Locate {
     /// The theater that they were in, as far as was known here.
     lost: u64,
     /// The number of earlier rounds.
@@ -78,19 +78,19 @@ pub(crate) struct Search {
     registry: Arc<Registry>,
 }
 
-impl Sought {
+impl LostActor {
     /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
     ///
     /// Only those are sought whose places say, in their stages, that their ways lead nowhere: others have come here in the meantime,
     /// or have another way.
-    pub(crate) fn seek(sought: Vec<Sought>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+    pub(crate) fn locate(lost_actors: Vec<LostActor>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
         // Those of a stage are sought together, when that has come to all of them.
         let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
-        for Sought { id, watchers } in sought {
-            let Some(controls) = registry.moves(id).and_then(|_| registry.controls(id)) else { continue };
+        for LostActor { id, watchers } in lost_actors {
+            let Some(controls) = registry.migration_vtable(id).and_then(|_| registry.controls(id)) else { continue };
             let of_stage = stages.entry(id.address().stage()).or_insert_with(|| {
                 let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-                Arc::new(Rerouted { lost, ways: Mutex::default(), directory, registry })
+                Arc::new(Rerouted { lost, routes: Mutex::default(), directory, registry })
             });
             let of_stage = Arc::clone(of_stage);
             (controls.reroute)(id, Box::new(move |present| of_stage.reroute(id, present, watchers)));
@@ -101,29 +101,29 @@ impl Sought {
 /// Those of a stage whose ways led nowhere, and the new ones. When nobody adds to it any more, they are sought.
 struct Rerouted {
     lost: u64,
-    ways: Mutex<Vec<(ActorId, Arc<Distant>)>>,
+    routes: Mutex<Vec<(ActorId, Arc<PendingProxy>)>>,
     directory: Arc<Directory>,
     registry: Arc<Registry>,
 }
 
 impl Rerouted {
-    fn reroute(&self, id: ActorId, present: Present<'_>, watchers: Vec<(Watcher, Tell)>) -> Vec<(Watcher, Notify)> {
+    fn reroute(&self, id: ActorId, present: StubContent<'_>, watchers: Vec<(Watcher, Tell)>) -> Vec<(Watcher, Notify)> {
         match present {
-            Present::Way(way) => {
-                if leads_nowhere(&**way) {
-                    let sought = Distant::sought(&self.directory);
-                    sought.is_at(id);
-                    self.ways.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&sought)));
-                    *way = sought;
+            StubContent::Way(route) => {
+                if leads_nowhere(&**route) {
+                    let lost_actors = PendingProxy::lost_actors(&self.directory);
+                    lost_actors.is_at(id);
+                    self.routes.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&lost_actors)));
+                    *route = lost_actors;
                 }
                 for (watcher, notify) in watchers {
                     // It keeps it, or tells it.
-                    let _ = way.carry(Parcel::Watch { watcher, notify });
+                    let _ = route.carry(ForwardedMessage::Watch { watcher, notify });
                 }
                 Vec::new()
             }
-            Present::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
-            Present::Nobody => {
+            StubContent::Here => watchers.into_iter().map(|(watcher, tell)| (watcher, Notify::Call(tell))).collect(),
+            StubContent::Nobody => {
                 watchers.into_iter().for_each(|(_, tell)| tell(StopReason::TheaterLost.into()));
                 Vec::new()
             }
@@ -133,16 +133,16 @@ impl Rerouted {
 
 impl Drop for Rerouted {
     fn drop(&mut self) {
-        let ways = std::mem::take(self.ways.get_mut().unwrap_or_else(PoisonError::into_inner));
-        Search::begin(ways, &self.directory, &self.registry, (self.lost, 0));
+        let routes = std::mem::take(self.routes.get_mut().unwrap_or_else(PoisonError::into_inner));
+        Locate::begin(routes, &self.directory, &self.registry, (self.lost, 0));
     }
 }
 
 /// Whether this way goes over a link that is lost.
-pub(crate) fn leads_nowhere(way: &dyn Carrier) -> bool {
-    let way = way.as_any();
-    way.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
-        || way.downcast_ref::<Distant>().is_some_and(Distant::is_lost)
+pub(crate) fn leads_nowhere(route: &dyn Forwarder) -> bool {
+    let route = route.as_any();
+    route.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
+        || route.downcast_ref::<PendingProxy>().is_some_and(PendingProxy::is_lost)
 }
 
 /// Where an actor is that no other theater knows.
@@ -150,7 +150,7 @@ pub(crate) enum Seen {
     /// It has come here.
     Here,
     /// It has come here, or was found, and has gone on to there.
-    Elsewhere(Far),
+    Elsewhere(RemoteActorId),
     /// It is a guest here. All replies are older.
     Awaited,
     /// Its place turns, by this number. The turn is to end first.
@@ -163,7 +163,7 @@ pub(crate) enum Seen {
 struct Missing {
     id: ActorId,
     /// Where its mail waits.
-    way: Arc<Distant>,
+    route: Arc<PendingProxy>,
     /// By theater: where it has gone, as that says.
     gone: BTreeMap<u64, u64>,
 }
@@ -180,34 +180,36 @@ impl Missing {
 }
 
 struct Open {
-    sought: Vec<Option<Missing>>,
+    lost_actors: Vec<Option<Missing>>,
     /// Theaters that have not yet said whom they know.
     to_answer: usize,
     /// One of them was lost before it has said it.
     is_incomplete: bool,
 }
 
-impl Search {
+impl Locate {
     /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
     pub(crate) fn begin(
-        sought: Vec<(ActorId, Arc<Distant>)>,
+        lost_actors: Vec<(ActorId, Arc<PendingProxy>)>,
         directory: &Arc<Directory>,
         registry: &Arc<Registry>,
         (lost, round): (u64, u32),
     ) {
-        for (id, _) in &sought {
+        for (id, _) in &lost_actors {
             // What is to be done is done: its mail waits, and it is sought. Where the search begins again, there may be a link with that theater again.
             directory.step(*id, Event::WayLost { theater: lost });
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-        let Some(house) = directory.house() else { return Search::ask(sought, &directory, &registry, (lost, round)) };
-        let actors: Vec<ActorId> = sought.iter().map(|(id, _)| *id).collect();
-        let ask = Box::new(move || Search::ask(sought, &directory, &registry, (lost, round)));
-        house.authority.reach(&house, &actors, &FxHashSet::from_iter([lost]), ask);
+        let Some(theater_core) = directory.theater_core() else {
+            return Locate::ask(lost_actors, &directory, &registry, (lost, round));
+        };
+        let actors: Vec<ActorId> = lost_actors.iter().map(|(id, _)| *id).collect();
+        let ask = Box::new(move || Locate::ask(lost_actors, &directory, &registry, (lost, round)));
+        theater_core.authority.reach(&theater_core, &actors, &FxHashSet::from_iter([lost]), ask);
     }
 
     fn ask(
-        sought: Vec<(ActorId, Arc<Distant>)>,
+        lost_actors: Vec<(ActorId, Arc<PendingProxy>)>,
         directory: &Arc<Directory>,
         registry: &Arc<Registry>,
         (lost, round): (u64, u32),
@@ -215,26 +217,26 @@ impl Search {
         let links = directory.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
         let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
-        let mut sought = sought.into_iter();
+        let mut lost_actors = lost_actors.into_iter();
         loop {
-            let some: Vec<(ActorId, Arc<Distant>)> = sought.by_ref().take(SOUGHT_MAX).collect();
+            let some: Vec<(ActorId, Arc<PendingProxy>)> = lost_actors.by_ref().take(LOST_ACTORS_MAX).collect();
             if some.is_empty() {
                 return;
             }
             // Whose name is not known here any more is nobody's.
-            let nobody = Far { theater: 0, address: None, slot: 0, life: 0, seal: 0 };
+            let nobody = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
             let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
-            let missing = |(id, way)| Some(Missing { id, way, gone: BTreeMap::new() });
+            let missing = |(id, route)| Some(Missing { id, route, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
-                sought: some.into_iter().map(missing).collect(),
+                lost_actors: some.into_iter().map(missing).collect(),
                 to_answer: links.len(),
                 is_incomplete: false,
             });
             let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-            let search = Arc::new(Search { lost, round, open, directory, registry });
+            let search = Arc::new(Locate { lost, round, open, directory, registry });
             for link in &links {
                 let (search, theater) = (Arc::clone(&search), link.incarnation);
-                link.seek(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
+                link.locate(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
             }
             if links.is_empty() {
                 search.close();
@@ -255,12 +257,12 @@ impl Search {
             open.to_answer -= 1;
             open.is_incomplete |= is_lost;
             let mut found = Vec::new();
-            for (sought, whereabouts) in open.sought.iter_mut().zip(known) {
-                let Some(missing) = sought else { continue };
+            for (lost_actors, whereabouts) in open.lost_actors.iter_mut().zip(known) {
+                let Some(missing) = lost_actors else { continue };
                 match whereabouts {
                     // That it has come here is known here first; what others say of it was true before.
-                    Some(Whereabouts::At(seat)) if seat.theater != self.directory.incarnation => {
-                        found.extend(sought.take().map(|missing| (missing, seat)));
+                    Some(Whereabouts::At(location)) if location.theater != self.directory.incarnation => {
+                        found.extend(lost_actors.take().map(|missing| (missing, location)));
                     }
                     Some(Whereabouts::Gone(to)) => drop(missing.gone.insert(theater, to)),
                     Some(Whereabouts::At(_)) | None => {}
@@ -268,19 +270,19 @@ impl Search {
             }
             (found, open.to_answer == 0, open.is_incomplete)
         };
-        for (Missing { id, way, .. }, seat) in found {
-            let far = Far::from(seat);
+        for (Missing { id, route, .. }, location) in found {
+            let far = RemoteActorId::from(location);
             seam(2);
             match self.directory.note_found(id, self.lost, far) {
-                Some(at) => way.found(at),
-                None => way.is_not_needed(),
+                Some(at) => route.found(at),
+                None => route.is_not_needed(),
             }
         }
         if all && is_incomplete {
             // An actor may have gone from there to one that had answered before. There are fewer to ask each time.
-            let sought = std::mem::take(&mut self.open().sought);
-            let sought = sought.into_iter().flatten().map(|missing| (missing.id, missing.way)).collect();
-            Search::begin(sought, &self.directory, &self.registry, (self.lost, self.round));
+            let lost_actors = std::mem::take(&mut self.open().lost_actors);
+            let lost_actors = lost_actors.into_iter().flatten().map(|missing| (missing.id, missing.route)).collect();
+            Locate::begin(lost_actors, &self.directory, &self.registry, (self.lost, self.round));
         } else if all {
             self.close();
         }
@@ -288,15 +290,15 @@ impl Search {
 
     /// All have said whom they know.
     fn close(&self) {
-        let sought = std::mem::take(&mut self.open().sought);
+        let lost_actors = std::mem::take(&mut self.open().lost_actors);
         let (lost, round, seeker) = (self.lost, self.round + 1, self.directory.incarnation);
         let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, seeker);
-        let (again, lost_too): (Vec<Missing>, Vec<Missing>) = sought.into_iter().flatten().partition(may_be_alive);
-        self.begin_later(again.into_iter().map(|missing| (missing.id, missing.way)).collect(), round);
+        let (again, lost_too): (Vec<Missing>, Vec<Missing>) = lost_actors.into_iter().flatten().partition(may_be_alive);
+        self.begin_later(again.into_iter().map(|missing| (missing.id, missing.route)).collect(), round);
         let mut awaited = Vec::new();
-        for Missing { id, way, .. } in lost_too {
+        for Missing { id, route, .. } in lost_too {
             seam(2);
-            awaited.extend(Self::end(id, way, &self.directory, &self.registry, lost));
+            awaited.extend(Self::end(id, route, &self.directory, &self.registry, lost));
         }
         // The rounds count anew: what is known here has changed since the last one, or is about to change.
         self.begin_later(awaited, 0);
@@ -306,24 +308,24 @@ impl Search {
     /// theater knows it. Otherwise the mail is reported. Returns the actor if it is to be sought again.
     pub(crate) fn end(
         id: ActorId,
-        way: Arc<Distant>,
+        route: Arc<PendingProxy>,
         directory: &Directory,
         registry: &Registry,
         lost: u64,
-    ) -> Option<(ActorId, Arc<Distant>)> {
+    ) -> Option<(ActorId, Arc<PendingProxy>)> {
         match directory.note_not_found(id, lost) {
-            Seen::Elsewhere(at) => way.found(at),
-            Seen::Here => way.is_not_needed(),
-            Seen::Awaited => return Some((id, way)),
-            Seen::Turns(turn) => {
+            Seen::Elsewhere(at) => route.found(at),
+            Seen::Here => route.is_not_needed(),
+            Seen::Awaited => return Some((id, route)),
+            Seen::Turns(reroute) => {
                 // Its marker waits behind the mail that is kept. When that is lost, the turn ends.
-                way.lose_marker(turn);
-                return Some((id, way));
+                route.lose_marker(reroute);
+                return Some((id, route));
             }
             Seen::Nowhere => {
                 // Before its place ends: other theaters may watch it there later.
                 directory.note_lost(id);
-                way.give_up();
+                route.give_up();
                 if let Some(controls) = registry.controls(id) {
                     (controls.forget)(id);
                 }
@@ -333,17 +335,17 @@ impl Search {
     }
 
     /// Asks all other theaters again where these actors are, about a tick later.
-    fn begin_later(&self, sought: Vec<(ActorId, Arc<Distant>)>, round: u32) {
-        let Some((id, _)) = sought.first() else { return };
+    fn begin_later(&self, lost_actors: Vec<(ActorId, Arc<PendingProxy>)>, round: u32) {
+        let Some((id, _)) = lost_actors.first() else { return };
         let (id, lost) = (*id, self.lost);
         let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
-        self.directory.again(id, move |_, _| Search::begin(sought, &directory, &registry, (lost, round)));
+        self.directory.again(id, move |_, _| Locate::begin(lost_actors, &directory, &registry, (lost, round)));
     }
 }
 
 /// Returns a theater's answer to a search. Returns nothing if the theater is lost or the answer cannot be read.
 fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Whereabouts>> {
-    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |Sightings(known)| known)
+    answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |LocateReply(known)| known)
 }
 
 /// A question of another theater: where are these actors?
@@ -359,13 +361,13 @@ pub(crate) struct Inquiry {
 }
 
 /// Takes what is known of the sought actors.
-type TakeSightings = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
+type TakeLocateReply = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
 
 struct Gathered {
     /// What other theaters have said.
     said: BTreeMap<u64, Vec<Option<Whereabouts>>>,
     to_answer: usize,
-    answer: Option<TakeSightings>,
+    answer: Option<TakeLocateReply>,
 }
 
 impl Inquiry {
@@ -382,8 +384,8 @@ impl Inquiry {
         let here = Arc::clone(directory);
         let known = asked.iter().copied().chain([lost]).collect();
         let ask = move || Inquiry::ask(lost, (for_others, asked), actors, &here, answer);
-        match directory.house() {
-            Some(house) => house.authority.reach(&house, &own, &known, Box::new(ask)),
+        match directory.theater_core() {
+            Some(theater_core) => theater_core.authority.reach(&theater_core, &own, &known, Box::new(ask)),
             None => ask(),
         }
     }
@@ -418,7 +420,7 @@ impl Inquiry {
             let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
                 answered.told(Some((theater, read_sightings(answer))));
             };
-            other.seek(lost, (false, &known), &inquiry.actors, Box::new(answer));
+            other.locate(lost, (false, &known), &inquiry.actors, Box::new(answer));
         }
         inquiry.told(None);
     }
@@ -433,8 +435,8 @@ impl Inquiry {
         }
         drop(gathered);
         let is_read = |link: &Arc<Link>| link.is_read_by_another_thread();
-        let (waits, house) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.house());
-        let Some(house) = house.filter(|_| waits) else { return self.close() };
+        let (waits, theater_core) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.theater_core());
+        let Some(theater_core) = theater_core.filter(|_| waits) else { return self.close() };
         // The frame that is being read may hold the actor.
         let inquiry = Arc::clone(self);
         let wait = move || {
@@ -444,7 +446,7 @@ impl Inquiry {
             }
             !waits
         };
-        if house.until_done("search", READ_AGAIN, wait).is_err() {
+        if theater_core.until_done("search", READ_AGAIN, wait).is_err() {
             self.close();
         }
     }
@@ -464,22 +466,28 @@ impl Inquiry {
     /// What is known of the `nth` actor.
     fn whereabouts(&self, nth: usize, said: &BTreeMap<u64, Vec<Option<Whereabouts>>>) -> Option<Whereabouts> {
         let own = self.directory.whereabouts(self.actors[nth]);
-        let seat_of = |Far { theater, address, slot, life, seal }| Seat { theater, address, slot, life, seal };
+        let location_of = |RemoteActorId { theater, address, slot, incarnation, capability }| ActorLocation {
+            theater,
+            address,
+            slot,
+            incarnation,
+            capability,
+        };
         if let Some(here) = own.filter(|at| at.theater == self.directory.incarnation) {
-            return Some(Whereabouts::At(seat_of(here)));
+            return Some(Whereabouts::At(location_of(here)));
         }
         let said_by = |theater: &u64| said.get(theater).and_then(|said| *said.get(nth)?);
         let seen = said.keys().filter_map(said_by);
-        let is_at = |seen: &Whereabouts| matches!(seen, Whereabouts::At(seat) if seat.theater != self.lost);
+        let is_at = |seen: &Whereabouts| matches!(seen, Whereabouts::At(location) if location.theater != self.lost);
         if let Some(at) = seen.clone().find(is_at) {
             return Some(at);
         }
         if let Some(at) = own
             && at.theater != self.lost
             && !self.asked.contains(&at.theater)
-            && at.is_place()
+            && at.is_stub()
         {
-            return Some(Whereabouts::At(seat_of(at)));
+            return Some(Whereabouts::At(location_of(at)));
         }
         let gone = |seen: Whereabouts| if let Whereabouts::Gone(to) = seen { Some(to) } else { None };
         // As far as those who were asked from here know the chains.

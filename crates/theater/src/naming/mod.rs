@@ -23,27 +23,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_actor::away::{RefName, Seat, TakeAnswer};
+use playhouse_actor::away::{ActorLocation, RefName, TakeAnswer};
 use playhouse_actor::wire::WireError;
 use playhouse_actor::{ActorId, MigrateError, ShortType, Tell, Watcher};
-use playhouse_executor::{SystemCore, Way};
+use playhouse_executor::{StubRoute, SystemCore};
 use rustc_hash::FxHashMap;
 
 #[cfg(test)]
 pub(crate) use self::apart::APART_MAX;
 use self::ends::{Again, Ends};
-use self::known::{Known, Met, Moved};
-pub(crate) use self::names::{BadName, Birth, Far, Key, NAMES_MAX};
+use self::known::{KnownActors, Met, Moved};
+pub(crate) use self::names::{BadName, Birth, Key, NAMES_MAX, RemoteActorId};
 use crate::link::Link;
-use crate::migration::arrivals::Guests;
+use crate::migration::arrivals::IncomingActors;
 use crate::migration::authority::{Epoch, Host};
 use crate::migration::drain::Drains;
 use crate::migration::groups::Groups;
-use crate::migration::{Action, Attempt, Event, Life, Request, View, Word};
-use crate::naming::capability::Seal;
+use crate::migration::{Action, Attempt, Event, Request, Residence, View, Word};
+use crate::naming::capability::Capability;
 use crate::naming::locate::Seen;
-use crate::node::core::House;
-use crate::proxy::pending::Distant;
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
 
 /// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
 const LOST_MAX: usize = 256;
@@ -53,16 +53,16 @@ pub(crate) struct Directory {
     pub(crate) core: Arc<SystemCore>,
     /// This theater, in which of its lives.
     pub(crate) incarnation: u64,
-    seal: Seal,
-    house: OnceLock<Weak<House>>,
-    known: Mutex<Known>,
+    capability: Capability,
+    theater_core: OnceLock<Weak<TheaterCore>>,
+    known: Mutex<KnownActors>,
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
     lost: Mutex<apart::LostTheaters>,
     /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
     /// Ways to actors of theaters that there was no link with, in the order in which they were made. Nothing may have been sent there.
-    unlinked: Mutex<VecDeque<Weak<Distant>>>,
+    unlinked: Mutex<VecDeque<Weak<PendingProxy>>>,
     /// Lost theaters that were called since something was sent to their actors, and until when they are not called again.
     called: Mutex<Vec<(Host, Duration)>>,
     /// The last number that was given to an attempt to move or to a turn.
@@ -72,7 +72,7 @@ pub(crate) struct Directory {
     /// For who brings together who talks.
     pub(crate) talk: crate::migration::rebalance::Talk,
     /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no place is sent another way.
-    guests: Mutex<Guests>,
+    incoming_actors: Mutex<IncomingActors>,
     /// For actors that leave.
     pub(crate) drains: Drains,
     /// Who is in which group.
@@ -111,14 +111,14 @@ struct Numbers {
 /// Who a theater is.
 pub(crate) struct Identity {
     pub(crate) incarnation: u64,
-    pub(crate) seal: Seal,
+    pub(crate) capability: Capability,
     /// It is one of a simulation.
     pub(crate) simulated: bool,
 }
 
 impl Identity {
     pub(crate) fn new(incarnation: u64) -> Identity {
-        Identity { incarnation, seal: Seal::random(), simulated: false }
+        Identity { incarnation, capability: Capability::random(), simulated: false }
     }
 }
 
@@ -126,7 +126,7 @@ impl Identity {
 #[derive(Default)]
 pub(crate) struct Settling {
     /// In the order in which they ended.
-    pub(crate) places: BTreeMap<u64, SettlingPlace>,
+    pub(crate) stubs: BTreeMap<u64, SettlingPlace>,
     pub(crate) last_number: u64,
     /// Answers that are due when an actor that has come begins, whether or not its turn has ended.
     pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
@@ -145,12 +145,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Directory {
     pub(crate) fn new(core: &Arc<SystemCore>, identity: Identity) -> Directory {
-        let Identity { incarnation, seal, simulated } = identity;
+        let Identity { incarnation, capability, simulated } = identity;
         Directory {
             core: Arc::clone(core),
             incarnation,
-            seal,
-            house: OnceLock::new(),
+            capability,
+            theater_core: OnceLock::new(),
             known: Mutex::default(),
             links: Mutex::default(),
             lost: Mutex::default(),
@@ -159,7 +159,7 @@ impl Directory {
             called: Mutex::default(),
             last_number: AtomicU64::new(0),
             talk: crate::migration::rebalance::Talk::default(),
-            guests: Mutex::default(),
+            incoming_actors: Mutex::default(),
             drains: Drains::default(),
             settling: Mutex::default(),
             groups: Mutex::default(),
@@ -175,16 +175,16 @@ impl Directory {
         }
     }
 
-    pub(crate) fn belongs_to(&self, house: &Arc<House>) {
+    pub(crate) fn belongs_to(&self, theater_core: &Arc<TheaterCore>) {
         // Once, by the house itself.
-        let _ = self.house.set(Arc::downgrade(house));
+        let _ = self.theater_core.set(Arc::downgrade(theater_core));
     }
 
-    pub(crate) fn house(&self) -> Option<Arc<House>> {
-        self.house.get()?.upgrade()
+    pub(crate) fn theater_core(&self) -> Option<Arc<TheaterCore>> {
+        self.theater_core.get()?.upgrade()
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, KnownActors> {
         lock(&self.known)
     }
 
@@ -192,8 +192,8 @@ impl Directory {
         lock(&self.groups)
     }
 
-    pub(crate) fn guests(&self) -> MutexGuard<'_, Guests> {
-        lock(&self.guests)
+    pub(crate) fn incoming_actors(&self) -> MutexGuard<'_, IncomingActors> {
+        lock(&self.incoming_actors)
     }
 
     fn links(&self) -> MutexGuard<'_, FxHashMap<u64, Weak<Link>>> {
@@ -240,14 +240,14 @@ impl Directory {
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
         {
-            let _guests = self.guests();
+            let _incoming_actors = self.incoming_actors();
             self.known().moved.retain(|id, moved| {
-                if moved.view.way().is_none_or(|at| at.theater != theater) {
+                if moved.view.route().is_none_or(|at| at.theater != theater) {
                     return true;
                 }
                 // Their mail waits, and others are asked, when their cells hear that the way is lost.
                 moved.view.step(Event::TheaterLost { theater }, &mut || 0);
-                moved.view.turn().is_some() || is_mobile(*id)
+                moved.view.reroute().is_some() || is_mobile(*id)
             });
         }
         let kept = self.keep_apart((theater, number_there), has_left, is_mobile);
@@ -266,17 +266,17 @@ impl Directory {
     }
 
     /// Whether the actor of this place lives elsewhere, as far as is known here.
-    pub(crate) fn is_elsewhere(&self, id: ActorId) -> bool {
+    pub(crate) fn is_remote(&self, id: ActorId) -> bool {
         self.at(id).is_some()
     }
 
     /// Whether the actor of this place lives here. Its cell may not have heard yet that it has come.
     pub(crate) fn lives_here(&self, id: ActorId) -> bool {
-        matches!(self.view(id).life(), Life::Here | Life::Leaving { .. } | Life::Arriving { .. })
+        matches!(self.view(id).residence(), Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. })
     }
 
     /// Where the actor of this place is, as far as is known here; nothing if it is here.
-    pub(crate) fn at(&self, id: ActorId) -> Option<Far> {
+    pub(crate) fn at(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().at(id)
     }
 
@@ -286,42 +286,47 @@ impl Directory {
     }
 
     /// The actor's view takes an event. Returns what is to be done.
-    pub(crate) fn step(&self, id: ActorId, event: Event<Far>) -> Vec<Action<Far>> {
+    pub(crate) fn step(&self, id: ActorId, event: Event<RemoteActorId>) -> Vec<Action<RemoteActorId>> {
         // Numbers are given with the lock held: the later turn has the higher one.
         self.known().step(self.incarnation, id, event, &mut || self.next_number())
     }
 
     /// What is known of the actor of this place.
-    pub(crate) fn view(&self, id: ActorId) -> View<Far> {
+    pub(crate) fn view(&self, id: ActorId) -> View<RemoteActorId> {
         self.known().view(self.incarnation, id)
     }
 
     /// The actor leaves by this event.
-    pub(crate) fn leave(&self, id: ActorId, event: Event<Far>, way: &Arc<Way>) -> Vec<Action<Far>> {
+    pub(crate) fn leave(
+        &self,
+        id: ActorId,
+        event: Event<RemoteActorId>,
+        route: &Arc<StubRoute>,
+    ) -> Vec<Action<RemoteActorId>> {
         // Relaxed: it is counted only.
         self.left.fetch_add(1, Ordering::Relaxed);
         self.drains.note_stage(&self.core, id.address().stage());
         let mut known = self.known();
         let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
         if let Some(moved) = known.moved.get_mut(&id) {
-            moved.way = Some(Arc::clone(way));
+            moved.route = Some(Arc::clone(route));
         }
         actions
     }
 
-    /// This is the place of an actor that is elsewhere. Nothing was sent on, if there is a `way`.
-    pub(crate) fn note_place(&self, id: ActorId, at: Far, way: Option<Arc<Way>>) {
-        let view = View::new(self.incarnation, Life::Away { at, begun: true, turn: None });
+    /// This is the place of an actor that is elsewhere. Nothing was sent on, if there is a `route`.
+    pub(crate) fn note_stub(&self, id: ActorId, at: RemoteActorId, route: Option<Arc<StubRoute>>) {
+        let view = View::new(self.incarnation, Residence::Away { at, begun: true, reroute: None });
         let mut known = self.known();
         known.listed.insert(id);
-        known.moved.insert(id, Moved::new(view, way));
+        known.moved.insert(id, Moved::new(view, route));
     }
 
     /// This is the birthplace of an actor that is started in another theater. Its place there is not known yet: nobody is told that it can be called
     /// there, but by way of this one. Returns the epoch with which it leaves.
     pub(crate) fn note_start(&self, id: ActorId, theater: u64) -> Epoch {
-        let at = Far::somewhere_in(theater);
-        let view = View::new(self.incarnation, Life::Away { at, begun: false, turn: None });
+        let at = RemoteActorId::somewhere_in(theater);
+        let view = View::new(self.incarnation, Residence::Away { at, begun: false, reroute: None });
         let epoch = self.next_epoch(id);
         let mut known = self.known();
         known.listed.insert(id);
@@ -330,10 +335,10 @@ impl Directory {
     }
 
     /// The actor of this birthplace was started in another theater, and is there.
-    pub(crate) fn note_started(&self, id: ActorId, at: Far) {
+    pub(crate) fn note_started(&self, id: ActorId, at: RemoteActorId) {
         let mut known = self.known();
         if let Some(moved) = known.moved.get_mut(&id) {
-            moved.view.hear_place(at);
+            moved.view.hear_stub(at);
         }
         let begun = Event::Said { from: at.theater, word: Word::Begun };
         known.step(self.incarnation, id, begun, &mut || self.next_number());
@@ -341,8 +346,8 @@ impl Directory {
 
     /// The actor that was born with this name, and has left for `theater`, has begun there.
     pub(crate) fn note_begun(&self, born: Key, theater: u64) {
-        let (here, slot, life, seal) = born;
-        let own = || self.own(slot, life, seal).filter(|_| here == self.incarnation);
+        let (here, slot, incarnation, capability) = born;
+        let own = || self.own(slot, incarnation, capability).filter(|_| here == self.incarnation);
         if let Some(id) = self.known_as(born).or_else(own) {
             self.step(id, Event::Said { from: theater, word: Word::Begun });
         }
@@ -353,7 +358,7 @@ impl Directory {
         let mut known = self.known();
         let may_close = known.view(self.incarnation, id).may_close(attempt);
         let is_closed =
-            may_close && known.moved.get(&id).and_then(|moved| moved.way.as_ref()).is_some_and(|way| way.close());
+            may_close && known.moved.get(&id).and_then(|moved| moved.route.as_ref()).is_some_and(|route| route.close());
         if is_closed {
             known.step(self.incarnation, id, Event::Begin { attempt, closed: true }, &mut || self.next_number());
         }
@@ -361,71 +366,71 @@ impl Directory {
     }
 
     /// The guest comes to its place, and begins when its turn ends. Returns the number of the turn, and whether that has begun now.
-    pub(crate) fn begin_behind(&self, id: ActorId, attempt: Attempt, antechamber: ActorId) -> Option<(u64, bool)> {
+    pub(crate) fn begin_behind(&self, id: ActorId, attempt: Attempt, arrival_buffer: ActorId) -> Option<(u64, bool)> {
         let mut known = self.known();
-        let before = known.view(self.incarnation, id).turn();
+        let before = known.view(self.incarnation, id).reroute();
         let event = Event::Begin { attempt, closed: false };
         known.step(self.incarnation, id, event, &mut || self.next_number());
         let moved = known.moved.get_mut(&id).filter(|moved| moved.view.is_arriving())?;
-        moved.antechamber = Some(antechamber);
-        let turn = moved.view.turn()?;
-        Some((turn, before != Some(turn)))
+        moved.arrival_buffer = Some(arrival_buffer);
+        let reroute = moved.view.reroute()?;
+        Some((reroute, before != Some(reroute)))
     }
 
     /// Where what comes for an actor waits that has come here, and has not begun.
-    pub(crate) fn antechamber_of(&self, id: ActorId) -> Option<ActorId> {
-        self.known().moved.get(&id)?.antechamber
+    pub(crate) fn arrival_buffer_of(&self, id: ActorId) -> Option<ActorId> {
+        self.known().moved.get(&id)?.arrival_buffer
     }
 
     /// The actor begins: its antechamber is closed.
-    pub(crate) fn take_antechamber(&self, id: ActorId) -> Option<ActorId> {
-        self.known().moved.get_mut(&id)?.antechamber.take()
+    pub(crate) fn take_arrival_buffer(&self, id: ActorId) -> Option<ActorId> {
+        self.known().moved.get_mut(&id)?.arrival_buffer.take()
     }
 
     /// The places that turn, in the order in which that began.
-    pub(crate) fn turning(&self) -> Vec<ActorId> {
-        self.known().turning.values().copied().collect()
+    pub(crate) fn rerouting(&self) -> Vec<ActorId> {
+        self.known().rerouting.values().copied().collect()
     }
 
     /// The places of `mobile` actors from where mail goes to `theater`, whether or not something was ever sent there. All known names are
     /// looked at.
-    pub(crate) fn ways_to(&self, theater: u64, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
-        let mut places: Vec<ActorId> = {
+    pub(crate) fn routes_to(&self, theater: u64, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
+        let mut stubs: Vec<ActorId> = {
             let known = self.known();
             let born_there =
                 known.names.iter().filter(|(id, far)| far.theater == theater && !known.moved.contains_key(id));
-            let leads_there = |moved: &Moved| moved.view.way().is_some_and(|at| at.theater == theater);
+            let leads_there = |moved: &Moved| moved.view.route().is_some_and(|at| at.theater == theater);
             let gone_there = known.moved.iter().filter(|(_, moved)| leads_there(moved));
             born_there.map(|(id, _)| *id).chain(gone_there.map(|(id, _)| *id)).filter(|id| is_mobile(*id)).collect()
         };
         // In an order that does not depend on where they lie in memory.
-        places.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.key()));
-        places
+        stubs.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.key()));
+        stubs
     }
 
     /// The numbers of the turns of places whose actors live elsewhere.
-    pub(crate) fn turns_of_ways(&self) -> Vec<u64> {
+    pub(crate) fn reroutes_of_routes(&self) -> Vec<u64> {
         let known = self.known();
-        let is_elsewhere = |(_, id): &(&u64, &ActorId)| known.at(**id).is_some();
-        known.turning.iter().filter(is_elsewhere).map(|(turn, _)| *turn).collect()
+        let is_remote = |(_, id): &(&u64, &ActorId)| known.at(**id).is_some();
+        known.rerouting.iter().filter(is_remote).map(|(reroute, _)| *reroute).collect()
     }
 
     /// Whether one of these turns has not ended.
-    pub(crate) fn is_any_under_way(&self, turns: &[u64]) -> bool {
+    pub(crate) fn is_any_under_way(&self, reroutes: &[u64]) -> bool {
         let known = self.known();
-        turns.iter().any(|turn| known.turning.contains_key(turn))
+        reroutes.iter().any(|reroute| known.rerouting.contains_key(reroute))
     }
 
     /// Whether one of these places turns.
-    pub(crate) fn is_any_turning(&self, ids: &[ActorId]) -> bool {
+    pub(crate) fn is_any_rerouting(&self, ids: &[ActorId]) -> bool {
         let known = self.known();
-        ids.iter().any(|id| known.moved.get(id).is_some_and(|moved| moved.view.turn().is_some()))
+        ids.iter().any(|id| known.moved.get(id).is_some_and(|moved| moved.view.reroute().is_some()))
     }
 
     /// Whether an actor has come that does not live in its cell yet.
     pub(crate) fn awaits_anybody(&self) -> bool {
         // Guests first: an actor is counted as arriving before it stops being a guest.
-        !self.guests().is_empty() || self.is_any_arriving()
+        !self.incoming_actors().is_empty() || self.is_any_arriving()
     }
 
     /// Whether an actor has come, is no guest any more, and is not in its cell yet.
@@ -445,9 +450,9 @@ impl Directory {
     }
 
     /// Returns where the actor that was born with this name is, if it is known here. It is here until it has begun elsewhere.
-    pub(crate) fn whereabouts(&self, born: Key) -> Option<Far> {
-        let (theater, slot, life, seal) = born;
-        let own = || self.own(slot, life, seal).filter(|_| theater == self.incarnation);
+    pub(crate) fn whereabouts(&self, born: Key) -> Option<RemoteActorId> {
+        let (theater, slot, incarnation, capability) = born;
+        let own = || self.own(slot, incarnation, capability).filter(|_| theater == self.incarnation);
         let id = self.known_as(born).or_else(own)?;
         if id.address().is_stale() {
             return None;
@@ -456,16 +461,16 @@ impl Directory {
             let known = self.known();
             (known.at(id), known.view(self.incarnation, id).has_begun())
         };
-        let is_going = |at: &Far| !begun && self.link(at.theater).is_some();
+        let is_going = |at: &RemoteActorId| !begun && self.link(at.theater).is_some();
         match at.filter(|at| !is_going(at)) {
             Some(at) => Some(at),
-            None => self.seat(id, self.house()?.listens).ok().map(Far::from),
+            None => self.location(id, self.theater_core()?.listens).ok().map(RemoteActorId::from),
         }
     }
 
     /// Another theater says that the actor of this place is `there`, since the theater `lost` is lost. Notes that, if nothing else is known.
     /// Returns where the actor is. Returns nothing if it is here.
-    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: Far) -> Option<Far> {
+    pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: RemoteActorId) -> Option<RemoteActorId> {
         let mut known = self.known();
         let at = known.at(id)?;
         if at.theater != lost {
@@ -479,13 +484,13 @@ impl Directory {
     /// does not know it either.
     pub(crate) fn note_not_found(&self, id: ActorId, lost: u64) -> Seen {
         // An actor that is just accepted has a place.
-        let _guests = self.guests();
+        let _incoming_actors = self.incoming_actors();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
-        match view.life() {
-            Life::Sought { lost: at, turn } if at.theater == lost => {
-                if let Some(turn) = turn.filter(|_| view.guest_from().is_none()) {
-                    return Seen::Turns(turn);
+        match view.residence() {
+            Residence::Sought { lost: at, reroute } if at.theater == lost => {
+                if let Some(reroute) = reroute.filter(|_| view.incoming_from().is_none()) {
+                    return Seen::Turns(reroute);
                 }
                 let found = Event::Found { lost, at: None };
                 if let [Action::Seek { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..] {
@@ -494,17 +499,17 @@ impl Directory {
                 known.forget(id);
                 Seen::Nowhere
             }
-            _ => view.way().map_or(Seen::Here, Seen::Elsewhere),
+            _ => view.route().map_or(Seen::Here, Seen::Elsewhere),
         }
     }
 
     /// Forgets the actor of this place, which has ended elsewhere. Returns false if it is not elsewhere, or on its way.
     pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
         // An actor that is just accepted has a place.
-        let _guests = self.guests();
+        let _incoming_actors = self.incoming_actors();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
-        let Some(at) = view.way().filter(|_| view.turn().is_none()) else { return false };
+        let Some(at) = view.route().filter(|_| view.reroute().is_none()) else { return false };
         let ended = Event::Said { from: at.theater, word: Word::Ended };
         let actions = known.step(self.incarnation, id, ended, &mut || self.next_number());
         if !matches!(actions[..], [Action::Ask(Request::Report)]) {
@@ -546,15 +551,15 @@ impl Directory {
     /// So much is kept of actors, by what it is.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> Vec<(&'static str, usize)> {
-        let Known { met, sealed, told, names, moved, turning, listed, .. } = &*self.known();
+        let KnownActors { met, with_capability, told, names, moved, rerouting, listed, .. } = &*self.known();
         let (members, groups) = self.groups().kept();
         vec![
             ("met", met.len()),
-            ("sealed", sealed.len()),
+            ("sealed", with_capability.len()),
             ("told", told.len()),
             ("names", names.len()),
             ("moved", moved.len()),
-            ("turning", turning.len()),
+            ("turning", rerouting.len()),
             ("listed", listed.len()),
             ("members", members),
             ("groups", groups),
@@ -562,17 +567,17 @@ impl Directory {
     }
 
     /// A way was made to an actor of a theater that there is no link with.
-    pub(crate) fn note_unlinked(&self, way: Weak<Distant>) {
-        lock(&self.unlinked).push_back(way);
+    pub(crate) fn note_unlinked(&self, route: Weak<PendingProxy>) {
+        lock(&self.unlinked).push_back(route);
     }
 
     /// The oldest ways of those, but for the youngest ones.
-    pub(crate) fn take_unlinked(&self) -> Vec<Arc<Distant>> {
+    pub(crate) fn take_unlinked(&self) -> Vec<Arc<PendingProxy>> {
         /// Where no theater tells that an actor has ended, its place stays. So many of them are little; with more, it is worth a link.
         const UNLINKED_MAX: usize = 1_024;
         let mut unlinked = lock(&self.unlinked);
         let too_many = unlinked.len().saturating_sub(UNLINKED_MAX);
-        unlinked.drain(..too_many).filter_map(|way| way.upgrade()).collect()
+        unlinked.drain(..too_many).filter_map(|route| route.upgrade()).collect()
     }
 
     /// The place here of the actor that the theater `teller` calls so, if there is one.
@@ -581,13 +586,15 @@ impl Directory {
     /// The seal contradicts what is known: for an actor of this theater, its own seal; for one of another theater, what that
     /// has told itself. A name that only third theaters have told cannot be checked. Two with different seals are two actors
     /// here then, and the owner lets only one of them be reached. Or there is no place, and `teller` has told too many names.
-    pub(crate) fn met(&self, teller: u64, far: &Far) -> Result<Option<ActorId>, BadName> {
+    pub(crate) fn met(&self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         if far.theater == self.incarnation {
-            if !self.seal.is_right(far.slot, far.life, far.seal) {
+            if !self.capability.is_right(far.slot, far.incarnation, far.capability) {
                 return Err(BadName::Invented(far.birth()));
             }
             // One that had ended here may have come back under that name.
-            return Ok(self.known_as(far.key()).or_else(|| self.own_or_ended(far.slot, far.life, far.seal)));
+            return Ok(self
+                .known_as(far.key())
+                .or_else(|| self.own_or_ended(far.slot, far.incarnation, far.capability)));
         }
         let mut known = self.known();
         let met = known.hear(teller, far)?;
@@ -601,9 +608,9 @@ impl Directory {
     ///
     /// # Errors
     /// The seal contradicts what is known, as in [`Directory::met`], or the place has another name: then nothing has changed.
-    pub(crate) fn note(&self, teller: u64, id: ActorId, far: Far) -> Result<(), BadName> {
+    pub(crate) fn note(&self, teller: u64, id: ActorId, far: RemoteActorId) -> Result<(), BadName> {
         let is_own = far.theater == self.incarnation;
-        if is_own && !self.seal.is_right(far.slot, far.life, far.seal) {
+        if is_own && !self.capability.is_right(far.slot, far.incarnation, far.capability) {
             return Err(BadName::Invented(far.birth()));
         }
         let mut known = self.known();
@@ -618,7 +625,7 @@ impl Directory {
         if !is_own {
             known.hear(teller, &far)?;
         }
-        let Known { met, told, names, listed, .. } = &mut *known;
+        let KnownActors { met, told, names, listed, .. } = &mut *known;
         listed.insert(id);
         names.insert(id, far);
         let met = met.entry(far.key()).or_insert_with(|| {
@@ -633,33 +640,36 @@ impl Directory {
     }
 
     /// The name of the actor whose place `id` is.
-    pub(crate) fn far_name(&self, id: ActorId) -> Option<Far> {
+    pub(crate) fn far_name(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().names.get(&id).copied()
     }
 
     /// The actor of this theater that a name is of.
-    pub(crate) fn own(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
-        self.seal.is_right(slot, life, seal).then(|| self.find(slot, life)).flatten()
+    pub(crate) fn own(&self, slot: u64, incarnation: u64, capability: u64) -> Option<ActorId> {
+        self.capability.is_right(slot, incarnation, capability).then(|| self.find(slot, incarnation)).flatten()
     }
 
     /// Returns the actor of this theater with this name, whether it lives or has ended. So references to it are equal that were written before and
     /// after its end.
-    pub(crate) fn own_or_ended(&self, slot: u64, life: u64, seal: u64) -> Option<ActorId> {
+    pub(crate) fn own_or_ended(&self, slot: u64, incarnation: u64, capability: u64) -> Option<ActorId> {
         let ended = || match &self.numbers {
             Some(numbers) => lock(numbers).by_number.get(&slot).copied(),
-            None => self.core.find_ended(slot, life).map(ActorId::of),
+            None => self.core.find_ended(slot, incarnation).map(ActorId::of),
         };
-        self.seal.is_right(slot, life, seal).then(|| self.find(slot, life).or_else(ended)).flatten()
+        self.capability
+            .is_right(slot, incarnation, capability)
+            .then(|| self.find(slot, incarnation).or_else(ended))
+            .flatten()
     }
 
     /// The seal of a turn of the place with this slot and life.
-    pub(crate) fn seal_of_turn(&self, slot: u64, life: u64, turn: u64) -> u64 {
-        self.seal.of_turn(slot, life, turn)
+    pub(crate) fn capability_of_reroute(&self, slot: u64, incarnation: u64, reroute: u64) -> u64 {
+        self.capability.of_reroute(slot, incarnation, reroute)
     }
 
     /// Place and life of an actor of this theater, as others are told them.
-    pub(crate) fn place_of(&self, id: ActorId) -> (u64, u64) {
-        let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().life()) };
+    pub(crate) fn stub_of(&self, id: ActorId) -> (u64, u64) {
+        let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().incarnation()) };
         let Numbers { by_number, numbers, last, .. } = &mut *lock(numbers);
         let number = numbers.entry(id).or_insert_with(|| {
             *last += 1;
@@ -678,15 +688,15 @@ impl Directory {
     }
 
     /// The actor of this theater that was told as this.
-    pub(crate) fn find(&self, slot: u64, life: u64) -> Option<ActorId> {
-        let Some(numbers) = &self.numbers else { return self.core.find(slot, life).map(ActorId::of) };
+    pub(crate) fn find(&self, slot: u64, incarnation: u64) -> Option<ActorId> {
+        let Some(numbers) = &self.numbers else { return self.core.find(slot, incarnation).map(ActorId::of) };
         let numbers = lock(numbers);
         let id = numbers.by_number.get(&slot);
         id.copied().filter(|id| !id.address().is_stale())
     }
 
     /// Place, life and seal of an actor of this theater (or of the place of one that is elsewhere).
-    pub(crate) fn sealed(&self, id: ActorId) -> Result<(u64, u64, u64), WireError> {
+    pub(crate) fn with_capability(&self, id: ActorId) -> Result<(u64, u64, u64), WireError> {
         let address = id.address();
         // The name of one that has ended leads to nobody, whoever it was.
         if address.system() != self.core.id() && !address.is_stale() {
@@ -694,8 +704,8 @@ impl Directory {
                 "{id} belongs to another system of this process, not to this theater's"
             )));
         }
-        let (slot, life) = self.place_of(id);
-        Ok((slot, life, self.seal.of(slot, life)))
+        let (slot, incarnation) = self.stub_of(id);
+        Ok((slot, incarnation, self.capability.of(slot, incarnation)))
     }
 
     /// The name of `id` for other theaters, or for the theater `reader`.
@@ -704,17 +714,18 @@ impl Directory {
     /// it is sent on.
     pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
         let name = self.name_alone(id, reader)?;
-        let group =
-            self.groups().of(id).filter(|_| self.house().is_some_and(|house| house.registry.moves(id).is_some()));
+        let group = self.groups().of(id).filter(|_| {
+            self.theater_core().is_some_and(|theater_core| theater_core.registry.migration_vtable(id).is_some())
+        });
         let Some(group) = group else { return Ok(name) };
         Ok(match name {
-            RefName::Mine { slot, life, seal } => {
-                let born = Seat { theater: self.incarnation, address: None, slot, life, seal };
+            RefName::Mine { slot, incarnation, capability } => {
+                let born = ActorLocation { theater: self.incarnation, address: None, slot, incarnation, capability };
                 RefName::Member { group, born, at: None }
             }
             RefName::Moved { born, at } => RefName::Member { group, born, at: Some(at) },
-            RefName::Other { theater, address, slot, life, seal } => {
-                let born = Seat { theater, address: Some(address), slot, life, seal };
+            RefName::Other { theater, address, slot, incarnation, capability } => {
+                let born = ActorLocation { theater, address: Some(address), slot, incarnation, capability };
                 RefName::Member { group, born, at: Some(born) }
             }
             RefName::Yours(_) | RefName::Member { .. } => name,
@@ -728,18 +739,20 @@ impl Directory {
             let name = known.names.get(&id).copied();
             let moved = known.moved.get(&id).map(|moved| moved.view);
             // Who was born here, and is here, has its own name.
-            let moved = moved.filter(|view| name.is_some() || view.way().is_some());
-            (name, moved.map(|view| view.way().filter(|_| view.has_begun())))
+            let moved = moved.filter(|view| name.is_some() || view.route().is_some());
+            (name, moved.map(|view| view.route().filter(|_| view.has_begun())))
         };
         if let Some(at) = moved {
-            let here = || self.seat(id, self.house().and_then(|house| house.listens));
+            let here = || self.location(id, self.theater_core().and_then(|theater_core| theater_core.listens));
             let born = match name {
-                Some(Far { theater, address, slot, life, seal }) => Seat { theater, address, slot, life, seal },
+                Some(RemoteActorId { theater, address, slot, incarnation, capability }) => {
+                    ActorLocation { theater, address, slot, incarnation, capability }
+                }
                 None => here()?,
             };
             let at = match at {
-                Some(Far { theater, address: Some(address), slot, life, seal }) => {
-                    Seat { theater, address: Some(address), slot, life, seal }
+                Some(RemoteActorId { theater, address: Some(address), slot, incarnation, capability }) => {
+                    ActorLocation { theater, address: Some(address), slot, incarnation, capability }
                 }
                 // It is here or on its way, or cannot be called where it is: this theater knows the way.
                 _ => here()?,
@@ -747,21 +760,31 @@ impl Directory {
             return Ok(RefName::Moved { born, at });
         }
         match name {
-            Some(Far { theater, address: Some(address), slot, life, seal }) => {
-                Ok(RefName::Other { theater, address, slot, life, seal })
+            Some(RemoteActorId { theater, address: Some(address), slot, incarnation, capability }) => {
+                Ok(RefName::Other { theater, address, slot, incarnation, capability })
             }
             // It has no number on the link since an earlier one was lost.
-            Some(Far { theater, address, slot, life, seal }) if reader == Some(theater) => {
-                let born = Seat { theater, address, slot, life, seal };
+            Some(RemoteActorId { theater, address, slot, incarnation, capability }) if reader == Some(theater) => {
+                let born = ActorLocation { theater, address, slot, incarnation, capability };
                 Ok(RefName::Moved { born, at: born })
             }
-            _ => self.sealed(id).map(|(slot, life, seal)| RefName::Mine { slot, life, seal }),
+            _ => self.with_capability(id).map(|(slot, incarnation, capability)| RefName::Mine {
+                slot,
+                incarnation,
+                capability,
+            }),
         }
     }
 
     /// The place of an actor in this theater.
-    pub(crate) fn seat(&self, id: ActorId, address: Option<SocketAddr>) -> Result<Seat, WireError> {
-        self.sealed(id).map(|(slot, life, seal)| Seat { theater: self.incarnation, address, slot, life, seal })
+    pub(crate) fn location(&self, id: ActorId, address: Option<SocketAddr>) -> Result<ActorLocation, WireError> {
+        self.with_capability(id).map(|(slot, incarnation, capability)| ActorLocation {
+            theater: self.incarnation,
+            address,
+            slot,
+            incarnation,
+            capability,
+        })
     }
 
     /// That a group stays, since `member` cannot go.
@@ -775,10 +798,10 @@ impl Directory {
     }
 
     /// The name that it was born with.
-    pub(crate) fn identity(&self, id: ActorId) -> Result<Far, WireError> {
+    pub(crate) fn identity(&self, id: ActorId) -> Result<RemoteActorId, WireError> {
         match self.far_name(id) {
             Some(name) => Ok(name),
-            None => self.seat(id, None).map(Far::from),
+            None => self.location(id, None).map(RemoteActorId::from),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_actor::wire::{Remote, Spawns, WireForm, submit};
-use playhouse_actor::{Actor, ActorId, ActorRef, AnyActor, Ask, AskError, Context, Down, Handler, Message};
+use playhouse_actor::{Actor, ActorId, ActorRef, AnyActor, Ask, AskError, Context, Handler, Message, Terminated};
 use serde::{Deserialize, Serialize};
 
 /// Bytes that a name may have, in UTF-8.
@@ -185,8 +185,8 @@ fn check(name: &str) -> Result<(), NameError> {
 }
 
 impl Actor for NameServer {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        self.free(down.who);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.free(terminated.who);
     }
 }
 
@@ -333,7 +333,7 @@ impl Handler<CountNames> for NameServer {
 /// What a reference to a [`NameServer`] is asked.
 ///
 /// Nothing is sent before the answer is [waited for](NameAsk::wait) or awaited.
-pub trait Names {
+pub trait NameServerClient {
     /// Calls `actor` by a `name` that is free.
     ///
     /// # Errors
@@ -360,7 +360,7 @@ pub trait Names {
     fn remove(self, name: impl Into<String>) -> NameAsk<RemoveName, bool>;
 }
 
-impl Names for ActorRef<NameServer> {
+impl NameServerClient for ActorRef<NameServer> {
     fn put<A: Remote>(self, name: impl Into<String>, actor: ActorRef<A>) -> NameAsk<PutName, ()> {
         NameAsk { ask: self.ask(PutName::new(name, actor)), read: |answer| answer }
     }

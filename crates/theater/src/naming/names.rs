@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 
-use playhouse_actor::away::Seat;
+use playhouse_actor::away::ActorLocation;
 use playhouse_actor::wire::WireError;
 
 use crate::migration::Site;
@@ -13,18 +13,18 @@ pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 10
 
 /// The name of an actor of another theater.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Far {
+pub(crate) struct RemoteActorId {
     pub(crate) theater: u64,
     /// Where that can be called, if it can.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) slot: u64,
-    pub(crate) life: u64,
-    pub(crate) seal: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) capability: u64,
 }
 
-impl From<Seat> for Far {
-    fn from(Seat { theater, address, slot, life, seal }: Seat) -> Far {
-        Far { theater, address, slot, life, seal }
+impl From<ActorLocation> for RemoteActorId {
+    fn from(ActorLocation { theater, address, slot, incarnation, capability }: ActorLocation) -> RemoteActorId {
+        RemoteActorId { theater, address, slot, incarnation, capability }
     }
 }
 
@@ -48,14 +48,17 @@ pub(crate) enum BadName {
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadName::Invented((theater, slot, life)) => {
+            BadName::Invented((theater, slot, incarnation)) => {
                 write!(
                     f,
-                    "the name of actor {slot}.{life} of theater {theater} has another seal than that theater gave it"
+                    "the name of actor {slot}.{incarnation} of theater {theater} has another seal than that theater gave it"
                 )
             }
-            BadName::Renamed((theater, slot, life)) => {
-                write!(f, "actor {slot}.{life} of theater {theater} is said to be an actor that has another name")
+            BadName::Renamed((theater, slot, incarnation)) => {
+                write!(
+                    f,
+                    "actor {slot}.{incarnation} of theater {theater} is said to be an actor that has another name"
+                )
             }
             BadName::TooMany => {
                 write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
@@ -70,28 +73,28 @@ impl From<BadName> for WireError {
     }
 }
 
-impl Site for Far {
+impl Site for RemoteActorId {
     fn theater(&self) -> u64 {
         self.theater
     }
 }
 
-impl Far {
+impl RemoteActorId {
     pub(crate) fn key(&self) -> Key {
-        (self.theater, self.slot, self.life, self.seal)
+        (self.theater, self.slot, self.incarnation, self.capability)
     }
 
     pub(crate) fn birth(&self) -> Birth {
-        (self.theater, self.slot, self.life)
+        (self.theater, self.slot, self.incarnation)
     }
 
     /// A place in this theater that is not known yet.
-    pub(super) fn somewhere_in(theater: u64) -> Far {
-        Far { theater, address: None, slot: 0, life: 0, seal: 0 }
+    pub(super) fn somewhere_in(theater: u64) -> RemoteActorId {
+        RemoteActorId { theater, address: None, slot: 0, incarnation: 0, capability: 0 }
     }
 
     /// Whether it names a place.
-    pub(crate) fn is_place(&self) -> bool {
-        (self.slot, self.life, self.seal) != (0, 0, 0)
+    pub(crate) fn is_stub(&self) -> bool {
+        (self.slot, self.incarnation, self.capability) != (0, 0, 0)
     }
 }

@@ -21,9 +21,9 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::error::TheaterError;
 use crate::link::frame::Hello;
-use crate::node::core::{House, TICK};
+use crate::node::core::{TICK, TheaterCore};
 use crate::node::handshake::{self, Opening};
-use crate::transport::{Line, Listener, Registration, guarded};
+use crate::transport::{GuardedWire, Listener, Registration, guarded};
 
 /// Callers that are heard at one time.
 pub(crate) const CALLERS_MAX: usize = 64;
@@ -35,67 +35,67 @@ const THREADS_MAX: usize = 2 * CALLERS_MAX;
 const REPORTS_MAX: usize = 32;
 
 const CALLERS: Token = Token(0);
-const BELL: Token = Token(1);
+const SHUTDOWN_WAKER: Token = Token(1);
 
 /// A listener, and what tells of callers and of the end.
-pub(crate) struct Door {
+pub(crate) struct Acceptor {
     listener: Box<dyn Listener>,
     poll: Poll,
 }
 
-impl Door {
+impl Acceptor {
     /// Its bell has who waits there look up.
-    pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Door, Waker)> {
+    pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Acceptor, Waker)> {
         let poll = Poll::new()?;
-        let bell = Waker::new(poll.registry(), BELL)?;
+        let shutdown_waker = Waker::new(poll.registry(), SHUTDOWN_WAKER)?;
         guarded(|| listener.register(Registration::new(poll.registry(), CALLERS, Interest::READABLE)))?;
-        Ok((Door { listener, poll }, bell))
+        Ok((Acceptor { listener, poll }, shutdown_waker))
     }
 }
 
-impl House {
+impl TheaterCore {
     /// Hears callers until the theater closes.
-    pub(crate) fn hear_callers(self: &Arc<Self>, mut door: Door) {
+    pub(crate) fn hear_callers(self: &Arc<Self>, mut acceptor: Acceptor) {
         let mut events = Events::with_capacity(2);
         while !self.is_closing() {
             if !self.callers.have_threads() {
                 // Those that have lost their places end; until then callers wait.
-                drop(door.poll.poll(&mut events, Some(TICK)));
+                drop(acceptor.poll.poll(&mut events, Some(TICK)));
                 continue;
             }
-            match guarded(|| door.listener.accept()).map(Line::new) {
+            match guarded(|| acceptor.listener.accept()).map(GuardedWire::new) {
                 Ok(line) => self.hear(line),
                 // On an error it was interrupted, and looks again.
-                Err(error) if error.kind() == ErrorKind::WouldBlock => drop(door.poll.poll(&mut events, None)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => drop(acceptor.poll.poll(&mut events, None)),
                 // Out of descriptors, for example: callers wait, and nothing tells of them again.
-                Err(_) => drop(door.poll.poll(&mut events, Some(TICK))),
+                Err(_) => drop(acceptor.poll.poll(&mut events, Some(TICK))),
             }
         }
         let _ = guarded(|| {
-            drop(door);
+            drop(acceptor);
             Ok(())
         });
         self.note_closed();
     }
 
     /// Hears a caller, on a thread of its own.
-    fn hear(self: &Arc<Self>, line: Line) {
-        let place = Place::take(self, Arc::new(line));
-        let house = Arc::clone(self);
+    fn hear(self: &Arc<Self>, line: GuardedWire) {
+        let slot = CallerSlot::take(self, Arc::new(line));
+        let theater_core = Arc::clone(self);
         // If there is no thread, the place and the connection go with the closure.
         let _ = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
-            let mut place = place;
-            let answered = house.answer(&mut place);
+            let mut slot = slot;
+            let answered = theater_core.answer(&mut slot);
             let Err(error) = answered else { return };
             // A slow hook must not keep others from being heard.
-            place.leave();
+            slot.leave();
             if !matches!(error, TheaterError::Io { .. })
-                && let Some(on_stranger) = &house.settings.on_stranger
-                && let Some(_report) = Counted::below(REPORTS_MAX, &house.callers.reports)
+                && let Some(on_rejected_peer) = &theater_core.settings.on_rejected_peer
+                && let Some(_report) = Counted::below(REPORTS_MAX, &theater_core.callers.reports)
             {
-                drop(place);
+                drop(slot);
                 // The hook is the user's code.
-                let _ = catch_unwind(AssertUnwindSafe(|| (on_stranger.0)(&error)));
+                let _ = catch_unwind(AssertUnwindSafe(|| (on_rejected_peer.0)(&error)));
             }
         });
     }
@@ -103,21 +103,21 @@ impl House {
     /// Tells the hook for rejected peers that a link was lost by the fault of its peer.
     pub(crate) fn report(self: &Arc<Self>, error: TheaterError) {
         let Some(report) = Counted::below(REPORTS_MAX, &self.callers.reports) else { return };
-        let house = Arc::clone(self);
+        let theater_core = Arc::clone(self);
         // If no thread can be had, it goes without saying.
         let _ = self.in_background("report", move || {
             let _report = report;
-            if let Some(on_stranger) = &house.settings.on_stranger {
+            if let Some(on_rejected_peer) = &theater_core.settings.on_rejected_peer {
                 // The hook is the user's code.
-                let _ = catch_unwind(AssertUnwindSafe(|| (on_stranger.0)(&error)));
+                let _ = catch_unwind(AssertUnwindSafe(|| (on_rejected_peer.0)(&error)));
             }
         });
     }
 
-    fn answer(self: &Arc<Self>, place: &mut Place) -> Result<(), TheaterError> {
-        let line = place.line.take().expect("a caller is answered once");
+    fn answer(self: &Arc<Self>, slot: &mut CallerSlot) -> Result<(), TheaterError> {
+        let line = slot.line.take().expect("a caller is answered once");
         let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;
-        let heard = self.hear_member(&mut opening, place);
+        let heard = self.hear_member(&mut opening, slot);
         let hello = heard.inspect_err(|error| opening.refuse(error))?;
         let (reply, go_on) = self.receive_hello(&hello, opening.certificate());
         handshake::reply(&mut opening, reply)?;
@@ -132,9 +132,9 @@ impl House {
         Ok(())
     }
 
-    fn hear_member(&self, opening: &mut Opening, place: &Place) -> Result<Hello, TheaterError> {
+    fn hear_member(&self, opening: &mut Opening, slot: &CallerSlot) -> Result<Hello, TheaterError> {
         let credentials = self.credentials.as_ref().expect("it is not simulated");
-        let member = handshake::check(opening, credentials, &self.settings.cluster, || place.step())?;
+        let member = handshake::check(opening, credentials, &self.settings.cluster, || slot.step())?;
         handshake::hear_hello(opening, member)
     }
 }
@@ -157,7 +157,7 @@ struct Present {
 struct Caller {
     number: u64,
     source: Source,
-    line: Weak<Line>,
+    line: Weak<GuardedWire>,
 }
 
 /// Where a caller is: what may have many connections at no cost.
@@ -195,7 +195,7 @@ impl Callers {
 
 impl Present {
     /// Adds a caller; returns its number, and the callers that have lost their place for it.
-    fn enter(&mut self, source: Source, line: Weak<Line>) -> (u64, Vec<Caller>) {
+    fn enter(&mut self, source: Source, line: Weak<GuardedWire>) -> (u64, Vec<Caller>) {
         let number = self.next_number;
         self.next_number += 1;
         self.callers.push(Caller { number, source: source.clone(), line });
@@ -229,36 +229,36 @@ impl Present {
 }
 
 /// A caller's place, and its thread's.
-struct Place {
-    house: Arc<House>,
+struct CallerSlot {
+    theater_core: Arc<TheaterCore>,
     number: u64,
-    line: Option<Arc<Line>>,
+    line: Option<Arc<GuardedWire>>,
     _thread: Counted,
 }
 
-impl Place {
-    fn take(house: &Arc<House>, line: Arc<Line>) -> Place {
+impl CallerSlot {
+    fn take(theater_core: &Arc<TheaterCore>, line: Arc<GuardedWire>) -> CallerSlot {
         let source = Source::of(line.peer());
-        let (number, evicted) = house.callers.present().enter(source, Arc::downgrade(&line));
+        let (number, evicted) = theater_core.callers.present().enter(source, Arc::downgrade(&line));
         for line in evicted.iter().filter_map(|caller| caller.line.upgrade()) {
             // The thread that hears it finds the connection broken.
             let _ = line.shutdown(Shutdown::Both);
         }
-        let _thread = Counted::new(&house.callers.threads);
-        Place { house: Arc::clone(house), number, line: Some(line), _thread }
+        let _thread = Counted::new(&theater_core.callers.threads);
+        CallerSlot { theater_core: Arc::clone(theater_core), number, line: Some(line), _thread }
     }
 
     /// The caller has gone on: others make room first.
     fn step(&self) {
-        self.house.callers.present().step(self.number);
+        self.theater_core.callers.present().step(self.number);
     }
 
     fn leave(&self) {
-        self.house.callers.present().callers.retain(|caller| caller.number != self.number);
+        self.theater_core.callers.present().callers.retain(|caller| caller.number != self.number);
     }
 }
 
-impl Drop for Place {
+impl Drop for CallerSlot {
     fn drop(&mut self) {
         self.leave();
     }
@@ -324,9 +324,9 @@ mod tests {
         }
         present.step(0);
         present.step(2);
-        let places: Vec<_> = (1..OF_ONE_SOURCE_MAX).map(|_| enter(&mut present, &address(1))).collect();
-        assert_eq!(places[..3], [[1], [3], [4]]);
-        assert_eq!(places.last(), Some(&vec![0]));
+        let slots: Vec<_> = (1..OF_ONE_SOURCE_MAX).map(|_| enter(&mut present, &address(1))).collect();
+        assert_eq!(slots[..3], [[1], [3], [4]]);
+        assert_eq!(slots.last(), Some(&vec![0]));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use playhouse_executor::SystemCore;
 
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 
 /// An answer to come.
 pub(crate) struct Answer<T> {
@@ -23,9 +23,9 @@ struct State<T> {
 }
 
 impl<T> Answer<T> {
-    pub(crate) fn new(house: &House) -> Arc<Answer<T>> {
+    pub(crate) fn new(theater_core: &TheaterCore) -> Arc<Answer<T>> {
         let state = Mutex::new(State { found: None, waker: None });
-        Arc::new(Answer { state, here: Condvar::new(), runs: house.simulated().cloned() })
+        Arc::new(Answer { state, here: Condvar::new(), runs: theater_core.simulated().cloned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {

@@ -9,13 +9,13 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::error::TheaterError;
-use crate::node::core::{Called, Callee, House, TICK, TakeLink, only_busy, plain};
-use crate::sim::{Heard, Outside};
+use crate::node::core::{Called, Callee, TICK, TakeLink, TheaterCore, only_busy, plain};
+use crate::sim::{OnReply, Outside};
 
 /// A theater that says each time that it is calling by itself is called so often.
 const BUSY_MAX: u32 = 200;
 
-impl House {
+impl TheaterCore {
     /// The system's time: what decisions are made by.
     pub(crate) fn now(&self) -> Duration {
         self.system.now()
@@ -97,10 +97,10 @@ impl House {
     /// What [`House::link_with`] does, in pieces.
     fn reach_in(self: &Arc<Self>, turns: u32, callee: Callee, outside: &Arc<Outside>, take: TakeLink) {
         let address = callee.address;
-        let (house, next) = (Arc::clone(self), Arc::clone(outside));
+        let (theater_core, next) = (Arc::clone(self), Arc::clone(outside));
         let again = move |take| {
             let there = Arc::clone(&next);
-            next.later(TICK, Box::new(move || house.reach_in(turns.saturating_sub(1), callee, &there, take)));
+            next.later(TICK, Box::new(move || theater_core.reach_in(turns.saturating_sub(1), callee, &there, take)));
         };
         let mut links = self.links();
         if let Some(link) = links.at(callee).map(Arc::clone) {
@@ -113,11 +113,11 @@ impl House {
         }
         links.calling.insert(address, Called::default());
         drop(links);
-        let (house, hello) = (Arc::clone(self), self.first_hello());
+        let (theater_core, hello) = (Arc::clone(self), self.first_hello());
         let said = hello.clone();
-        let heard: Heard = Box::new(move |heard| {
-            let called = house.called(address, &said, heard.map(plain));
-            house.links().calling.remove(&address);
+        let heard: OnReply = Box::new(move |heard| {
+            let called = theater_core.called(address, &said, heard.map(plain));
+            theater_core.links().calling.remove(&address);
             match called {
                 Ok(Some(link)) => take(Ok(link)),
                 Ok(None) if turns > 0 => again(take),

@@ -12,10 +12,10 @@ use crate::error::TheaterError;
 use crate::link::WINDOW_BYTES;
 use crate::link::registry::Registry;
 use crate::naming::Identity;
-use crate::naming::capability::Seal;
-use crate::node::acceptor::Door;
+use crate::naming::capability::Capability;
+use crate::node::acceptor::Acceptor;
 use crate::node::cookie::Cookie;
-use crate::node::core::{House, OnStranger, Settings};
+use crate::node::core::{OnRejectedPeer, Settings, TheaterCore};
 use crate::node::handshake::CLUSTER_BYTES_MAX;
 use crate::node::identity::Credentials;
 use crate::node::theater::Theater;
@@ -53,7 +53,7 @@ impl TheaterBuilder {
                 transport: Arc::new(Tcp),
                 lost_after: Duration::from_secs(30),
                 window: WINDOW_BYTES,
-                on_stranger: None,
+                on_rejected_peer: None,
             },
         }
     }
@@ -120,8 +120,8 @@ impl TheaterBuilder {
     /// cookie or certificate. Also calls it when a link was lost because its peer broke the protocol
     /// ([`TheaterError::Protocol`]). The hook runs on a thread of its own and may block. While 32 calls of the hook run, further
     /// peers are rejected without one. Default: no hook.
-    pub fn on_stranger(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
-        self.settings.on_stranger = Some(OnStranger(Box::new(hook)));
+    pub fn on_rejected_peer(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
+        self.settings.on_rejected_peer = Some(OnRejectedPeer(Box::new(hook)));
         self
     }
 
@@ -195,7 +195,7 @@ impl TheaterBuilder {
         };
         let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
         let listens = listens.map(|bound| called_at(advertised, bound));
-        let (door, bell) = listener.map(Door::new).transpose().map_err(io_error)?.unzip();
+        let (acceptor, shutdown_waker) = listener.map(Acceptor::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
         let poller = Arc::new(Poller::new().map_err(io_error)?);
         let not_started = |error: BuildError| TheaterError::System(error.to_string());
@@ -203,21 +203,21 @@ impl TheaterBuilder {
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let credentials = Credentials::new(cookie);
         let inside = (Identity::new(credentials.incarnation), Some(credentials), None);
-        let house = House::new(registry, system, listens, self.settings, (poller, bell), inside);
-        let unfinished = Unfinished(Some(Arc::clone(&house)));
-        on_start.run(&house.system).map_err(not_started)?;
+        let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, shutdown_waker), inside);
+        let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
+        on_start.run(&theater_core.system).map_err(not_started)?;
         if self.inspected {
-            Inspector::start_in(&house)?;
+            Inspector::start_in(&theater_core)?;
         }
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
-        let keeper = Arc::clone(&house);
+        let keeper = Arc::clone(&theater_core);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
-        if let Some(door) = door {
-            let doorkeeper = Arc::clone(&house);
-            thread("door").spawn(move || doorkeeper.hear_callers(door)).map_err(io_error)?;
+        if let Some(acceptor) = acceptor {
+            let doorkeeper = Arc::clone(&theater_core);
+            thread("door").spawn(move || doorkeeper.hear_callers(acceptor)).map_err(io_error)?;
         }
         unfinished.succeed();
-        Ok(Theater { house })
+        Ok(Theater { theater_core })
     }
 
     /// The address that is advertised, once it is known that others can call it; its port may be 0.
@@ -277,22 +277,22 @@ impl TheaterBuilder {
         for (part, word) in bytes.chunks_exact_mut(8).zip(key) {
             part.copy_from_slice(&word.to_le_bytes());
         }
-        let identity = Identity { incarnation, seal: Seal::new(bytes), simulated: true };
+        let identity = Identity { incarnation, capability: Capability::new(bytes), simulated: true };
         let inside = (identity, None, Some(Arc::clone(&outside)));
-        let house = House::new(registry, system, listens, self.settings, (poller, None), inside);
-        let unfinished = Unfinished(Some(Arc::clone(&house)));
+        let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, None), inside);
+        let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
         if self.inspected {
-            Inspector::start_in(&house)?;
+            Inspector::start_in(&theater_core)?;
         }
-        world.admit(&house, steps, outside, bound);
-        on_start.run(&house.system).map_err(not_started)?;
+        world.admit(&theater_core, steps, outside, bound);
+        on_start.run(&theater_core.system).map_err(not_started)?;
         unfinished.succeed();
-        Ok(Theater { house })
+        Ok(Theater { theater_core })
     }
 }
 
 /// A theater whose start has not succeeded yet. Dropping this ends it.
-struct Unfinished(Option<Arc<House>>);
+struct Unfinished(Option<Arc<TheaterCore>>);
 
 impl Unfinished {
     fn succeed(mut self) {
@@ -302,8 +302,8 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Some(house) = &self.0 {
-            house.end();
+        if let Some(theater_core) = &self.0 {
+            theater_core.end();
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::error::TheaterError;
 use crate::link::Link;
-use crate::node::core::{Callee, House, TakeLink};
+use crate::node::core::{Callee, TakeLink, TheaterCore};
 use crate::node::handshake::PATIENCE;
 
 /// Threads that call at one time, at most; what is more waits for one of them.
@@ -52,7 +52,7 @@ impl Calls {
     }
 }
 
-impl House {
+impl TheaterCore {
     /// As [`House::link_with`], in the background. A theater that is out of reach is called again for as long as `patience`. `take` must
     /// not block.
     pub(crate) fn reach_later(self: &Arc<Self>, callee: impl Into<Callee>, patience: Duration, take: TakeLink) {
@@ -62,8 +62,8 @@ impl House {
             Entry::Occupied(mut waiters) => return waiters.get_mut().push(waiter),
             Entry::Vacant(waiters) => drop(waiters.insert(vec![waiter])),
         }
-        let house = Arc::clone(self);
-        self.soon(Box::new(move || house.attempt(callee)));
+        let theater_core = Arc::clone(self);
+        self.soon(Box::new(move || theater_core.attempt(callee)));
     }
 
     /// The limit of one step of a call whose failure is no more than a delay: several calls fit into `lost_after`.
@@ -79,8 +79,8 @@ impl House {
             return self.attempted(callee, since, Err(TheaterError::System("this theater is closing".to_owned())));
         }
         if self.outside.is_some() {
-            let house = Arc::clone(self);
-            return self.reach(callee, Box::new(move |link| house.attempted(callee, since, link)));
+            let theater_core = Arc::clone(self);
+            return self.reach(callee, Box::new(move |link| theater_core.attempted(callee, since, link)));
         }
         let is_patient = |waiters: &Vec<Waiter>| waiters.iter().all(|waiter| !waiter.patience.is_zero());
         let patient = self.calls.state().waiters.get(&callee).is_some_and(is_patient);
@@ -108,8 +108,8 @@ impl House {
             (told, again)
         };
         if again {
-            let house = Arc::clone(self);
-            self.later(CALL_EVERY, Box::new(move || house.attempt(callee)));
+            let theater_core = Arc::clone(self);
+            self.later(CALL_EVERY, Box::new(move || theater_core.attempt(callee)));
         }
         for Waiter { take, .. } in told {
             let link = link.as_ref().map(Arc::clone).map_err(TheaterError::copy);
@@ -150,11 +150,11 @@ impl House {
             }
             state.threads += 1;
         }
-        let house = Arc::clone(self);
+        let theater_core = Arc::clone(self);
         let work = move || {
             loop {
                 let job = {
-                    let mut state = house.calls.state();
+                    let mut state = theater_core.calls.state();
                     let job = state.jobs.pop_front();
                     state.threads -= usize::from(job.is_none());
                     job

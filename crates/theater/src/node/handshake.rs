@@ -12,7 +12,7 @@ use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::{Hello, Reply};
 use crate::node::identity::{Challenge, Credentials, Knock, Proof};
-use crate::transport::Line;
+use crate::transport::GuardedWire;
 use crate::transport::tls::{self, Cipher, Tls};
 
 /// What everything begins with: a name, and the version of the protocol.
@@ -85,7 +85,7 @@ pub(crate) struct Member {
 
 /// A connection on which the first words are said.
 pub(crate) struct Opening {
-    wire: Arc<Line>,
+    wire: Arc<GuardedWire>,
     until: Instant,
     cipher: Option<Cipher>,
     address: String,
@@ -94,13 +94,13 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
-    fn new(wire: Arc<Line>, address: String) -> Opening {
+    fn new(wire: Arc<GuardedWire>, address: String) -> Opening {
         Opening { wire, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address, first: None }
     }
 
     /// Begins with who was called at `address`, and has as long as `limit` for each step, and twice as long for all of them.
     pub(crate) fn call(
-        wire: Line,
+        wire: GuardedWire,
         address: String,
         tls: Option<&Tls>,
         limit: Duration,
@@ -114,7 +114,7 @@ impl Opening {
     }
 
     /// Answers a caller, whose first byte has to come soon.
-    pub(crate) fn answer(wire: Arc<Line>, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
+    pub(crate) fn answer(wire: Arc<GuardedWire>, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
         let address = wire.peer();
         let mut opening = Opening::new(wire, address);
         let mut first = [0];
@@ -250,14 +250,14 @@ impl Write for Opening {
 
 /// A stream that waits, and not for ever.
 struct Patient<'a> {
-    wire: &'a Line,
+    wire: &'a GuardedWire,
     until: Instant,
     /// To be read before what comes.
     first: Option<u8>,
 }
 
 impl Patient<'_> {
-    fn wait<R>(&self, act: impl FnOnce(&Line) -> io::Result<R>) -> io::Result<R> {
+    fn wait<R>(&self, act: impl FnOnce(&GuardedWire) -> io::Result<R>) -> io::Result<R> {
         let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
         let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
         self.wire.set_limit(left.min(PATIENCE))?;
@@ -437,7 +437,7 @@ mod tests {
         let mut caller = TcpStream::connect(listener.address().unwrap()).unwrap();
         let mut opening = {
             caller.write_all(b"more").unwrap();
-            let line = Line::new(listener.accept().unwrap());
+            let line = GuardedWire::new(listener.accept().unwrap());
             Opening::answer(Arc::new(line), None).unwrap()
         };
         let mut word = [0];

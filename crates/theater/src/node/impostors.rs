@@ -16,7 +16,7 @@ use crate::node::cookie::Cookie;
 use crate::node::handshake::{self, MAGIC, Opening, PATIENCE};
 use crate::node::identity::Credentials;
 use crate::node::theater::Theater;
-use crate::transport::{Line, Tcp, Transport};
+use crate::transport::{GuardedWire, Tcp, Transport};
 
 const SECRET: &str = "a cookie for tests";
 const LIMIT: Duration = Duration::from_secs(60);
@@ -58,7 +58,7 @@ fn hello(incarnation: u64) -> Hello {
 /// Greets the theater at `address` with `hello`, with the cookie and a key of its own.
 fn greet(address: SocketAddr, hello: impl FnOnce(u64) -> Hello) -> Result<(Reply, Opening), TheaterError> {
     let credentials = Credentials::new(Some(Cookie::new(SECRET).unwrap()));
-    let line = Line::new(Tcp.connect(address, LIMIT).unwrap());
+    let line = GuardedWire::new(Tcp.connect(address, LIMIT).unwrap());
     let mut opening = Opening::call(line, address.to_string(), None, PATIENCE).unwrap();
     let member = handshake::prove(&mut opening, &credentials, "").unwrap();
     let reply = handshake::call(&mut opening, &hello(credentials.incarnation), member)?;
@@ -75,12 +75,12 @@ fn end<const COUNT: usize>(theaters: [Theater; COUNT]) {
 fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     let [here, there] = theaters();
     let peer = here.connect(address(&there)).unwrap();
-    let claimed = here.house.incarnation;
-    let resumes = Resume { incarnation: there.house.incarnation, received: 0, connection: u64::MAX, link: None };
+    let claimed = here.theater_core.incarnation;
+    let resumes = Resume { incarnation: there.theater_core.incarnation, received: 0, connection: u64::MAX, link: None };
     // As new, as one that has lost the other, and to resume the session.
     let greetings = [
         hello(claimed),
-        Hello { lost: vec![there.house.incarnation], ..hello(claimed) },
+        Hello { lost: vec![there.theater_core.incarnation], ..hello(claimed) },
         Hello { resumes: Some(resumes), ..hello(claimed) },
     ];
     for greeting in greetings {
@@ -100,10 +100,10 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
 fn the_number_of_a_connection_cannot_overflow() {
     let [here, there] = theaters();
     let peer = here.connect(address(&there)).unwrap();
-    let (theater, resumed) = (here.house.incarnation, there.house.incarnation);
+    let (theater, resumed) = (here.theater_core.incarnation, there.theater_core.incarnation);
     let resumes = |connection| Some(Resume { incarnation: resumed, received: 0, connection, link: None });
     let greeting = |connection| Hello { resumes: resumes(connection), ..hello(theater) };
-    let (reply, go_on) = there.house.receive_hello(&greeting(u64::MAX), None);
+    let (reply, go_on) = there.theater_core.receive_hello(&greeting(u64::MAX), None);
     assert!(matches!(&reply, Reply::Refused(why) if why.contains("of a session")), "{reply:?}");
     assert!(go_on.is_none() && !peer.is_lost());
     end([here, there]);
@@ -120,10 +120,10 @@ fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     assert_eq!(found.ask(Whose).within(LIMIT).wait(), Ok(7));
     // Otherwise its end would be waited for.
     drop(opening);
-    here.house
+    here.theater_core
         .all_links()
         .iter()
-        .filter(|link| link.incarnation != there.house.incarnation)
+        .filter(|link| link.incarnation != there.theater_core.incarnation)
         .for_each(|link| link.lose());
     end([here, there]);
 }
@@ -131,8 +131,8 @@ fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
 #[test]
 fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     let (tell, told) = mpsc::channel();
-    let on_stranger = move |error: &TheaterError| drop(tell.send(error.to_string()));
-    let there = builder(SECRET).on_stranger(on_stranger).start().unwrap();
+    let on_rejected_peer = move |error: &TheaterError| drop(tell.send(error.to_string()));
+    let there = builder(SECRET).on_rejected_peer(on_rejected_peer).start().unwrap();
     let here = builder("a cookie of another user").start().unwrap();
     let error = here.connect(address(&there)).unwrap_err();
     assert!(matches!(error, TheaterError::NotMember { .. }), "{error}");
@@ -151,7 +151,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     let says = |heard: &[u8], secret: &str| heard.windows(secret.len()).any(|part| part == secret.as_bytes());
     // As the end that is called: it cannot prove the cookie, and hears no more.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let stranger = listener.local_addr().unwrap();
+    let rejected_peer = listener.local_addr().unwrap();
     let heard = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let mut first = vec![0; MAGIC.len() + 4 + 65];
@@ -163,12 +163,12 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
         stream.read_to_end(&mut more).unwrap();
         [first, more].concat()
     });
-    let error = theater.connect(stranger).unwrap_err();
+    let error = theater.connect(rejected_peer).unwrap_err();
     assert!(matches!(error, TheaterError::NotMember { .. }), "{error}");
     let heard = heard.join().unwrap();
     assert!(!says(&heard, CLUSTER) && !says(&heard, SECRET));
     // As a caller: what it hears cannot be read as more than a challenge.
-    let line = Line::new(Tcp.connect(address(&theater), LIMIT).unwrap());
+    let line = GuardedWire::new(Tcp.connect(address(&theater), LIMIT).unwrap());
     let mut opening = Opening::call(line, "there".to_owned(), None, PATIENCE).unwrap();
     assert!(matches!(handshake::prove(&mut opening, &strange, CLUSTER), Err(TheaterError::NotMember { .. })));
     let mut stream = TcpStream::connect(address(&theater)).unwrap();
@@ -187,7 +187,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
 fn a_theater_that_shows_another_certificate_than_before_is_refused() {
     let [here, there] = theaters();
     let peer = here.connect(address(&there)).unwrap();
-    let (reply, go_on) = there.house.receive_hello(&hello(here.house.incarnation), Some([1; 32]));
+    let (reply, go_on) = there.theater_core.receive_hello(&hello(here.theater_core.incarnation), Some([1; 32]));
     assert!(matches!(&reply, Reply::Refused(why) if why.contains("another certificate")), "{reply:?}");
     assert!(go_on.is_none() && !peer.is_lost());
     end([here, there]);
@@ -198,21 +198,21 @@ fn links_that_nobody_uses_make_room_for_others() {
     let [here, there] = theaters();
     let used = here.connect(address(&there)).unwrap();
     let deadline = Instant::now() + LIMIT;
-    let back = || there.house.all_links().into_iter().find(|link| link.has_heard());
+    let back = || there.theater_core.all_links().into_iter().find(|link| link.has_heard());
     while back().is_none() {
         here.find::<Owner>(&format!("playhouse://{}/nobody", address(&there))).wait().unwrap_err();
         assert!(Instant::now() < deadline);
     }
     for incarnation in 0..THEATERS_MAX as u64 + 100 {
-        let (reply, _) = there.house.receive_hello(&hello(incarnation), None);
+        let (reply, _) = there.theater_core.receive_hello(&hello(incarnation), None);
         assert!(matches!(reply, Reply::Hello(_)), "{reply:?}");
-        assert!(there.house.all_links().len() <= THEATERS_MAX);
+        assert!(there.theater_core.all_links().len() <= THEATERS_MAX);
     }
     assert!(!used.is_lost() && back().is_some());
     let [other] = theaters();
     other.connect(address(&there)).unwrap();
     // Otherwise their end would be waited for.
-    there.house.all_links().iter().filter(|link| !link.has_heard()).for_each(|link| link.lose());
+    there.theater_core.all_links().iter().filter(|link| !link.has_heard()).for_each(|link| link.lose());
     end([here, there, other]);
 }
 

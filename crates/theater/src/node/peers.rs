@@ -40,7 +40,7 @@ impl Theater {
     /// The theaters that this one has a link with: those that it has called, and those that have called it. Those that are
     /// [lost](Peer::is_lost) are not among them.
     pub fn peers(&self) -> Vec<Peer> {
-        self.house.all_links().into_iter().filter(|link| !link.is_lost()).map(|link| Peer { link }).collect()
+        self.theater_core.all_links().into_iter().filter(|link| !link.is_lost()).map(|link| Peer { link }).collect()
     }
 }
 
@@ -51,7 +51,7 @@ impl Peer {
             LinkState::Lost
         } else if self.link.connection().is_some() {
             LinkState::Linked
-        } else if self.link.house().is_some_and(|house| house.calls_again(self.link.incarnation)) {
+        } else if self.link.theater_core().is_some_and(|theater_core| theater_core.calls_again(self.link.incarnation)) {
             LinkState::CallingAgain
         } else {
             LinkState::Broken

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_actor::away::{Berth, Found, Host, Place, Write, place};
+use playhouse_actor::away::{Found, Host, MakeStub, StubPlacement, Write, spawn_stub};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
     ActorId, ActorRef, AskError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
@@ -21,7 +21,7 @@ use crate::link::Link;
 use crate::migration::host::LEAVE_MAX;
 use crate::node::answer::{Answer, Find, Migration};
 use crate::node::builder::{TheaterBuilder, resolve};
-use crate::node::core::House;
+use crate::node::core::TheaterCore;
 
 /// An actor system that other ones reach, and that reaches others. Cheap to clone. When it is dropped, nothing ends: it works on until
 /// [`shutdown`](Theater::shutdown).
@@ -30,12 +30,12 @@ use crate::node::core::House;
 /// dead letter, its ask fails with [`AskError::Unreachable`], and a larger actor stays where it is.
 #[derive(Clone)]
 pub struct Theater {
-    pub(crate) house: Arc<House>,
+    pub(crate) theater_core: Arc<TheaterCore>,
 }
 
 impl fmt::Debug for Theater {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Theater({:?})", self.house.listens)
+        write!(f, "Theater({:?})", self.theater_core.listens)
     }
 }
 
@@ -55,7 +55,7 @@ fn read_found<A: Remote>(found: LookedUp<A>) -> Result<ActorRef<A>, FindError> {
 
 /// Asks the theater at `address` who is published as `name`, over a link that is not lost.
 fn look_up_anew<A: Remote>(
-    house: &Arc<House>,
+    theater_core: &Arc<TheaterCore>,
     address: SocketAddr,
     name: String,
     answer: Arc<Answer<Result<ActorRef<A>, FindError>>>,
@@ -64,7 +64,7 @@ fn look_up_anew<A: Remote>(
         Ok(link) => look_up_over(&link, &name, move |found| answer.give(read_found(found))),
         Err(error) => answer.give(Err(FindError::Unreachable(error.to_string()))),
     };
-    house.reach_later(address, Duration::ZERO, Box::new(over));
+    theater_core.reach_later(address, Duration::ZERO, Box::new(over));
 }
 
 /// Another theater, as far as this one knows it. Cheap to clone.
@@ -96,17 +96,17 @@ impl fmt::Debug for Peer {
     }
 }
 
-/// For supervised children: see [`Supervised::at`](playhouse_actor::Supervised::at).
+/// For supervised children: see [`ChildSpec::at`](playhouse_actor::ChildSpec::at).
 impl Host for Peer {
     fn start(
         &self,
         actor: TypeId,
         name: &'static str,
         write: Write<'_>,
-        place: Place<'_>,
+        make_stub: MakeStub<'_>,
     ) -> Result<ActorId, WireError> {
-        self.link.spawn((actor, name), true, write, |core, stage, carrier| {
-            let id = place(core, Berth::Link(stage), carrier);
+        self.link.spawn((actor, name), true, write, |core, stage, forwarder| {
+            let id = make_stub(core, StubPlacement::Link(stage), forwarder);
             (id, id)
         })
     }
@@ -120,28 +120,28 @@ impl Host for Peer {
     }
 
     fn may_have_left(&self, id: ActorId) -> bool {
-        self.link.house().is_some_and(|house| house.registry.moves(id).is_some())
+        self.link.theater_core().is_some_and(|theater_core| theater_core.registry.migration_vtable(id).is_some())
     }
 
     fn reach(&self, then: Found) {
         if !self.is_lost() {
             return then(Ok(Arc::new(self.clone())));
         }
-        let (Some(house), Some(address)) = (self.link.house(), self.link.address) else {
+        let (Some(theater_core), Some(address)) = (self.link.theater_core(), self.link.address) else {
             return then(Err(WireError::new("it cannot be called")));
         };
         let take = move |found: Result<Arc<Link>, TheaterError>| {
             let found = found.map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
             then(found.map_err(|error| WireError::new(error.to_string())));
         };
-        house.reach_later(address, Duration::ZERO, Box::new(take));
+        theater_core.reach_later(address, Duration::ZERO, Box::new(take));
     }
 }
 
 /// How [`Theater::evacuate`] went. Actors that have ended, or that are lost with a theater that had taken them, are in neither number.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Evacuation {
+pub struct EvacuationReport {
     /// Actors that live elsewhere now.
     pub moved: usize,
     /// Actors that are still here, and why.
@@ -156,12 +156,12 @@ impl Theater {
 
     /// The actor system in it.
     pub fn system(&self) -> &System {
-        &self.house.system
+        &self.theater_core.system
     }
 
     /// The address that others call: the [advertised](TheaterBuilder::advertise) one, or the one that it listens at.
     pub fn address(&self) -> Option<SocketAddr> {
-        self.house.listens
+        self.theater_core.listens
     }
 
     /// The theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Called if need be, which may take some
@@ -175,7 +175,7 @@ impl Theater {
     #[track_caller]
     pub fn connect(&self, address: impl ToString) -> Result<Peer, TheaterError> {
         assert_outside("`connect`", "connect before, and give the actor the `Peer`");
-        self.house.link_with(resolve(&address.to_string())?.into()).map(|link| Peer { link })
+        self.theater_core.link_with(resolve(&address.to_string())?.into()).map(|link| Peer { link })
     }
 
     /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. One actor may have several names.
@@ -183,17 +183,17 @@ impl Theater {
     /// # Errors
     /// Another actor is published under that name, and has not ended: see [`Theater::replace`].
     pub fn publish<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) -> Result<(), PublishError> {
-        self.house.registry.publish(name.into(), actor.id(), A::wire_name())
+        self.theater_core.registry.publish(name.into(), actor.id(), A::wire_name())
     }
 
     /// Publishes `actor` as [`publish`](Theater::publish) does, instead of whoever has the name: that one is not found by it any more.
     pub fn replace<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) {
-        self.house.registry.replace(name.into(), actor.id(), A::wire_name());
+        self.theater_core.registry.replace(name.into(), actor.id(), A::wire_name());
     }
 
     /// Takes a name back. False: there was nobody of that name.
     pub fn unpublish(&self, name: &str) -> bool {
-        self.house.registry.unpublish(name)
+        self.theater_core.registry.unpublish(name)
     }
 
     /// Looks up who is published as `playhouse://host:port/name`.
@@ -201,27 +201,27 @@ impl Theater {
     /// # Cancel safety
     /// Dropping the answer changes nothing.
     pub fn find<A: Remote>(&self, name: &str) -> Find<A> {
-        let answer = Answer::new(&self.house);
+        let answer = Answer::new(&self.theater_core);
         let find = Find(Arc::clone(&answer));
         let Some((host, actor)) = name.strip_prefix("playhouse://").and_then(|rest| rest.split_once('/')) else {
             answer.give(Err(FindError::Malformed(name.to_owned())));
             return find;
         };
-        let (host, actor, house) = (host.to_owned(), actor.to_owned(), Arc::clone(&self.house));
+        let (host, actor, theater_core) = (host.to_owned(), actor.to_owned(), Arc::clone(&self.theater_core));
         let look_up = move |address: Result<SocketAddr, TheaterError>| {
             if let Ok(address) = &address
-                && Some(*address) == house.listens
+                && Some(*address) == theater_core.listens
             {
-                let found = house.registry.find(&actor, A::wire_name(), Ok);
+                let found = theater_core.registry.find(&actor, A::wire_name(), Ok);
                 return answer.give(found.and_then(|id| ActorRef::of_id(id).ok_or(FindError::Unknown(actor))));
             }
-            match address.map(|address| (address, house.known_link(address))) {
-                Ok((address, None)) => look_up_anew(&house, address, actor, answer),
+            match address.map(|address| (address, theater_core.known_link(address))) {
+                Ok((address, None)) => look_up_anew(&theater_core, address, actor, answer),
                 Ok((address, Some(link))) => {
                     let name = actor.clone();
                     let take = move |found| match found {
                         // It was the link with a theater that is no more. There may be a successor at that address, and to look up changes nothing.
-                        Err(AskError::TheaterLost { .. }) => look_up_anew(&house, address, name, answer),
+                        Err(AskError::TheaterLost { .. }) => look_up_anew(&theater_core, address, name, answer),
                         found => answer.give(read_found(found)),
                     };
                     look_up_over::<A>(&link, &actor, take);
@@ -232,7 +232,7 @@ impl Theater {
         match host.parse() {
             Ok(address) => look_up(Ok(address)),
             // Asking for a name may take a while.
-            Err(_) => self.house.soon(Box::new(move || look_up(resolve(&host)))),
+            Err(_) => self.theater_core.soon(Box::new(move || look_up(resolve(&host)))),
         }
         find
     }
@@ -257,8 +257,8 @@ impl Theater {
         actor: &A,
     ) -> Result<ActorRef<A>, WireError> {
         let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
-        peer.link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, |core, stage, carrier| {
-            let actor = place::<A>(core, Berth::Link(stage), carrier);
+        peer.link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, |core, stage, forwarder| {
+            let actor = spawn_stub::<A>(core, StubPlacement::Link(stage), forwarder);
             (actor.id(), actor)
         })
     }
@@ -275,9 +275,9 @@ impl Theater {
     /// # Cancel safety
     /// Dropping the answer changes nothing.
     pub fn migrate<A: Mobile>(&self, actor: ActorRef<A>, to: &Peer) -> Migration {
-        let answer = Answer::new(&self.house);
+        let answer = Answer::new(&self.theater_core);
         let migration = Migration(Arc::clone(&answer));
-        self.house.migrate(actor.id(), Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
+        self.theater_core.migrate(actor.id(), Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
         migration
     }
 
@@ -292,17 +292,17 @@ impl Theater {
     /// on here.
     ///
     /// # Errors
-    /// When awaited: why they stay, which each of them is told as well ([`stayed`](playhouse_actor::Actor::stayed)). Where that is for
+    /// When awaited: why they stay, which each of them is told as well ([`migration_failed`](playhouse_actor::Actor::migration_failed)). Where that is for
     /// one of them, [`MigrateError::Member`] says which.
     ///
     /// # Cancel safety
     /// Dropping the answer changes nothing.
     pub fn migrate_group(&self, group: Group, to: &Peer) -> Migration {
-        let answer = Answer::new(&self.house);
+        let answer = Answer::new(&self.theater_core);
         let migration = Migration(Arc::clone(&answer));
         match group.name() {
             Some(name) => {
-                self.house.migrate_group(name, Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
+                self.theater_core.migrate_group(name, Arc::clone(&to.link), Box::new(move |done| answer.give(done)));
             }
             None => answer.give(Err(MigrateError::NoGroup)),
         }
@@ -311,7 +311,7 @@ impl Theater {
 
     /// The group that `actor` was started in, wherever it lives.
     pub fn group_of<A: Mobile>(&self, actor: ActorRef<A>) -> Option<Group> {
-        let mut groups = self.house.directory.groups();
+        let mut groups = self.theater_core.directory.groups();
         let name = groups.of(actor.id())?;
         Some(Group::of(name, groups.stage_of(name, || actor.id().address().stage())))
     }
@@ -320,7 +320,7 @@ impl Theater {
     /// of a [group](Group) go together, and where some of the group have gone before.
     /// One that a theater does not take is offered to the others, too.
     /// From now on, this theater lets no actor in that another one sends: such an actor stays where it is, and is told so. Those that were let in
-    /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`stayed`](Evacuation::stayed).
+    /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`migration_failed`](Evacuation::stayed).
     ///
     /// Blocks until none is left that could be taken away, and the other theaters send to them where they are, and have the answers that come over
     /// this one (both for at most 10 seconds): after that, this one may end. It waits for as long as handlers of these actors do not rest.
@@ -328,51 +328,51 @@ impl Theater {
     /// # Panics
     /// Inside an actor, and without a theater to take them to.
     #[track_caller]
-    pub fn evacuate(&self, to: &[Peer]) -> Evacuation {
+    pub fn evacuate(&self, to: &[Peer]) -> EvacuationReport {
         assert_outside("`evacuate`", "call it in the main thread, which an actor can tell that it is time");
         /// Actors on their way at one time.
         const UNDER_WAY_MAX: usize = 512;
         assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
-        let mut evacuation = Evacuation::default();
+        let mut evacuation = EvacuationReport::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
         // By the first member of a group, or the actor: the theaters that have not taken it. A theater that is evacuated itself takes no actor.
         let mut refused: HashMap<ActorId, Vec<u64>> = HashMap::new();
-        let mut deadline = self.house.now() + LEAVE_MAX;
+        let mut deadline = self.theater_core.now() + LEAVE_MAX;
         let mut have_changed = false;
-        self.house.refuse_guests();
+        self.theater_core.refuse_guests();
         loop {
-            let came = self.house.directory.begun();
+            let came = self.theater_core.directory.begun();
             // First: who has come into its cell by then is seen there.
-            let awaits = self.house.directory.awaits_anybody();
+            let awaits = self.theater_core.directory.awaits_anybody();
             let mut leaving = Vec::new();
-            self.house.system.core().each_resident(|address, resident| {
+            self.theater_core.system.core().each_resident(|address, resident| {
                 let id = ActorId::of(address);
-                if self.house.registry.is_mobile(resident) && !stay.contains(&id) {
+                if self.theater_core.registry.is_mobile(resident) && !stay.contains(&id) {
                     leaving.push(id);
                 }
             });
             // In simulation, in an order that does not depend on where they lie in memory.
-            self.house.directory.sort(&mut leaving);
+            self.theater_core.directory.sort(&mut leaving);
             if leaving.is_empty() {
                 // With the lock held, a guest does not begin: it is one, or is arriving, or has come since the list was made.
                 let (mut coming, begins, has_come) = {
-                    let guests = self.house.directory.guests();
-                    let directory = &self.house.directory;
-                    (guests.places(), directory.is_any_arriving(), directory.begun() != came)
+                    let incoming_actors = self.theater_core.directory.incoming_actors();
+                    let directory = &self.theater_core.directory;
+                    (incoming_actors.stubs(), directory.is_any_arriving(), directory.begun() != came)
                 };
-                let begins = begins && self.house.now() < deadline + LEAVE_MAX;
-                if has_come || begins || awaits && self.house.now() < deadline {
+                let begins = begins && self.theater_core.now() < deadline + LEAVE_MAX;
+                if has_come || begins || awaits && self.theater_core.now() < deadline {
                     // They begin soon, or do not come.
-                    self.house.pause(Duration::from_millis(1));
+                    self.theater_core.pause(Duration::from_millis(1));
                 } else if have_changed {
-                    self.house.directory.sort(&mut coming);
+                    self.theater_core.directory.sort(&mut coming);
                     let why = || MigrateError::Unreachable("it is on its way here, and has not begun".to_owned());
                     evacuation.stayed.extend(coming.into_iter().map(|id| (id, why())));
                     return evacuation;
                 } else {
-                    self.house.take_leave();
+                    self.theater_core.take_leave();
                     // Others may have heard of this theater anew from an actor that has come meanwhile, and gone on by itself.
-                    have_changed = self.house.directory.begun() == came || self.house.now() >= deadline;
+                    have_changed = self.theater_core.directory.begun() == came || self.theater_core.now() >= deadline;
                 }
                 continue;
             }
@@ -395,18 +395,18 @@ impl Theater {
                     evacuation.stayed.extend(who.into_iter().map(|id| (id, why.clone())));
                 }
             };
-            let parties = self.house.directory.groups().parties(leaving);
-            for ((group, mut who), nth) in parties.into_iter().zip(0..) {
+            let pending_groups = self.theater_core.directory.groups().pending_groups(leaving);
+            for ((group, mut who), nth) in pending_groups.into_iter().zip(0..) {
                 let first = who[0];
                 // Their cells may not have heard yet that they have gone with others.
-                who.retain(|id| !self.house.directory.is_elsewhere(*id));
+                who.retain(|id| !self.theater_core.directory.is_remote(*id));
                 if under_way.len() >= UNDER_WAY_MAX {
                     let first = under_way.pop_front();
                     first.into_iter().for_each(|first| end(first, &mut refused));
                 }
-                let answer = Answer::new(&self.house);
+                let answer = Answer::new(&self.theater_core);
                 let migration = Migration(Arc::clone(&answer));
-                let gone = group.map(|group| self.house.gone_to(group)).unwrap_or_default();
+                let gone = group.map(|group| self.theater_core.gone_to(group)).unwrap_or_default();
                 let is_open = |peer: &&Peer| !refused.get(&first).is_some_and(|by| by.contains(&peer.link.incarnation));
                 let mut open: Vec<&Peer> = to.iter().filter(is_open).collect();
                 if open.is_empty() {
@@ -414,11 +414,11 @@ impl Theater {
                 }
                 let has_gone_to = |peer: &&&Peer| gone.contains(&peer.link.incarnation);
                 let peer = open.iter().find(has_gone_to).unwrap_or(&open[nth % open.len()]);
-                self.house.migrate(first, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
+                self.theater_core.migrate(first, Arc::clone(&peer.link), Box::new(move |done| answer.give(done)));
                 under_way.push_back((first, who, peer.link.incarnation, migration));
             }
             under_way.into_iter().for_each(|last| end(last, &mut refused));
-            (have_changed, deadline) = (false, self.house.now() + LEAVE_MAX);
+            (have_changed, deadline) = (false, self.theater_core.now() + LEAVE_MAX);
         }
     }
 
@@ -438,32 +438,32 @@ impl Theater {
         /// Where `limit` is over, the others still hear the goodbye, and handlers still return: each for a tenth of it, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
         let grace = GRACE_MIN.max(limit / 10);
-        let deadline = self.house.now().saturating_add(limit);
+        let deadline = self.theater_core.now().saturating_add(limit);
         let settle = |links: &[Arc<Link>], deadline: Duration, is_settled: &dyn Fn(&Link) -> bool| {
-            while !links.iter().all(|link| is_settled(link)) && self.house.now() < deadline {
+            while !links.iter().all(|link| is_settled(link)) && self.theater_core.now() < deadline {
                 for link in links {
                     link.flush(true);
                 }
-                self.house.pause(Duration::from_millis(1));
+                self.theater_core.pause(Duration::from_millis(1));
             }
         };
-        self.house.refuse_guests();
-        self.house.system.core().drain(limit);
-        self.house.await_ways(deadline);
-        settle(&self.house.all_links(), deadline, &Link::is_settled);
-        let links = self.house.last_links();
+        self.theater_core.refuse_guests();
+        self.theater_core.system.core().drain(limit);
+        self.theater_core.await_routes(deadline);
+        settle(&self.theater_core.all_links(), deadline, &Link::is_settled);
+        let links = self.theater_core.last_links();
         for link in &links {
             link.end_departures();
         }
         for link in &links {
             link.say_goodbye();
         }
-        let heard_by = deadline.max(self.house.now().saturating_add(grace));
+        let heard_by = deadline.max(self.theater_core.now().saturating_add(grace));
         settle(&links, heard_by, &Link::has_taken_leave);
-        self.house.close();
-        let left = || deadline.saturating_sub(self.house.now());
-        self.house.lose_links(left().max(grace));
-        self.house.system.clone().shutdown_within(left())
+        self.theater_core.close();
+        let left = || deadline.saturating_sub(self.theater_core.now());
+        self.theater_core.lose_links(left().max(grace));
+        self.theater_core.system.clone().shutdown_within(left())
     }
 
     /// Does the same as [`Theater::shutdown_within`], in a thread of its own, for async code outside of actors: the thread of the caller is not blocked.

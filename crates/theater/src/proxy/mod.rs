@@ -5,7 +5,7 @@ pub(crate) mod pending;
 use std::any::Any;
 use std::sync::Arc;
 
-use playhouse_actor::away::{Border, Carrier, Parcel};
+use playhouse_actor::away::{ForwardedMessage, Forwarder, RefCodec};
 use playhouse_actor::wire::Written;
 use playhouse_actor::{ActorId, Notify, Watcher};
 
@@ -15,13 +15,13 @@ use crate::link::frame::Handle;
 /// An actor at the other end of a link.
 pub(crate) struct Proxy {
     link: Arc<Link>,
-    border: Arc<dyn Border>,
+    ref_codec: Arc<dyn RefCodec>,
     handle: Handle,
 }
 
 impl Proxy {
     pub(crate) fn new(link: Arc<Link>, handle: Handle) -> Proxy {
-        Proxy { border: Arc::clone(&link) as Arc<dyn Border>, link, handle }
+        Proxy { ref_codec: Arc::clone(&link) as Arc<dyn RefCodec>, link, handle }
     }
 }
 
@@ -32,8 +32,8 @@ impl Proxy {
     }
 
     /// As `carry`, for a message that is written already, by names.
-    pub(crate) fn carry_named(&self, parcel: Parcel<'_>) -> Written {
-        self.link.carry(self.handle, &self.border, parcel, true)
+    pub(crate) fn carry_named(&self, forwarded: ForwardedMessage<'_>) -> Written {
+        self.link.carry(self.handle, &self.ref_codec, forwarded, true)
     }
 }
 
@@ -43,15 +43,15 @@ impl Drop for Proxy {
     }
 }
 
-impl Carrier for Proxy {
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
-        self.link.carry(self.handle, &self.border, parcel, false)
+impl Forwarder for Proxy {
+    fn carry(&self, forwarded: ForwardedMessage<'_>) -> Written {
+        self.link.carry(self.handle, &self.ref_codec, forwarded, false)
     }
 
-    fn is_way_from(&self, id: ActorId) {
+    fn is_route_from(&self, id: ActorId) {
         if self.link.is_lost() {
             // It was when it became the way: who sees to such places has looked at this one before.
-            self.link.seek_again(id);
+            self.link.locate_again(id);
         }
     }
 

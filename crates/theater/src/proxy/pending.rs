@@ -18,29 +18,30 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use playhouse_actor::away::{
-    About, Berth, Border, Carrier, Decision, Marker, Parcel, Place, Recall, RefName, TakeAnswer, Write, at_border,
+    About, Decision, ForwardedMessage, Forwarder, MakeStub, Marker, Recall, RefCodec, RefName, StubPlacement,
+    TakeAnswer, Write, at_ref_codec,
 };
-use playhouse_actor::wire::{Answer, Codec, Controls, Present, WireError, Written};
+use playhouse_actor::wire::{Answer, Codec, Controls, StubContent, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, pause_stage};
 
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::migration::Event;
-use crate::naming::locate::{Search, leads_nowhere};
-use crate::naming::{BadName, Directory, Far, Key};
-use crate::node::core::{Callee, House};
+use crate::naming::locate::{Locate, leads_nowhere};
+use crate::naming::{BadName, Directory, Key, RemoteActorId};
+use crate::node::core::{Callee, TheaterCore};
 use crate::proxy::Proxy;
 
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;
 
 /// The place of an actor of a theater that may not have been called yet, or is not known.
-pub(crate) struct Distant {
-    this: Weak<Distant>,
+pub(crate) struct PendingProxy {
+    this: Weak<PendingProxy>,
     directory: Arc<Directory>,
     /// Where it is; nothing while it is sought.
-    far: Mutex<Option<Far>>,
+    far: Mutex<Option<RemoteActorId>>,
     /// From its place, nothing was sent another way.
     is_first: bool,
     /// How often it was.
@@ -107,19 +108,21 @@ enum Kept {
 }
 
 /// The border of this theater to all others. This theater reads a message that it wrote at it if the receiver has come here meanwhile.
-struct Everywhere(Arc<Directory>);
+struct PendingRefCodec(Arc<Directory>);
 
-impl Border for Everywhere {
+impl RefCodec for PendingRefCodec {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
         self.0.name_for_others(id, None)
     }
 
-    fn meet(&self, name: RefName, _: Place<'_>) -> Result<ActorId, WireError> {
+    fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
         let by_name = |name: Key| self.0.born_here(name).or_else(|| self.0.known_as(name));
         let known = match name {
-            RefName::Mine { slot, life, seal } => self.0.own_or_ended(slot, life, seal),
-            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(Far::from(born).key()),
-            RefName::Other { theater, slot, life, seal, .. } => by_name((theater, slot, life, seal)),
+            RefName::Mine { slot, incarnation, capability } => self.0.own_or_ended(slot, incarnation, capability),
+            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(RemoteActorId::from(born).key()),
+            RefName::Other { theater, slot, incarnation, capability, .. } => {
+                by_name((theater, slot, incarnation, capability))
+            }
             RefName::Yours(_) => None,
         };
         // Those that have ended since.
@@ -127,7 +130,7 @@ impl Border for Everywhere {
     }
 }
 
-impl Distant {
+impl PendingProxy {
     /// Makes the place of an actor.
     ///
     /// # Errors
@@ -135,39 +138,43 @@ impl Distant {
     pub(crate) fn settle(
         directory: &Arc<Directory>,
         teller: u64,
-        (born, far): (Far, Far),
-        place: Place<'_>,
+        (born, far): (RemoteActorId, RemoteActorId),
+        stub: MakeStub<'_>,
     ) -> Result<ActorId, BadName> {
-        let distant = Distant::first(directory, far);
+        let pending = PendingProxy::first(directory, far);
         let core = &directory.core;
-        let berth = Berth::Link(core.link_stage(far.theater as usize));
-        let id = place(core, berth, Arc::clone(&distant) as Arc<dyn Carrier>);
+        let stub_placement = StubPlacement::Link(core.link_stage(far.theater as usize));
+        let id = stub(core, stub_placement, Arc::clone(&pending) as Arc<dyn Forwarder>);
         directory.drains.note_stage(core, id.address().stage());
-        distant.is_at(id);
+        pending.is_at(id);
         directory.note(teller, id, born)?;
-        directory.note_unlinked(distant.this.clone());
+        directory.note_unlinked(pending.this.clone());
         Ok(id)
     }
 
     /// The first way from a place.
-    pub(crate) fn first(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        Distant::with(directory, Some(far), (true, false))
+    pub(crate) fn first(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(far), (true, false))
     }
 
     /// The way to an actor from a place that had another one.
-    pub(crate) fn new(directory: &Arc<Directory>, far: Far) -> Arc<Distant> {
-        Distant::with(directory, Some(far), (false, false))
+    pub(crate) fn new(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(far), (false, false))
     }
 
     /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_not_needed`] or [`Distant::give_up`].
-    pub(crate) fn sought(directory: &Arc<Directory>) -> Arc<Distant> {
-        Distant::with(directory, None, (false, true))
+    pub(crate) fn lost_actors(directory: &Arc<Directory>) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, None, (false, true))
     }
 
-    fn with(directory: &Arc<Directory>, far: Option<Far>, (is_first, called): (bool, bool)) -> Arc<Distant> {
+    fn with(
+        directory: &Arc<Directory>,
+        far: Option<RemoteActorId>,
+        (is_first, called): (bool, bool),
+    ) -> Arc<PendingProxy> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
-        let window = directory.house().map_or(0, |house| house.settings.window);
-        Arc::new_cyclic(|this| Distant {
+        let window = directory.theater_core().map_or(0, |theater_core| theater_core.settings.window);
+        Arc::new_cyclic(|this| PendingProxy {
             this: this.clone(),
             directory: Arc::clone(directory),
             far: Mutex::new(far),
@@ -196,14 +203,14 @@ impl Distant {
     /// The place of an actor that does not move has this for a way from now on, if the link that its way leads over is lost.
     pub(crate) fn take_over(directory: &Arc<Directory>, id: ActorId, controls: &Controls) {
         let directory = Arc::clone(directory);
-        let take_over = move |present: Present<'_>| {
-            if let Present::Way(way) = present
-                && leads_nowhere(&**way)
+        let take_over = move |present: StubContent<'_>| {
+            if let StubContent::Way(route) = present
+                && leads_nowhere(&**route)
             {
-                let distant = Distant::with(&directory, None, (false, true));
-                *distant.state() = State::Lost;
-                distant.is_at(id);
-                *way = distant;
+                let pending = PendingProxy::with(&directory, None, (false, true));
+                *pending.state() = State::Lost;
+                pending.is_at(id);
+                *route = pending;
             }
             Vec::new()
         };
@@ -211,7 +218,7 @@ impl Distant {
     }
 
     /// The actor that was sought is there.
-    pub(crate) fn found(self: &Arc<Self>, far: Far) {
+    pub(crate) fn found(self: &Arc<Self>, far: RemoteActorId) {
         *self.far() = Some(far);
         match self.directory.link(far.theater) {
             Some(link) => self.reached(link),
@@ -222,20 +229,20 @@ impl Distant {
     /// It is nowhere.
     pub(crate) fn give_up(&self) {
         let kept = self.end_waiting(State::Lost);
-        kept.into_iter().for_each(|parcel| parcel.fail(&self.directory.core));
+        kept.into_iter().for_each(|forwarded| forwarded.fail(&self.directory.core));
     }
 
     /// The marker of the place's turn of this number is lost, if it is kept. Messages stay, and so do markers that others wait for: those say that the
     /// messages before them have arrived.
-    pub(crate) fn lose_marker(&self, turn: u64) {
+    pub(crate) fn lose_marker(&self, reroute: u64) {
         let here = self.directory.incarnation;
-        let is_of_turn = |parcel: &mut Kept| match parcel {
-            Kept::Marker(Marker { origin, .. }) => (origin.theater, origin.turn) == (here, turn),
+        let is_of_reroute = |forwarded: &mut Kept| match forwarded {
+            Kept::Marker(Marker { origin, .. }) => (origin.theater, origin.reroute) == (here, reroute),
             _ => false,
         };
         let markers: Vec<Kept> = match &mut *self.state() {
             State::Waiting { kept, bytes, .. } => {
-                let markers: Vec<Kept> = kept.extract_if(.., is_of_turn).collect();
+                let markers: Vec<Kept> = kept.extract_if(.., is_of_reroute).collect();
                 *bytes -= markers.iter().map(Kept::bytes).sum::<usize>();
                 markers
             }
@@ -248,11 +255,11 @@ impl Distant {
     /// that wait for it at its place, or behind those that have gone the other way since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
         self.is_known_now();
-        let Some((id, house)) = self.mobile() else { return self.give_to_actor() };
-        let Some(controls) = house.registry.controls(id) else { return self.give_to_actor() };
+        let Some((id, theater_core)) = self.mobile() else { return self.give_to_actor() };
+        let Some(controls) = theater_core.registry.controls(id) else { return self.give_to_actor() };
         let this = Arc::clone(self);
         // The worker that runs the place's stage sends them, since that closes the antechamber as well: no parcel comes there too late.
-        let give = move |_: Present<'_>| {
+        let give = move |_: StubContent<'_>| {
             this.give_to_actor();
             Vec::new()
         };
@@ -281,11 +288,11 @@ impl Distant {
                 *bytes = 0;
                 kept
             };
-            for parcel in kept {
+            for forwarded in kept {
                 // It calls user code, which reads messages.
                 contained(|| {
-                    if let Err(parcel) = self.act(parcel).or_else(|parcel| self.deliver(parcel)) {
-                        parcel.fail(&self.directory.core);
+                    if let Err(forwarded) = self.act(forwarded).or_else(|forwarded| self.deliver(forwarded)) {
+                        forwarded.fail(&self.directory.core);
                     }
                 });
             }
@@ -293,41 +300,41 @@ impl Distant {
     }
 
     /// Sends a message that was kept to the actor or its place; it is given back if there is none.
-    fn deliver(&self, parcel: Kept) -> Result<(), Kept> {
+    fn deliver(&self, forwarded: Kept) -> Result<(), Kept> {
         let id = self.id.get().copied().filter(|id| !id.address().is_stale());
-        let (Some(id), Some(house)) = (id, self.directory.house()) else { return Err(parcel) };
-        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
-        let to = self.directory.antechamber_of(id).unwrap_or(id);
-        match parcel {
+        let (Some(id), Some(theater_core)) = (id, self.directory.theater_core()) else { return Err(forwarded) };
+        let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
+        let to = self.directory.arrival_buffer_of(id).unwrap_or(id);
+        match forwarded {
             Kept::Tell { actor, message, name, lane, bytes } => {
-                let entry = house.registry.message_of(actor, message);
-                let told = entry.map(|entry| at_border(&border, || (entry.tell)(to, lane, &bytes, Codec::Named)));
+                let entry = theater_core.registry.message_of(actor, message);
+                let told = entry.map(|entry| at_ref_codec(&ref_codec, || (entry.tell)(to, lane, &bytes, Codec::Named)));
                 if !matches!(told, Some(Ok(()))) {
                     return Err(Kept::Tell { actor, message, name, lane, bytes });
                 }
             }
             Kept::Request { actor, message, name, bytes, recall, answer } => {
-                let Some(entry) = house.registry.message_of(actor, message) else {
+                let Some(entry) = theater_core.registry.message_of(actor, message) else {
                     return Err(Kept::Request { actor, message, name, bytes, recall, answer });
                 };
-                let back = Arc::clone(&border);
+                let back = Arc::clone(&ref_codec);
                 let take: Answer = Box::new(move |written| {
                     let mut bytes = Vec::new();
                     let written = written.and_then(|write| {
-                        at_border(&back, || write(Codec::Named, &mut bytes))
+                        at_ref_codec(&back, || write(Codec::Named, &mut bytes))
                             .map_err(|error| AskError::Unreachable(error.to_string()))
                     });
-                    at_border(&back, || answer(written.map(|()| (Codec::Named, &bytes[..]))));
+                    at_ref_codec(&back, || answer(written.map(|()| (Codec::Named, &bytes[..]))));
                 });
-                match at_border(&border, || (entry.ask)(to, &bytes, Codec::Named, take)) {
+                match at_ref_codec(&ref_codec, || (entry.ask)(to, &bytes, Codec::Named, take)) {
                     Ok(held) => recall.iter().for_each(|recall| recall.sent(&held, 0)),
                     Err((error, take)) => take(Err(AskError::Unreachable(error.to_string()))),
                 }
             }
             // All that was before it is in the mail of the actor, or on its way.
-            Kept::Marker(marker) => match house.registry.moves(id) {
-                Some((moves, _)) if self.directory.is_elsewhere(id) => (moves.pass)(id, marker),
-                _ => house.say_here(id, marker.answer),
+            Kept::Marker(marker) => match theater_core.registry.migration_vtable(id) {
+                Some((moves, _)) if self.directory.is_remote(id) => (moves.pass_marker)(id, marker),
+                _ => theater_core.say_here(id, marker.answer),
             },
             other => return Err(other),
         }
@@ -335,7 +342,7 @@ impl Distant {
     }
 
     /// The place that this is the way from.
-    pub(crate) fn place(&self) -> Option<ActorId> {
+    pub(crate) fn stub(&self) -> Option<ActorId> {
         self.id.get().copied()
     }
 
@@ -356,7 +363,7 @@ impl Distant {
     }
 
     /// Whether it keeps anything until a theater is called that an actor has gone on to.
-    pub(crate) fn keeps_for_another_way(&self) -> bool {
+    pub(crate) fn keeps_for_another_route(&self) -> bool {
         !self.is_first && self.far().is_some() && self.keeps_anything()
     }
 
@@ -372,9 +379,9 @@ impl Distant {
     }
 
     /// Does it to the actor, which is here, or is just coming; a message is given back.
-    fn act(&self, parcel: Kept) -> Result<(), Kept> {
-        let Some(id) = self.id.get().copied() else { return Err(parcel) };
-        match parcel {
+    fn act(&self, forwarded: Kept) -> Result<(), Kept> {
+        let Some(id) = self.id.get().copied() else { return Err(forwarded) };
+        match forwarded {
             Kept::Stop { drain } => self.again(id, move |id, controls| (controls.stop)(id, drain)),
             Kept::Kill => self.again(id, |id, controls| (controls.kill)(id)),
             Kept::Watch { watcher, notify } => self.directory.watch_again(id, watcher, notify),
@@ -393,21 +400,23 @@ impl Distant {
     }
 
     fn call_in_background(self: &Arc<Self>) {
-        let Some(house) = self.directory.house() else { return self.give_up() };
+        let Some(theater_core) = self.directory.theater_core() else { return self.give_up() };
         let far = *self.far();
         if let Some(link) = far.and_then(|far| self.directory.link(far.theater)) {
             return self.reached(link);
         }
-        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else { return self.miss(&house) };
-        let (this, here) = (Arc::clone(self), Arc::clone(&house));
+        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else {
+            return self.miss(&theater_core);
+        };
+        let (this, here) = (Arc::clone(self), Arc::clone(&theater_core));
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
             Ok(link) if link.incarnation == far.theater => this.reached(link),
             // Another one is there, or nobody.
             Ok(_) | Err(_) => this.miss(&here),
         };
         // Again and again for as long as a theater that there was a link with would be; not so long if the calls are refused.
-        let patience = house.settings.lost_after;
-        house.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
+        let patience = theater_core.settings.lost_after;
+        theater_core.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
     }
 
     /// Has the theater called before anything is sent there: it tells who has ended. If it cannot be reached, nothing changes.
@@ -415,7 +424,7 @@ impl Distant {
         if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
             return;
         }
-        let (far, Some(house)) = (*self.far(), self.directory.house()) else { return };
+        let (far, Some(theater_core)) = (*self.far(), self.directory.theater_core()) else { return };
         let Some((theater, address)) = far.and_then(|far| Some((far.theater, far.address?))) else { return };
         if let Some(link) = self.directory.link(theater) {
             return self.open_ahead(link);
@@ -426,7 +435,7 @@ impl Distant {
             Ok(_) | Err(_) => {}
         };
         let callee = Callee { address, theater: Some(theater) };
-        house.reach_later(callee, house.call_limit(), Box::new(called));
+        theater_core.reach_later(callee, theater_core.call_limit(), Box::new(called));
     }
 
     /// If this is the way from the place still, it goes over `link` from now on, unless that is lost already.
@@ -434,11 +443,11 @@ impl Distant {
         self.is_known_now();
         let this = Arc::clone(self);
         let open = move || _ = this.goes_over(&link);
-        let Some((id, house)) = self.mobile() else { return open() };
-        let Some(controls) = house.registry.controls(id) else { return };
+        let Some((id, theater_core)) = self.mobile() else { return open() };
+        let Some(controls) = theater_core.registry.controls(id) else { return };
         let this = Arc::clone(self);
-        let look = move |present: Present<'_>| {
-            if matches!(present, Present::Way(way) if this.is(&**way)) {
+        let look = move |present: StubContent<'_>| {
+            if matches!(present, StubContent::Way(route) if this.is(&**route)) {
                 open();
             }
             Vec::new()
@@ -460,7 +469,7 @@ impl Distant {
         }
         let far = self.directory.far_name(*self.id.get()?)?;
         let Some(link) = self.directory.link(far.theater) else {
-            self.directory.house()?.call_lost(&far);
+            self.directory.theater_core()?.call_lost(&far);
             return None;
         };
         *self.far() = Some(far);
@@ -479,12 +488,12 @@ impl Distant {
     }
 
     /// Returns the place, if its actor moves.
-    fn mobile(&self) -> Option<(ActorId, Arc<House>)> {
-        let (id, house) = self.id.get().copied().zip(self.directory.house())?;
-        house.registry.moves(id).is_some().then_some((id, house))
+    fn mobile(&self) -> Option<(ActorId, Arc<TheaterCore>)> {
+        let (id, theater_core) = self.id.get().copied().zip(self.directory.theater_core())?;
+        theater_core.registry.migration_vtable(id).is_some().then_some((id, theater_core))
     }
 
-    fn far(&self) -> MutexGuard<'_, Option<Far>> {
+    fn far(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
         self.far.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -497,14 +506,16 @@ impl Distant {
     }
 
     /// The theater is no more. Who moves may have gone on from there, and is sought.
-    fn miss(self: &Arc<Self>, house: &House) {
+    fn miss(self: &Arc<Self>, theater_core: &TheaterCore) {
         /// An actor that was missed so often is not alive, or too fast.
         const SEARCHES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
         let far = self.far().take();
-        let (Some((id, _)), Some(Far { theater: lost, .. })) = (self.mobile(), far) else { return self.give_up() };
-        let (directory, registry) = (&self.directory, &house.registry);
-        let mut sought = Some((id, Arc::clone(self)));
+        let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), far) else {
+            return self.give_up();
+        };
+        let (directory, registry) = (&self.directory, &theater_core.registry);
+        let mut lost_actors = Some((id, Arc::clone(self)));
         // Relaxed: only a count.
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
             if let Some(link) = directory.link(lost) {
@@ -513,41 +524,41 @@ impl Distant {
                 return self.reached(link);
             }
             directory.step(id, Event::WayLost { theater: lost });
-            sought = Search::end(id, Arc::clone(self), directory, registry, lost);
+            lost_actors = Locate::end(id, Arc::clone(self), directory, registry, lost);
         }
-        if let Some(sought) = sought {
-            Search::begin(vec![sought], directory, registry, (lost, 0));
+        if let Some(lost_actors) = lost_actors {
+            Locate::begin(vec![lost_actors], directory, registry, (lost, 0));
         }
     }
 
     fn reached(self: &Arc<Self>, link: Arc<Link>) {
         self.is_known_now();
-        let Some((id, house)) = self.mobile() else { return self.open(&link) };
-        let Some(controls) = house.registry.controls(id) else { return self.open(&link) };
+        let Some((id, theater_core)) = self.mobile() else { return self.open(&link) };
+        let Some(controls) = theater_core.registry.controls(id) else { return self.open(&link) };
         let this = Arc::clone(self);
-        let open = move |present: Present<'_>| {
-            let is_here = matches!(present, Present::Here);
+        let open = move |present: StubContent<'_>| {
+            let is_here = matches!(present, StubContent::Here);
             let watchers = if is_here { this.take_watchers() } else { Vec::new() };
             match present {
-                Present::Way(way) if this.is(&**way) => this.open(&link),
+                StubContent::Way(route) if this.is(&**route) => this.open(&link),
                 // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
-                Present::Here if this.keeps_anything() => this.open(&link),
-                Present::Way(_) | Present::Here | Present::Nobody => this.give_to_actor(),
+                StubContent::Here if this.keeps_anything() => this.open(&link),
+                StubContent::Way(_) | StubContent::Here | StubContent::Nobody => this.give_to_actor(),
             }
             watchers
         };
         (controls.reroute)(id, Box::new(open));
     }
 
-    fn is(&self, way: &dyn Carrier) -> bool {
-        way.as_any().downcast_ref::<Distant>().is_some_and(|way| std::ptr::eq(way, self))
+    fn is(&self, route: &dyn Forwarder) -> bool {
+        route.as_any().downcast_ref::<PendingProxy>().is_some_and(|route| std::ptr::eq(route, self))
     }
 
     /// Whether the actor has come to the place, and begins when this marker is answered.
     fn is_awaited(&self, marker: &Marker) -> bool {
-        let Some(id) = self.place() else { return false };
+        let Some(id) = self.stub() else { return false };
         let (view, origin) = (self.directory.view(id), &marker.origin);
-        view.is_arriving() && origin.theater == self.directory.incarnation && view.turn() == Some(origin.turn)
+        view.is_arriving() && origin.theater == self.directory.incarnation && view.reroute() == Some(origin.reroute)
     }
 
     /// Whether it leads nowhere, by a link that is lost.
@@ -561,8 +572,8 @@ impl Distant {
             return;
         }
         // It is lost by now.
-        match self.directory.house() {
-            Some(house) => self.miss(&house),
+        match self.directory.theater_core() {
+            Some(theater_core) => self.miss(&theater_core),
             None => self.give_up(),
         }
     }
@@ -576,9 +587,9 @@ impl Distant {
         self.note_open(link.incarnation);
         *state = State::There(Arc::clone(&proxy));
         // Under the lock: what comes now stands behind what was kept.
-        for parcel in kept {
+        for forwarded in kept {
             // On an error who waits for an answer was told; a message is lost with its theater.
-            drop(parcel.send(&proxy));
+            drop(forwarded.send(&proxy));
         }
         drop(state);
         self.let_on();
@@ -589,7 +600,7 @@ impl Distant {
     /// is sought, though no search has begun. Such a view ignores what the theater says of the actor: that it has gone on, or has ended.
     fn note_open(&self, theater: u64) {
         let far = *self.far();
-        if let (Some(id), Some(far)) = (self.place(), far) {
+        if let (Some(id), Some(far)) = (self.stub(), far) {
             // No search for the actor is under way: such a search has this way wait without a theater. Nothing changes if the actor has come to its place,
             // or is known in another theater.
             self.directory.note_found(id, theater, far);
@@ -601,26 +612,26 @@ impl Distant {
         link.adopt(*self.id.get()?, &far).ok()
     }
 
-    fn keep(&self, parcel: Parcel<'_>) -> Result<(Kept, usize), WireError> {
-        let border: Arc<dyn Border> = Arc::new(Everywhere(Arc::clone(&self.directory)));
+    fn keep(&self, forwarded: ForwardedMessage<'_>) -> Result<(Kept, usize), WireError> {
+        let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
         let written = |write: playhouse_actor::away::Write<'_>| {
             let mut bytes = Vec::new();
-            at_border(&border, || write(Codec::Named, &mut bytes)).map(|()| bytes)
+            at_ref_codec(&ref_codec, || write(Codec::Named, &mut bytes)).map(|()| bytes)
         };
-        let kept = match parcel {
-            Parcel::Tell { actor, message, name, lane, write } => {
+        let kept = match forwarded {
+            ForwardedMessage::Tell { actor, message, name, lane, write } => {
                 Kept::Tell { actor, message, name, lane, bytes: written(write)? }
             }
-            Parcel::Request { actor, message, name, write, recall, answer } => match written(write) {
+            ForwardedMessage::Request { actor, message, name, write, recall, answer } => match written(write) {
                 Ok(bytes) => Kept::Request { actor, message, name, bytes, recall, answer },
                 Err(error) => {
                     answer(Err(AskError::Unreachable(error.to_string())));
                     return Err(error);
                 }
             },
-            Parcel::Stop { drain } => Kept::Stop { drain },
-            Parcel::Kill => Kept::Kill,
-            Parcel::Verdict { actor, name, about, verdict } => {
+            ForwardedMessage::Stop { drain } => Kept::Stop { drain },
+            ForwardedMessage::Kill => Kept::Kill,
+            ForwardedMessage::Verdict { actor, name, about, verdict } => {
                 let verdict = match verdict {
                     Decision::Restart(write) => Decision::Restart(written(write)?),
                     Decision::Resume => Decision::Resume,
@@ -629,9 +640,9 @@ impl Distant {
                 };
                 Kept::Verdict { actor, name, about, verdict }
             }
-            Parcel::Watch { watcher, notify } => Kept::Watch { watcher, notify },
-            Parcel::Unwatch { watcher } => Kept::Unwatch { watcher },
-            Parcel::Marker(marker) => Kept::Marker(marker),
+            ForwardedMessage::Watch { watcher, notify } => Kept::Watch { watcher, notify },
+            ForwardedMessage::Unwatch { watcher } => Kept::Unwatch { watcher },
+            ForwardedMessage::Marker(marker) => Kept::Marker(marker),
         };
         let bytes = kept.bytes();
         Ok((kept, bytes))
@@ -658,13 +669,13 @@ impl Kept {
         };
         match self {
             Kept::Tell { actor, message, name, lane, bytes } => {
-                to.carry_named(Parcel::Tell { actor, message, name, lane, write: &ready(bytes) })
+                to.carry_named(ForwardedMessage::Tell { actor, message, name, lane, write: &ready(bytes) })
             }
             Kept::Request { actor, message, name, bytes, recall, answer } => {
-                to.carry_named(Parcel::Request { actor, message, name, write: &ready(bytes), recall, answer })
+                to.carry_named(ForwardedMessage::Request { actor, message, name, write: &ready(bytes), recall, answer })
             }
-            Kept::Stop { drain } => to.carry(Parcel::Stop { drain }),
-            Kept::Kill => to.carry(Parcel::Kill),
+            Kept::Stop { drain } => to.carry(ForwardedMessage::Stop { drain }),
+            Kept::Kill => to.carry(ForwardedMessage::Kill),
             Kept::Verdict { actor, name, about, verdict } => {
                 let write = verdict.map(ready);
                 let verdict = match &write {
@@ -673,11 +684,11 @@ impl Kept {
                     Decision::GiveUp => Decision::GiveUp,
                     Decision::Dismiss => Decision::Dismiss,
                 };
-                to.carry_named(Parcel::Verdict { actor, name, about, verdict })
+                to.carry_named(ForwardedMessage::Verdict { actor, name, about, verdict })
             }
-            Kept::Watch { watcher, notify } => to.carry(Parcel::Watch { watcher, notify }),
-            Kept::Unwatch { watcher } => to.carry(Parcel::Unwatch { watcher }),
-            Kept::Marker(marker) => to.carry(Parcel::Marker(marker)),
+            Kept::Watch { watcher, notify } => to.carry(ForwardedMessage::Watch { watcher, notify }),
+            Kept::Unwatch { watcher } => to.carry(ForwardedMessage::Unwatch { watcher }),
+            Kept::Marker(marker) => to.carry(ForwardedMessage::Marker(marker)),
         }
     }
 
@@ -701,14 +712,14 @@ impl Kept {
     }
 }
 
-impl Carrier for Distant {
-    fn is_way_from(&self, id: ActorId) {
+impl Forwarder for PendingProxy {
+    fn is_route_from(&self, id: ActorId) {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),
             State::Waiting { .. } | State::NotNeeded | State::Lost => None,
         };
         if let Some(proxy) = there {
-            proxy.is_way_from(id);
+            proxy.is_route_from(id);
         }
     }
 
@@ -723,8 +734,8 @@ impl Carrier for Distant {
             State::Waiting { kept, .. } => {
                 let mut watchers: Vec<(Watcher, Notify)> = Vec::new();
                 let mut others = Vec::new();
-                for parcel in std::mem::take(kept) {
-                    match parcel {
+                for forwarded in std::mem::take(kept) {
+                    match forwarded {
                         Kept::Watch { watcher, notify } => {
                             // It is watched anew, whatever was before.
                             others
@@ -746,7 +757,7 @@ impl Carrier for Distant {
         }
     }
 
-    fn carry(&self, parcel: Parcel<'_>) -> Written {
+    fn carry(&self, forwarded: ForwardedMessage<'_>) -> Written {
         let there = match &*self.state() {
             State::There(proxy) => Some(Arc::clone(proxy)),
             State::Waiting { .. } | State::NotNeeded | State::Lost => None,
@@ -754,45 +765,45 @@ impl Carrier for Distant {
         // The link may be lost, where it was made just before.
         let there = there.filter(|proxy| !proxy.is_lost() || self.mobile().is_some());
         if let Some(proxy) = there.or_else(|| self.go_back()) {
-            return proxy.carry(parcel);
+            return proxy.carry(forwarded);
         }
         // Nothing was sent from the place before, so nothing is under way: the actor that has come does not wait for the call.
-        if self.is_first && matches!(&parcel, Parcel::Marker(marker) if self.is_awaited(marker)) {
+        if self.is_first && matches!(&forwarded, ForwardedMessage::Marker(marker) if self.is_awaited(marker)) {
             self.give_to_actor();
         }
-        if let Parcel::Unwatch { watcher } = parcel
-            && let Some(id) = self.place()
+        if let ForwardedMessage::Unwatch { watcher } = forwarded
+            && let Some(id) = self.stub()
         {
             // The watch may be kept elsewhere, until the place is told of it.
             self.directory.forget_watch(id, watcher);
         }
         // The messages of a place come one after the other, so none passes this one.
-        let (parcel, size) = self.keep(parcel)?;
+        let (forwarded, size) = self.keep(forwarded)?;
         let mut state = self.state();
         match &mut *state {
             State::There(proxy) => {
                 let proxy = Arc::clone(proxy);
                 drop(state);
-                parcel.send(&proxy)
+                forwarded.send(&proxy)
             }
             State::NotNeeded => {
                 drop(state);
                 // The cell has not heard yet that the actor has come.
-                self.act(parcel).or_else(|parcel| self.deliver(parcel)).map_err(|parcel| {
-                    parcel.refuse();
+                self.act(forwarded).or_else(|forwarded| self.deliver(forwarded)).map_err(|forwarded| {
+                    forwarded.refuse();
                     Self::lost()
                 })
             }
             State::Lost => {
                 drop(state);
-                parcel.refuse();
+                forwarded.refuse();
                 Err(Self::lost())
             }
             State::Waiting { kept, bytes, called, .. } => {
                 // Relaxed: see `is_known_now`.
                 let is_much = *bytes + size > self.slowed_bytes && !self.is_known.load(Ordering::Relaxed);
-                let slows = is_much && !matches!(parcel, Kept::Marker(_));
-                kept.push(parcel);
+                let slows = is_much && !matches!(forwarded, Kept::Marker(_));
+                kept.push(forwarded);
                 *bytes += size;
                 let first = !std::mem::replace(called, true);
                 let keeps_now = kept.len() == 1;

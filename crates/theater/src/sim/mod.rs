@@ -23,7 +23,7 @@ use crate::node::builder::TheaterBuilder;
 use crate::node::theater::Theater;
 
 pub(crate) use wire::{End, Sign};
-pub(crate) use world::{Heard, Outside, World};
+pub(crate) use world::{OnReply, Outside, World};
 
 /// Several theaters in this process, driven by one thread, with virtual time and a network that breaks when it is told to, or
 /// by chance. Every choice is drawn from one seed: the same seed gives the same run, other seeds give other ones. Cheap to
@@ -58,7 +58,7 @@ pub struct Simulation {
 /// What has happened to the network of a [`Simulation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Happened {
+pub struct NetworkStats {
     /// Connections that were made.
     pub connections: u64,
     /// Connections that were broken.
@@ -118,7 +118,7 @@ impl Simulation {
     }
 
     fn pair(&self, one: &Theater, other: &Theater) -> (usize, usize) {
-        (self.world.number_of(&one.house), self.world.number_of(&other.house))
+        (self.world.number_of(&one.theater_core), self.world.number_of(&other.theater_core))
     }
 
     /// Breaks the connections between two theaters, each at any byte, and lets no new ones be made until [`Simulation::heal`].
@@ -172,7 +172,7 @@ impl Simulation {
     /// The theater stands still for `time`, as a process after SIGSTOP: none of its workers, timers and threads runs. Bytes for it
     /// arrive meanwhile, and it reads them afterwards. Where it is paused already, the later end counts.
     pub fn pause(&self, theater: &Theater, time: Duration) {
-        self.world.pause(self.world.number_of(&theater.house), time);
+        self.world.pause(self.world.number_of(&theater.theater_core), time);
     }
 
     /// From now on theaters [pause](Simulation::pause) by chance, about once in `every`, each time for up to `longest`.
@@ -188,23 +188,23 @@ impl Simulation {
 
     /// The theater stands still for ever, as if its process had been killed. It must not be used any more.
     pub fn kill(&self, theater: &Theater) {
-        self.world.kill(self.world.number_of(&theater.house));
+        self.world.kill(self.world.number_of(&theater.theater_core));
     }
 
     /// The clock of this theater jumps ahead by `by`, as where its process has stood still, or its machine. All others' go on as
     /// they did.
     pub fn jump(&self, theater: &Theater, by: Duration) {
-        self.world.jump(self.world.number_of(&theater.house), by);
+        self.world.jump(self.world.number_of(&theater.theater_core), by);
     }
 
     /// From now on this theater is slow: its workers do what is one step here (a few messages) in up to `step`. What is sent to
     /// it is received as before. Zero: it is as fast as all others.
     pub fn slow(&self, theater: &Theater, step: Duration) {
-        self.world.slow(self.world.number_of(&theater.house), step);
+        self.world.slow(self.world.number_of(&theater.theater_core), step);
     }
 
     /// What has happened to the network so far.
-    pub fn happened(&self) -> Happened {
+    pub fn happened(&self) -> NetworkStats {
         self.world.happened()
     }
 

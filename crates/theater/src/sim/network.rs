@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use playhouse_executor::Choices;
 
-use super::Happened;
+use super::NetworkStats;
 use super::wire::Wire;
-use super::world::{Event, Heard, World, lock};
+use super::world::{Event, OnReply, World, lock};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::Hello;
@@ -40,7 +40,7 @@ pub(super) struct Net {
     pub(super) wires: Vec<Weak<Wire>>,
     pub(super) next_wire: u64,
     pub(super) faults_every: Option<Duration>,
-    pub(super) happened: Happened,
+    pub(super) happened: NetworkStats,
 }
 
 fn pair(one: usize, other: usize) -> [usize; 2] {
@@ -160,11 +160,11 @@ impl World {
     }
 
     /// A call arrives where it was to go.
-    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: Heard) {
+    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: OnReply) {
         let listener = lock(&self.net).listen.get(&address).copied();
         let listener = listener.filter(|number| !self.tenants()[*number].is_dead());
         let error = move |kind: ErrorKind| TheaterError::Io { address: address.to_string(), error: kind.into() };
-        let fail = |heard: Heard, after: Duration, kind: ErrorKind| {
+        let fail = |heard: OnReply, after: Duration, kind: ErrorKind| {
             self.plan_with(after, caller, move |_| heard(Err(error(kind))));
         };
         let Some(number) = listener else {
@@ -187,16 +187,16 @@ impl World {
             }
             lock(&self.net).happened.refused += 1;
             // The caller has gone by then, which the theater learns when it replies.
-            self.plan_with(pause, number, move |_| drop(tenant.house.receive_hello(&hello, None)));
+            self.plan_with(pause, number, move |_| drop(tenant.theater_core.receive_hello(&hello, None)));
             return fail(heard, patience, ErrorKind::TimedOut);
         }
-        let (reply, go_on) = tenant.house.receive_hello(&hello, None);
-        let way_back = self.latency(number, caller);
+        let (reply, go_on) = tenant.theater_core.receive_hello(&hello, None);
+        let route_back = self.latency(number, caller);
         self.note(&[caller as u64, number as u64, u64::from(go_on.is_some())], &[]);
         let breaks = lock(&self.net).faults_every.is_some() && self.choose(|choices| choices.one_in(8));
         if breaks {
             // Before the reply is out: only the theater that was called knows of this connection.
-            return fail(heard, self.delay() + way_back, ErrorKind::ConnectionReset);
+            return fail(heard, self.delay() + route_back, ErrorKind::ConnectionReset);
         }
         let wire_number = {
             let mut net = lock(&self.net);
@@ -209,9 +209,9 @@ impl World {
         // Where the connection is of no use to who was called, its end is dropped.
         if let Some((link, connection, received)) = go_on {
             // An error is that of the session, which has ended then: the link is told.
-            let _ = tenant.house.poller.add(&link, Stream::Simulated(there), None, connection, received);
+            let _ = tenant.theater_core.poller.add(&link, Stream::Simulated(there), None, connection, received);
         }
-        self.plan_with(self.delay() + way_back, caller, move |_| {
+        self.plan_with(self.delay() + route_back, caller, move |_| {
             heard(if wire.is_cut() {
                 Err(error(ErrorKind::ConnectionReset))
             } else {

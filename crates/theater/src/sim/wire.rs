@@ -22,7 +22,7 @@ pub(crate) struct Wire {
 
 struct State {
     /// What each end has written.
-    ways: [Way; 2],
+    directions: [WireDirection; 2],
     /// Who is told what happens at each end.
     readers: [Option<(Arc<Outside>, Token)>; 2],
     /// What each end writes goes nowhere.
@@ -32,7 +32,7 @@ struct State {
 }
 
 #[derive(Default)]
-struct Way {
+struct WireDirection {
     under_way: VecDeque<u8>,
     /// When the bytes under way may arrive, at the earliest, and how many of them then.
     due: VecDeque<(u64, usize)>,
@@ -66,10 +66,11 @@ impl Wire {
     /// A connection from the first to the second of `between`.
     pub(super) fn lay(world: &Arc<World>, number: u64, between: [usize; 2]) -> (Arc<Wire>, End, End) {
         let room = |least: usize| least.max(1 << world.choose(|choices| 8 + choices.below(10)));
-        let way = |from: usize, to: usize| Way { room: room(world.room_for(from, to)), ..Way::default() };
+        let direction =
+            |from: usize, to: usize| WireDirection { room: room(world.room_for(from, to)), ..WireDirection::default() };
         let [one, other] = between;
-        let ways = [way(one, other), way(other, one)];
-        let state = State { ways, readers: [None, None], cut: false, broken: [false; 2] };
+        let directions = [direction(one, other), direction(other, one)];
+        let state = State { directions, readers: [None, None], cut: false, broken: [false; 2] };
         let wire = Arc::new_cyclic(|this| Wire {
             this: this.clone(),
             world: Arc::downgrade(world),
@@ -89,8 +90,8 @@ impl Wire {
     pub(super) fn widen(&self, world: &World) {
         let [one, other] = self.between;
         let mut state = self.state();
-        for (way, (from, to)) in state.ways.iter_mut().zip([(one, other), (other, one)]) {
-            way.room += world.room_for(from, to);
+        for (direction, (from, to)) in state.directions.iter_mut().zip([(one, other), (other, one)]) {
+            direction.room += world.room_for(from, to);
         }
     }
 
@@ -106,18 +107,18 @@ impl Wire {
 
     /// Sees to it that something of what `side` has written arrives some time.
     fn set_off(&self, state: &mut State, side: usize) {
-        if state.cut || std::mem::replace(&mut state.ways[side].moves, true) {
+        if state.cut || std::mem::replace(&mut state.directions[side].moves, true) {
             return;
         }
         let (Some(world), Some(this)) = (self.world.upgrade(), self.this.upgrade()) else { return };
-        let wait_ns = state.ways[side].due.front().map_or(0, |(at, _)| at.saturating_sub(world.now_ns()));
+        let wait_ns = state.directions[side].due.front().map_or(0, |(at, _)| at.saturating_sub(world.now_ns()));
         let after = world.delay() + Duration::from_nanos(wait_ns);
         world.plan(after, None, Event::Arrive(this, side));
     }
 
     /// `count` bytes that `side` writes now are under way.
     fn dispatch(&self, world: &World, state: &mut State, side: usize, count: usize) {
-        let due = &mut state.ways[side].due;
+        let due = &mut state.directions[side].due;
         let at = world.now_ns() + world.latency(self.between[side], self.between[1 - side]).as_nanos() as u64;
         match due.back_mut() {
             Some((last, bytes)) if *last >= at => *bytes += count,
@@ -128,25 +129,25 @@ impl Wire {
     /// Some of what `side` has written arrives.
     pub(super) fn arrive(&self, world: &World, side: usize) {
         let mut state = self.state();
-        let way = &mut state.ways[side];
-        way.moves = false;
+        let direction = &mut state.directions[side];
+        direction.moves = false;
         if state.cut {
             return;
         }
-        let way = &mut state.ways[side];
+        let direction = &mut state.directions[side];
         let now_ns = world.now_ns();
-        let bytes = way.due.iter().take_while(|(at, _)| *at <= now_ns).map(|(_, count)| count).sum();
+        let bytes = direction.due.iter().take_while(|(at, _)| *at <= now_ns).map(|(_, count)| count).sum();
         let piece = world.choose(|choices| match bytes {
             0 => 0,
             _ if choices.one_in(2) => bytes,
             _ => 1 + choices.below(bytes),
         });
-        let arrives: Vec<u8> = way.under_way.drain(..piece).collect();
+        let arrives: Vec<u8> = direction.under_way.drain(..piece).collect();
         world.note(&[self.number, side as u64, piece as u64], &arrives);
-        way.arrived.extend(arrives);
-        way.room += piece;
+        direction.arrived.extend(arrives);
+        direction.room += piece;
         let mut left = piece;
-        while let Some((at, count)) = way.due.front_mut()
+        while let Some((at, count)) = direction.due.front_mut()
             && *at <= now_ns
         {
             let part = left.min(*count);
@@ -154,10 +155,10 @@ impl Wire {
             if *count > 0 {
                 break;
             }
-            way.due.pop_front();
+            direction.due.pop_front();
         }
-        let (more, wants_room) = (!way.due.is_empty(), std::mem::take(&mut way.wants_room));
-        let closed = way.shut && !more;
+        let (more, wants_room) = (!direction.due.is_empty(), std::mem::take(&mut direction.wants_room));
+        let closed = direction.shut && !more;
         // Nobody reads any more what the other end would write.
         state.broken[1 - side] |= closed;
         if more {
@@ -176,13 +177,13 @@ impl Wire {
         if std::mem::replace(&mut state.cut, true) {
             return;
         }
-        for way in &mut state.ways {
-            let last = world.choose(|choices| choices.below(way.under_way.len() + 1));
-            let arrives: Vec<u8> = way.under_way.drain(..last).collect();
+        for direction in &mut state.directions {
+            let last = world.choose(|choices| choices.below(direction.under_way.len() + 1));
+            let arrives: Vec<u8> = direction.under_way.drain(..last).collect();
             world.note(&[self.number, last as u64], &arrives);
-            way.arrived.extend(arrives);
-            way.under_way.clear();
-            way.due.clear();
+            direction.arrived.extend(arrives);
+            direction.under_way.clear();
+            direction.due.clear();
         }
         let Some(this) = self.this.upgrade() else { return };
         for side in [0, 1] {
@@ -202,7 +203,7 @@ impl Wire {
         state.broken[side] = true;
         if world.choose(|choices| choices.one_in(2)) {
             // What has come and was not read may go with it.
-            state.ways[1 - side].arrived.clear();
+            state.directions[1 - side].arrived.clear();
         }
         tell(&state, side, |token| Sign { token, readable: true, closed: true, writable: true });
     }
@@ -231,15 +232,15 @@ impl End {
 
     pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut state = self.wire.state();
-        let way = &mut state.ways[1 - self.side];
-        let count = room.len().min(way.arrived.len());
+        let direction = &mut state.directions[1 - self.side];
+        let count = room.len().min(direction.arrived.len());
         if count > 0 {
-            for (slot, byte) in room.iter_mut().zip(way.arrived.drain(..count)) {
+            for (slot, byte) in room.iter_mut().zip(direction.arrived.drain(..count)) {
                 *slot = byte;
             }
             return Ok(count);
         }
-        if way.shut && way.due.is_empty() {
+        if direction.shut && direction.due.is_empty() {
             return Ok(0);
         }
         if state.broken[self.side] { Err(ErrorKind::ConnectionReset.into()) } else { Err(ErrorKind::WouldBlock.into()) }
@@ -251,21 +252,21 @@ impl End {
             return Err(ErrorKind::BrokenPipe.into());
         }
         let Some(world) = self.wire.world.upgrade() else { return Err(ErrorKind::BrokenPipe.into()) };
-        let way = &mut state.ways[self.side];
-        if way.room == 0 {
-            way.wants_room = true;
+        let direction = &mut state.directions[self.side];
+        if direction.room == 0 {
+            direction.wants_room = true;
             return Err(ErrorKind::WouldBlock.into());
         }
         let offered: usize = slices.iter().map(|slice| slice.len()).sum();
-        let fits = offered.min(way.room);
+        let fits = offered.min(direction.room);
         let taken = world.choose(|choices| if fits > 1 && choices.one_in(8) { 1 + choices.below(fits) } else { fits });
         let mut left = taken;
         for slice in slices {
             let part = left.min(slice.len());
-            way.under_way.extend(&slice[..part]);
+            direction.under_way.extend(&slice[..part]);
             left -= part;
         }
-        way.room -= taken;
+        direction.room -= taken;
         self.wire.dispatch(&world, &mut state, self.side, taken);
         self.wire.set_off(&mut state, self.side);
         Ok(taken)
@@ -276,7 +277,7 @@ impl End {
         let mut state = self.wire.state();
         state.broken[self.side] = true;
         state.readers[self.side] = None;
-        if !std::mem::replace(&mut state.ways[self.side].shut, true) {
+        if !std::mem::replace(&mut state.directions[self.side].shut, true) {
             if let Some(world) = self.wire.world.upgrade()
                 && !state.cut
                 && !world.latency(self.wire.between[self.side], self.wire.between[1 - self.side]).is_zero()

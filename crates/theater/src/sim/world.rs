@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore, nanoseconds};
 use rustc_hash::FxHasher;
 
-use super::Happened;
+use super::NetworkStats;
 use super::network::Net;
 use super::turns::Turns;
 use super::wire::{Sign, Wire};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::{Hello, Reply};
-use crate::node::core::{House, TICK};
-use crate::transport::poller::{CATCH_UP, Rest};
+use crate::node::core::{TICK, TheaterCore};
+use crate::transport::poller::{CATCH_UP, PollerDuty};
 
 /// Steps of one system's workers that are taken in one go, at most.
 const STEPS_MAX: usize = 8;
@@ -27,7 +27,7 @@ const STEPS_MAX: usize = 8;
 const STEP_NS_MAX: usize = 20_000;
 
 /// What is told to who has called: the reply, and the connection.
-pub(crate) type Heard = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
+pub(crate) type OnReply = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
 
 /// Something that happens at its time.
 pub(crate) enum Event {
@@ -115,7 +115,7 @@ impl Outside {
     }
 
     /// Says `hello` to whoever listens at `address`.
-    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: Heard) {
+    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: OnReply) {
         let Some(world) = self.world.upgrade() else { return };
         let caller = self.number;
         let delay = world.delay() + world.latency_to(caller, address);
@@ -126,7 +126,7 @@ impl Outside {
 
 /// A theater, and what drives it.
 pub(super) struct Tenant {
-    pub(super) house: Arc<House>,
+    pub(super) theater_core: Arc<TheaterCore>,
     pub(super) steps: Steps,
     outside: Arc<Outside>,
     dead: AtomicBool,
@@ -160,7 +160,7 @@ impl Tenant {
 
     /// Whether it takes and makes no calls any more: it was killed, or closes.
     pub(super) fn is_dead(&self) -> bool {
-        self.was_killed() || self.house.is_closing()
+        self.was_killed() || self.theater_core.is_closing()
     }
 
     fn was_killed(&self) -> bool {
@@ -174,9 +174,9 @@ impl Tenant {
 
     /// Nothing that was sent is still to be heard, or to be found out. No actor has handled anything for the time `quiet`.
     fn is_settled(&self, quiet: Duration) -> bool {
-        let links = self.house.all_links();
+        let links = self.theater_core.all_links();
         let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
-        settled && !self.house.looks_for_cycles(quiet)
+        settled && !self.theater_core.looks_for_cycles(quiet)
     }
 }
 
@@ -265,7 +265,7 @@ impl World {
         self.trace.load(Ordering::Relaxed)
     }
 
-    pub(super) fn happened(&self) -> Happened {
+    pub(super) fn happened(&self) -> NetworkStats {
         lock(&self.net).happened
     }
 
@@ -303,14 +303,22 @@ impl World {
     }
 
     /// The theater takes part from now on.
-    pub(crate) fn admit(&self, house: &Arc<House>, steps: Steps, outside: Arc<Outside>, bound: Option<SocketAddr>) {
+    pub(crate) fn admit(
+        &self,
+        theater_core: &Arc<TheaterCore>,
+        steps: Steps,
+        outside: Arc<Outside>,
+        bound: Option<SocketAddr>,
+    ) {
         let number = outside.number;
-        lock(&self.net).listen.extend([bound, house.listens].into_iter().flatten().map(|address| (address, number)));
+        lock(&self.net)
+            .listen
+            .extend([bound, theater_core.listens].into_iter().flatten().map(|address| (address, number)));
         let zero = || AtomicU64::new(0);
         let (ahead_ns, slow_ns, busy_until_ns, paused_until_ns) = (zero(), zero(), zero(), zero());
-        let (house, dead) = (Arc::clone(house), AtomicBool::new(false));
+        let (theater_core, dead) = (Arc::clone(theater_core), AtomicBool::new(false));
         let tenant =
-            Arc::new(Tenant { house, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns, paused_until_ns });
+            Arc::new(Tenant { theater_core, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns, paused_until_ns });
         let mut tenants = lock(&self.tenants);
         *tenants = tenants.iter().cloned().chain([tenant]).collect();
         drop(tenants);
@@ -322,9 +330,9 @@ impl World {
     }
 
     /// The number of a theater.
-    pub(super) fn number_of(&self, house: &Arc<House>) -> usize {
+    pub(super) fn number_of(&self, theater_core: &Arc<TheaterCore>) -> usize {
         let tenants = self.tenants();
-        let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.house, house));
+        let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.theater_core, theater_core));
         number.expect("the theater is not one of this simulation")
     }
 
@@ -467,7 +475,7 @@ impl World {
     fn happen(&self, event: Event) {
         match event {
             Event::Tick(number) => {
-                self.tenants()[number].house.tick();
+                self.tenants()[number].theater_core.tick();
                 self.plan(TICK, Some(number), Event::Tick(number));
             }
             Event::CatchUp(number) => {
@@ -510,8 +518,9 @@ impl World {
 
     /// For how long no actor has handled anything.
     fn quiet(&self, tenants: &[Arc<Tenant>]) -> Duration {
-        let handled_by =
-            |tenant: &Arc<Tenant>| tenant.house.system.core().counters().iter().map(|of| of.received).sum::<u64>();
+        let handled_by = |tenant: &Arc<Tenant>| {
+            tenant.theater_core.system.core().counters().iter().map(|of| of.received).sum::<u64>()
+        };
         let handled = tenants.iter().map(handled_by).sum();
         if self.handled.swap(handled, Ordering::Relaxed) != handled {
             self.quiet_since_ns.store(self.now_ns(), Ordering::Relaxed);
@@ -604,11 +613,11 @@ impl World {
 
     /// Sees to it that the theater is polled again if it has to be. (Workers poll by themselves, too.)
     fn look_after_poller(&self, number: usize, tenant: &Tenant) {
-        match tenant.house.poller.rest() {
-            Rest::Nothing => {}
-            Rest::More => tenant.outside.called.store(true, Ordering::Relaxed),
-            Rest::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
-            Rest::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
+        match tenant.theater_core.poller.rest() {
+            PollerDuty::Nothing => {}
+            PollerDuty::More => tenant.outside.called.store(true, Ordering::Relaxed),
+            PollerDuty::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
+            PollerDuty::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
         }
     }
 
@@ -629,7 +638,7 @@ impl Drop for World {
         let events = std::mem::take(&mut lock(&self.events).all);
         drop(events);
         for tenant in self.tenants().iter() {
-            tenant.house.end();
+            tenant.theater_core.end();
         }
     }
 }

@@ -6,7 +6,7 @@
 pub(crate) mod poller;
 pub(crate) mod tls;
 
-mod line;
+mod guarded_wire;
 mod tcp;
 #[cfg(unix)]
 mod unix;
@@ -21,7 +21,7 @@ use std::time::Duration;
 use mio::event::Source;
 use mio::{Interest, Registry, Token};
 
-pub(crate) use line::{Line, guarded};
+pub(crate) use guarded_wire::{GuardedWire, guarded};
 pub use tcp::Tcp;
 #[cfg(unix)]
 pub use unix::UnixSockets;

@@ -48,7 +48,7 @@ pub(crate) struct Poller {
     /// Since the last demand, whether or not a turn was taken.
     since_demand: RunTime,
     /// Used by the worker that polls.
-    turn: Mutex<Turn>,
+    round: Mutex<PollRound>,
 }
 
 /// Who tells of the connections.
@@ -59,7 +59,7 @@ enum Source {
 
 /// What the poller has left to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum PollerDuty {
     Nothing,
     More,
     /// It is to be asked again after [`CATCH_UP`].
@@ -79,7 +79,7 @@ struct Later {
     is_closed: bool,
 }
 
-struct Turn {
+struct PollRound {
     /// None: simulated.
     poll: Option<Poll>,
     events: Events,
@@ -145,7 +145,7 @@ impl Poller {
             beats: Mutex::default(),
             later: Mutex::default(),
             since_demand: RunTime::default(),
-            turn: Mutex::new(Turn {
+            round: Mutex::new(PollRound {
                 poll,
                 events: Events::with_capacity(256),
                 ready: Vec::new(),
@@ -198,15 +198,15 @@ impl Poller {
     }
 
     /// What is left to do, for who drives a simulation.
-    pub(crate) fn rest(&self) -> Rest {
+    pub(crate) fn rest(&self) -> PollerDuty {
         if self.demanded.load(Ordering::Relaxed) {
-            return Rest::More;
+            return PollerDuty::More;
         }
-        let ready = &lock(&self.turn).ready;
+        let ready = &lock(&self.round).ready;
         match ready.iter().all(|ready| ready.waits) {
-            true if ready.is_empty() => Rest::Nothing,
-            true => Rest::Waits,
-            false => Rest::More,
+            true if ready.is_empty() => PollerDuty::Nothing,
+            true => PollerDuty::Waits,
+            false => PollerDuty::More,
         }
     }
 
@@ -325,8 +325,8 @@ impl Poller {
 
 impl Reactor for Poller {
     fn wait(&self, timeout: Option<Duration>) -> bool {
-        let mut turn = lock(&self.turn);
-        let Turn { poll, events, ready, slept, asked, due } = &mut *turn;
+        let mut round = lock(&self.round);
+        let PollRound { poll, events, ready, slept, asked, due } = &mut *round;
         let timeout = match ready.iter().all(|ready| ready.waits) {
             // A demand that comes later than this wakes the poller.
             _ if self.demanded.load(Ordering::Relaxed) => Some(Duration::ZERO),
@@ -365,18 +365,18 @@ impl Reactor for Poller {
 
     fn dispatch(&self) {
         contained(|| self.take_demand());
-        let mut turn = lock(&self.turn);
-        let (ready, slept, due) = (std::mem::take(&mut turn.ready), turn.slept, turn.due);
+        let mut round = lock(&self.round);
+        let (ready, slept, due) = (std::mem::take(&mut round.ready), round.slept, round.due);
         if due {
-            turn.asked = now(&self.source);
+            round.asked = now(&self.source);
         }
         for event in ready {
             if event.waits && !due {
-                turn.ready.push(event);
+                round.ready.push(event);
                 continue;
             }
             let more = contained(|| self.handle(event, slept)).flatten();
-            turn.ready.extend(more);
+            round.ready.extend(more);
         }
     }
 

@@ -83,14 +83,14 @@ impl Between {
                 if closed.load(Ordering::Relaxed) {
                     return;
                 }
-                let life = match &fault {
+                let incarnation = match &fault {
                     // The greeting passes, so that something comes of it.
                     Fault::Cut(bytes) => 20_000 + bytes.start + random.below(bytes.end - bytes.start),
                     Fault::FirstFallsSilent(bytes) if first => *bytes,
                     Fault::FirstFallsSilent(_) | Fault::Late | Fault::Asked(_) => u64::MAX,
                 };
                 first = false;
-                let left = Arc::new(AtomicU64::new(life));
+                let left = Arc::new(AtomicU64::new(incarnation));
                 let passage = Passage { fault: fault.clone(), faults: Arc::clone(&counted), left };
                 for (from, to) in [(from.try_clone(), to.try_clone()), (Ok(to), Ok(from))] {
                     let (from, to, passage) = (from.unwrap(), to.unwrap(), passage.clone());

@@ -89,7 +89,7 @@ impl Gossip {
     }
 }
 impl Actor for Gossip {
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.moves += 1;
     }
 }

@@ -63,16 +63,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn seat(ctx: &Context<Node>) -> Seat {
+fn location(ctx: &Context<Node>) -> Seat {
     (playhouse_executor::current_system().expect("in an actor").id(), ctx.this().id())
 }
 
 impl Journal {
-    fn lives(&mut self, actor: u32, seat: Seat) {
+    fn lives(&mut self, actor: u32, location: Seat) {
         self.left.remove(&actor);
         let lives = self.lives.entry(actor).or_default();
-        if !lives.contains(&seat) {
-            lives.push(seat);
+        if !lives.contains(&location) {
+            lives.push(location);
         }
         if lives.len() > 1 {
             let wrong = format!("{actor} ({}) lives at {lives:?}", self.kinds[&actor]);
@@ -80,16 +80,16 @@ impl Journal {
         }
     }
 
-    fn leaves(&mut self, actor: u32, seat: Seat) {
-        self.lives.entry(actor).or_default().retain(|at| *at != seat);
-        self.left.insert(actor, seat.0);
+    fn leaves(&mut self, actor: u32, location: Seat) {
+        self.lives.entry(actor).or_default().retain(|at| *at != location);
+        self.left.insert(actor, location.0);
     }
 
-    fn handles(&mut self, pair: Pair, number: u64, seat: Seat) {
+    fn handles(&mut self, pair: Pair, number: u64, location: Seat) {
         self.handled.entry(pair).or_default().push(number);
         let lives = self.lives.entry(pair.1).or_default();
-        if *lives != [seat] {
-            let wrong = format!("{} handles {number} of {} at {seat:?} and lives at {lives:?}", pair.1, pair.0);
+        if *lives != [location] {
+            let wrong = format!("{} handles {number} of {} at {location:?} and lives at {lives:?}", pair.1, pair.0);
             self.wrong.push(wrong);
         }
     }
@@ -333,7 +333,7 @@ impl Node {
     }
 
     fn handled(&mut self, from: u32, number: u64, ctx: &mut Context<Self>) {
-        self.journal(|journal| journal.handles((from, self.id), number, seat(ctx)));
+        self.journal(|journal| journal.handles((from, self.id), number, location(ctx)));
     }
 
     fn hear(&mut self, gossip: Gossip, ctx: &mut Context<Self>) {
@@ -357,28 +357,28 @@ impl Node {
 
 impl Actor for Node {
     fn started(&mut self, ctx: &mut Context<Self>) {
-        self.journal(|journal| journal.lives(self.id, seat(ctx)));
+        self.journal(|journal| journal.lives(self.id, location(ctx)));
     }
 
     fn stopped(&mut self, ctx: &mut Context<Self>) {
-        self.journal(|journal| journal.leaves(self.id, seat(ctx)));
+        self.journal(|journal| journal.leaves(self.id, location(ctx)));
     }
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {
-        self.journal(|journal| journal.leaves(self.id, seat(ctx)));
+    fn migrating(&mut self, ctx: &mut Context<Self>) {
+        self.journal(|journal| journal.leaves(self.id, location(ctx)));
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.journal(|journal| {
             *journal.moves.entry(self.id).or_default() += 1;
-            journal.lives(self.id, seat(ctx));
+            journal.lives(self.id, location(ctx));
         });
     }
 
-    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
         self.journal(|journal| {
             journal.stays += 1;
-            journal.lives(self.id, seat(ctx));
+            journal.lives(self.id, location(ctx));
         });
     }
 }
@@ -505,7 +505,8 @@ impl Play {
                 *lock(&journal).dead.entry(name).or_default() += 1;
             });
         }
-        let policy = if choices.one_in(2) { Supervise::one_for_one() } else { Supervise::one_for_all() };
+        let policy =
+            if choices.one_in(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
         let policy = policy.max_restarts(usize::MAX, std::time::Duration::from_secs(1));
         let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
         // In half of the runs all are born in one theater.
@@ -549,7 +550,7 @@ impl Play {
                         node.roll(2);
                         node.clone()
                     };
-                    let child = Supervised::new(id.to_string(), factory);
+                    let child = ChildSpec::new(id.to_string(), factory);
                     nodes.insert(id, supervisor.ask(child).wait().unwrap().unwrap());
                     continue;
                 }

@@ -230,14 +230,14 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
         let start = || net.theater(Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER)).unwrap();
         let (home, there) = (start(), start());
         let peer = home.connect(there.address().unwrap()).unwrap();
-        let policy = Supervise::one_for_one()
+        let policy = SupervisionPolicy::one_for_one()
             .max_restarts(1_000, Duration::from_secs(1_000))
             .backoff(Duration::from_millis(100), Duration::from_secs(1));
         let supervisor = home.system().spawn(Supervisor::new(policy));
         for number in 0..2 {
-            let child = Supervised::new(format!("still {number}"), move || Child(number)).at(&peer);
+            let child = ChildSpec::new(format!("still {number}"), move || Child(number)).at(&peer);
             supervisor.ask(child).wait().unwrap().unwrap();
-            let roamer = Supervised::new(format!("roamer {number}"), move || Roamer(number)).at(&peer);
+            let roamer = ChildSpec::new(format!("roamer {number}"), move || Roamer(number)).at(&peer);
             supervisor.ask(roamer).wait().unwrap().unwrap();
         }
         let find = || {
@@ -266,7 +266,7 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
 #[test]
 fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under_every_seed() {
     let backoff = 10 * LOST_AFTER;
-    let strategies = [Supervise::one_for_one, Supervise::one_for_all, Supervise::rest_for_one];
+    let strategies = [SupervisionPolicy::one_for_one, SupervisionPolicy::one_for_all, SupervisionPolicy::rest_for_one];
     for (seed, strategy) in seeds::range(20).flat_map(|seed| strategies.map(|strategy| (seed, strategy))) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
@@ -276,9 +276,9 @@ fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under
         let peer = home.connect(address).unwrap();
         let policy = strategy().max_restarts(1, 100 * backoff).backoff(backoff, backoff);
         let supervisor = home.system().spawn(Supervisor::new(policy));
-        let gone = supervisor.ask(Supervised::new("gone", || Roamer(1))).wait().unwrap().unwrap();
+        let gone = supervisor.ask(ChildSpec::new("gone", || Roamer(1))).wait().unwrap().unwrap();
         for number in 2..4 {
-            let child = Supervised::new(format!("still {number}"), move || Child(number)).at(&peer);
+            let child = ChildSpec::new(format!("still {number}"), move || Child(number)).at(&peer);
             supervisor.ask(child).wait().unwrap().unwrap();
         }
         home.migrate(gone, &peer).wait().unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::seeds::Seed;
 use playhouse_actor::*;
-use playhouse_theater::{Happened, Simulation, Theater};
+use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// The time after which the theaters here lose each other.
@@ -153,8 +153,8 @@ fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
         let error = known.ask(Ping(Vec::new())).wait().unwrap_err();
         assert!(matches!(error, AskError::TheaterLost { .. }), "{error:?}");
         assert!(peer.is_lost());
-        let stranger = start(&net);
-        assert!(stranger.connect(there.address().unwrap()).is_err(), "a theater that pauses has answered a call");
+        let rejected_peer = start(&net);
+        assert!(rejected_peer.connect(there.address().unwrap()).is_err(), "a theater that pauses has answered a call");
         net.run_for(2 * LOST_AFTER);
         assert_eq!(clock(&here, &there).ask(Ping(Vec::new())).wait(), Ok(()));
     }
@@ -207,7 +207,7 @@ fn uneven_turns_favour_one_theater_for_a_while() {
 
 #[test]
 fn the_same_seed_gives_the_same_run_under_all_conditions() {
-    let run = |seed| -> (u64, Duration, Happened) {
+    let run = |seed| -> (u64, Duration, NetworkStats) {
         let net = Simulation::new(seed);
         net.vary_latencies();
         net.uneven_turns(true);

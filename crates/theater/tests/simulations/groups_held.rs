@@ -85,18 +85,18 @@ impl Actor for Voice {
         crate::census::lives(self.who(), ctx);
     }
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {
+    fn migrating(&mut self, ctx: &mut Context<Self>) {
         crate::census::departs(self.who(), ctx);
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         crate::census::has_arrived(self.who(), ctx);
         if let Some(next) = self.tour.pop() {
             ctx.migrate_to(next);
         }
     }
 
-    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
         crate::census::stays(self.who(), ctx);
     }
 }

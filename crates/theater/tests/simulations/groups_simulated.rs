@@ -73,16 +73,16 @@ impl Actor for Ledger {
         crate::census::lives(self.who, ctx);
     }
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {
+    fn migrating(&mut self, ctx: &mut Context<Self>) {
         crate::census::departs(self.who, ctx);
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.moved = true;
         crate::census::has_arrived(self.who, ctx);
     }
 
-    fn stayed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, ctx: &mut Context<Self>) {
         crate::census::stays(self.who, ctx);
     }
 }
@@ -139,8 +139,8 @@ impl Actor for Writer {
         }
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        self.lost.push(down.who);
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.lost.push(terminated.who);
     }
 }
 
@@ -354,12 +354,12 @@ fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_see
             assert_eq!(census.twice, vec![]);
             for group in 0..3 {
                 let members: Vec<_> = census.lives.iter().filter(|((of, _), _)| *of == group).collect();
-                let seats: BTreeSet<_> = members.iter().flat_map(|(_, lives)| *lives).collect();
-                assert!(seats.len() <= 1, "group {group}: {members:?}");
-                let alike = members.iter().all(|(_, lives)| lives.len() == seats.len());
+                let locations: BTreeSet<_> = members.iter().flat_map(|(_, lives)| *lives).collect();
+                assert!(locations.len() <= 1, "group {group}: {members:?}");
+                let alike = members.iter().all(|(_, lives)| lives.len() == locations.len());
                 assert!(alike, "group {group}: {members:?}");
-                lost += 1 - seats.len();
-                alive += seats.len();
+                lost += 1 - locations.len();
+                alive += locations.len();
             }
         });
         sum.add(&play);
@@ -429,7 +429,7 @@ struct Weigh;
 remote_message!(Weigh -> usize);
 
 impl Actor for Heavy {
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         HEAVY_CAME.set(HEAVY_CAME.get() + 1);
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::seeds::Seed;
 use playhouse_actor::*;
 use playhouse_executor::Choices;
-use playhouse_theater::{Happened, Simulation, Theater};
+use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// Seeds of each test.
@@ -40,7 +40,7 @@ struct Census {
     /// By ledger: the system that it was in before it went.
     left: BTreeMap<u32, u16>,
     /// By ledger: where it has wanted to go since it came.
-    wishes: BTreeMap<u32, BTreeSet<SocketAddr>>,
+    queued: BTreeMap<u32, BTreeSet<SocketAddr>>,
     moves: u64,
     stays: u64,
     twice: Vec<u32>,
@@ -123,23 +123,23 @@ impl Actor for Ledger {
         ctx.send_after(Duration::from_millis(5), Tick);
     }
 
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.lives.entry(self.id).or_default().remove(&here());
             census.left.insert(self.id, here());
         });
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.left.remove(&self.id);
-            census.wishes.remove(&self.id);
+            census.queued.remove(&self.id);
             census.moves += 1;
             census.lives(self.id);
         });
     }
 
-    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| {
             census.left.remove(&self.id);
             census.stays += 1;
@@ -162,7 +162,7 @@ impl Handler<Entry> for Ledger {
         self.seed = choices.next();
         if !self.tour.is_empty() && choices.one_in(6) {
             let to = self.tour[choices.below(self.tour.len())];
-            CENSUS.with_borrow_mut(|census| census.wishes.entry(self.id).or_default().insert(to));
+            CENSUS.with_borrow_mut(|census| census.queued.entry(self.id).or_default().insert(to));
             ctx.migrate_to(to);
         }
         entry.number
@@ -201,9 +201,9 @@ impl Actor for Writer {
         }
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        let who = self.ledgers.iter().position(|ledger| ledger.id() == down.who);
-        self.lost.push((who.expect("it is watched") as u32, down.reason));
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let who = self.ledgers.iter().position(|ledger| ledger.id() == terminated.who);
+        self.lost.push((who.expect("it is watched") as u32, terminated.reason));
     }
 }
 
@@ -371,7 +371,7 @@ impl Play {
 /// What has happened over all seeds.
 #[derive(Debug, Default)]
 struct Sum {
-    happened: Happened,
+    happened: NetworkStats,
     moves: u64,
     stays: u64,
 }
@@ -449,7 +449,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         let (there, on_the_way) = CENSUS.with_borrow_mut(|census| {
             let there = census.lives.iter_mut().filter_map(|(ledger, lives)| lives.remove(&system).then_some(*ledger));
             let there: BTreeSet<u32> = there.collect();
-            let was_to_come = |ledger| census.wishes.get(ledger).is_some_and(|wishes| wishes.contains(&address));
+            let was_to_come = |ledger| census.queued.get(ledger).is_some_and(|queued| queued.contains(&address));
             let left = census.left.iter().filter(|(ledger, from)| **from == system || was_to_come(*ledger));
             (there, left.map(|(ledger, _)| *ledger).collect::<BTreeSet<u32>>())
         });
@@ -475,11 +475,15 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
 
         let survivors: Vec<usize> = (0..3).filter(|at| *at != killed).collect();
         for at in &survivors {
-            let (asked, answered, failed, down) = play.writers[*at].ask(Report).wait().unwrap();
+            let (asked, answered, failed, terminated) = play.writers[*at].ask(Report).wait().unwrap();
             assert_eq!(asked, answered + failed.len() as u64, "a question is open");
             for ledger in alive.iter().chain(&dead) {
-                let told = down.iter().filter(|(who, _)| who == ledger).count();
-                assert_eq!(told, usize::from(dead.contains(ledger)), "of ledger {ledger} in theater {at}: {down:?}");
+                let told = terminated.iter().filter(|(who, _)| who == ledger).count();
+                assert_eq!(
+                    told,
+                    usize::from(dead.contains(ledger)),
+                    "of ledger {ledger} in theater {at}: {terminated:?}"
+                );
             }
         }
         for (at, theater) in survivors.iter().map(|at| (*at, &play.theaters[*at])) {
@@ -517,10 +521,10 @@ fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
         let play = Play::new(seed, (1, 1, 1), 10);
         // What it sends does not depend on how many children others have had in this process.
         let [home, there] = [0, 1].map(|at| &play.theaters[at]);
-        let supervisor = home.system().spawn(Supervisor::new(Supervise::one_for_one()));
+        let supervisor = home.system().spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let tour = vec![there.address().unwrap()];
-        let roamer = move || Roamer { id: 0, life: 1, tour: tour.clone(), seed, steps: 0 };
-        supervisor.ask(Supervised::new("child", roamer)).wait().unwrap().unwrap();
+        let roamer = move || Roamer { id: 0, incarnation: 1, tour: tour.clone(), seed, steps: 0 };
+        supervisor.ask(ChildSpec::new("child", roamer)).wait().unwrap().unwrap();
         play.storm();
         (play.net.trace(), play.net.now(), play.net.happened())
     };
@@ -552,7 +556,7 @@ remote!(Knows: Whom);
 #[derive(Serialize, Deserialize)]
 struct Roamer {
     id: u32,
-    life: u64,
+    incarnation: u64,
     tour: Vec<SocketAddr>,
     seed: u64,
     steps: u32,
@@ -581,10 +585,10 @@ impl Actor for Roamer {
         self.lives();
         CENSUS.with_borrow_mut(|census| {
             let last = census.started.entry(self.id).or_default();
-            if self.life < *last {
-                census.outdated.push((self.id, [*last, self.life]));
+            if self.incarnation < *last {
+                census.outdated.push((self.id, [*last, self.incarnation]));
             }
-            *last = self.life;
+            *last = self.incarnation;
         });
         ctx.send_after(Duration::from_millis(3), Step);
     }
@@ -593,16 +597,16 @@ impl Actor for Roamer {
         CENSUS.with_borrow_mut(|census| census.lives.entry(self.id).or_default().remove(&here()));
     }
 
-    fn departing(&mut self, _: &mut Context<Self>) {
+    fn migrating(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| census.lives.entry(self.id).or_default().remove(&here()));
     }
 
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| census.moves += 1);
         self.lives();
     }
 
-    fn stayed(&mut self, _: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, _: MigrateError, _: &mut Context<Self>) {
         CENSUS.with_borrow_mut(|census| census.stays += 1);
         self.lives();
     }
@@ -624,7 +628,7 @@ impl Handler<Step> for Roamer {
 }
 impl Handler<WhichLife> for Roamer {
     fn handle(&mut self, _: WhichLife, _: &mut Context<Self>) -> u64 {
-        self.life
+        self.incarnation
     }
 }
 remote!(mobile Roamer: Step, WhichLife);
@@ -639,18 +643,25 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
         let net = Simulation::new(seed);
         let theaters: Vec<Theater> = (0..3).map(|_| start(&net, "127.0.0.1:0")).collect();
         let tour: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
-        let policy = if seed.is_multiple_of(2) { Supervise::one_for_one() } else { Supervise::one_for_all() };
+        let policy =
+            if seed.is_multiple_of(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
         let policy = policy.max_restarts(usize::MAX, Duration::from_secs(1));
         let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
         let made = Arc::new(Mutex::new([0; CHILDREN as usize]));
         let first: Vec<ActorRef<Roamer>> = (0..CHILDREN)
             .map(|id| {
                 let (made, tour) = (Arc::clone(&made), tour.clone());
-                let child = Supervised::new(id.to_string(), move || {
+                let child = ChildSpec::new(id.to_string(), move || {
                     let mut made = made.lock().unwrap();
-                    let life = &mut made[id as usize];
-                    *life += 1;
-                    Roamer { id, life: *life, tour: tour.clone(), seed: seed ^ u64::from(id) << 32 ^ *life, steps: 0 }
+                    let incarnation = &mut made[id as usize];
+                    *incarnation += 1;
+                    Roamer {
+                        id,
+                        incarnation: *incarnation,
+                        tour: tour.clone(),
+                        seed: seed ^ u64::from(id) << 32 ^ *incarnation,
+                        steps: 0,
+                    }
                 });
                 supervisor.ask(child).wait().unwrap().unwrap()
             })
@@ -672,8 +683,11 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
             let child = supervisor.ask(FindChild::<Roamer>::new(id.to_string())).wait().unwrap();
             let child = child.unwrap_or_else(|| panic!("child {id} is no more"));
             // A new state may have been made that was lost on its way, with a theater.
-            let life = child.ask(WhichLife).wait();
-            assert!(life.as_ref().is_ok_and(|life| *life <= made[id as usize]), "child {id}: {life:?} of {made:?}");
+            let incarnation = child.ask(WhichLife).wait();
+            assert!(
+                incarnation.as_ref().is_ok_and(|incarnation| *incarnation <= made[id as usize]),
+                "child {id}: {incarnation:?} of {made:?}"
+            );
             restarts += made[id as usize] - 1;
             if killed.is_none() {
                 assert_eq!(child, first, "child {id}");

@@ -193,13 +193,13 @@ fn a_successor_is_found_though_the_look_up_was_sent_to_its_predecessor() {
         let mut there = net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
         let address = there.address().unwrap();
         let former = here.connect(address).unwrap();
-        for life in 0..4 {
+        for incarnation in 0..4 {
             net.kill(&there);
             there = net.theater(Theater::builder().listen(address.to_string())).unwrap();
             there.publish("holder", there.system().spawn(Holder(Vec::new()))).unwrap();
             let begun = net.now();
             let found = here.find::<Holder>(&format!("playhouse://{address}/holder")).wait();
-            assert!(found.is_ok_and(|holder| holder.ask(Give).wait().is_ok()), "seed {seed}, life {life}");
+            assert!(found.is_ok_and(|holder| holder.ask(Give).wait().is_ok()), "seed {seed}, life {incarnation}");
             assert!(net.now() - begun < Duration::from_secs(6), "seed {seed}: it took {:?}", net.now() - begun);
         }
         assert!(former.is_lost());

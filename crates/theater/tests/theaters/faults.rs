@@ -48,9 +48,9 @@ fn asks_and_watches_are_told_that_a_theater_is_lost() {
         fn started(&mut self, ctx: &mut Context<Self>) {
             ctx.watch(self.1);
         }
-        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-            assert_eq!(down.who, self.1.id());
-            self.0.send(down.reason).unwrap();
+        fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+            assert_eq!(terminated.who, self.1.id());
+            self.0.send(terminated.reason).unwrap();
         }
     }
     let (here, there) = (theater(), theater());
@@ -77,8 +77,8 @@ fn the_end_of_an_actor_is_told_over_the_link() {
                 ctx.watch(*echo);
             }
         }
-        fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-            self.0.send(down.reason).unwrap();
+        fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+            self.0.send(terminated.reason).unwrap();
         }
     }
     let (here, there) = (theater(), theater());

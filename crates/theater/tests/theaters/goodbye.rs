@@ -81,7 +81,7 @@ struct Guest {
     stays: Vec<String>,
 }
 impl Actor for Guest {
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.stays.push(why.to_string());
     }
 }

@@ -70,11 +70,11 @@ struct GoTo(std::net::SocketAddr);
 remote_message!(GoTo -> ());
 
 impl Actor for Member {
-    fn arrived(&mut self, _: &mut Context<Self>) {
+    fn migrated(&mut self, _: &mut Context<Self>) {
         self.arrivals += 1;
     }
 
-    fn stayed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+    fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
         self.stays.push(why.to_string());
     }
 }
@@ -201,11 +201,11 @@ fn known_in(theater: &Theater, home: &Theater, count: usize) -> Vec<ActorRef<Mem
 }
 
 /// The one system and stage that all of them are in.
-fn seat(members: &[ActorRef<Member>]) -> (u16, u16) {
-    let mut seats: Vec<(u16, u16)> = members.iter().map(|member| ask(*member, Place)).collect();
-    seats.dedup();
-    assert_eq!(seats.len(), 1, "they are apart");
-    seats[0]
+fn location(members: &[ActorRef<Member>]) -> (u16, u16) {
+    let mut locations: Vec<(u16, u16)> = members.iter().map(|member| ask(*member, Place)).collect();
+    locations.dedup();
+    assert_eq!(locations.len(), 1, "they are apart");
+    locations[0]
 }
 
 fn system(theater: &Theater) -> u16 {
@@ -224,10 +224,10 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
         ask(*member, Entry { from: 1, number: 1 });
     }
     a.migrate_group(group, peers[0][1].as_ref().unwrap()).wait().unwrap();
-    assert_eq!(seat(&in_a).0, system(b));
+    assert_eq!(location(&in_a).0, system(b));
     assert_eq!(b.group_of(in_b[0]), b.group_of(in_b[5]));
     let in_c = known_in(c, a, 6);
-    assert_eq!(seat(&in_c), seat(&in_b));
+    assert_eq!(location(&in_c), location(&in_b));
     for (member, nth) in in_c.iter().zip(0..) {
         ask(*member, Entry { from: 1, number: 2 });
         assert_eq!(ask(in_a[nth], Sum), (2, vec![], 1));
@@ -236,11 +236,11 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
     // One of them is told to go, and all go.
     ask(in_a[3], GoTo(c.address().unwrap()));
     eventually(|| (ask(in_a[5], Sum).2 == 2).then_some(()));
-    assert_eq!(seat(&in_b).0, system(c));
+    assert_eq!(location(&in_b).0, system(c));
     // Home again, to the stage that they were started on.
     let in_c_group = c.group_of(in_c[0]).unwrap();
     c.migrate_group(in_c_group, peers[2][0].as_ref().unwrap()).wait().unwrap();
-    let home = seat(&in_c);
+    let home = location(&in_c);
     assert_eq!(home, (system(a), in_a[0].id().address().stage()));
     for member in in_b {
         assert_eq!(ask(member, Sum), (2, vec![], 3));
@@ -258,21 +258,21 @@ fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhe
     a.migrate_group(group, peers[0][1].as_ref().unwrap()).wait().unwrap();
     // It was started in b, and comes to a from there, as a reference and then as itself.
     all.push(ask(all[1], Bear));
-    assert_eq!(seat(&all).0, system(b));
+    assert_eq!(location(&all).0, system(b));
     let in_b = b.group_of(known_in(b, a, 1)[0]).unwrap();
     b.migrate_group(in_b, peers[1][2].as_ref().unwrap()).wait().unwrap();
-    assert_eq!(seat(&all).0, system(c));
+    assert_eq!(location(&all).0, system(c));
 
     // The value that was kept in a: who is started with it is there, and comes after the others when it is sent there.
     let late = a.system().spawn_with(grouped(group), Member::default());
     assert_eq!(ask(late, Place).0, system(a));
-    assert_eq!(seat(&all).0, system(c));
+    assert_eq!(location(&all).0, system(c));
     a.migrate(late, peers[0][2].as_ref().unwrap()).wait().unwrap();
     all.push(late);
-    assert_eq!(seat(&all).0, system(c));
+    assert_eq!(location(&all).0, system(c));
     ask(late, GoTo(a.address().unwrap()));
     eventually(|| (ask(all[0], Place).0 == system(a)).then_some(()));
-    assert_eq!(seat(&all), (system(a), late.id().address().stage()));
+    assert_eq!(location(&all), (system(a), late.id().address().stage()));
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     let [a, b] = &theaters[..] else { unreachable!() };
     let to_b = peers[0][1].as_ref().unwrap();
     let stays = |members: &[ActorRef<Member>], times: usize, expected: &str| {
-        assert_eq!(seat(members).0, system(a));
+        assert_eq!(location(members).0, system(a));
         for member in members {
             assert_eq!(ask(*member, Sum), (0, vec![], 0));
             let stays = ask(*member, Stays);
@@ -303,7 +303,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     fixed.stop();
     eventually(|| fixed.is_stopped().then_some(()));
     a.migrate_group(group, to_b).wait().unwrap();
-    assert_eq!(seat(&known).0, system(b));
+    assert_eq!(location(&known).0, system(b));
 
     // It is too large to be written; the others have been.
     let group = Group::new(a.system());
@@ -323,12 +323,12 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     let MigrateError::Member { who, why } = why else { panic!("{why}") };
     assert_eq!(&*who, "Member \"odd\"");
     assert!(matches!(&*why, MigrateError::Refused(_)), "{why}");
-    assert_eq!(seat(&all).0, system(a));
+    assert_eq!(location(&all).0, system(a));
     assert!(ask(all[0], Stays)[1].contains("\"odd\", of the group, cannot go: the other theater does not take"));
     odd.kill();
     eventually(|| odd.is_stopped().then_some(()));
     a.migrate_group(group, to_b).wait().unwrap();
-    assert_eq!(seat(&all).0, system(b));
+    assert_eq!(location(&all).0, system(b));
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn a_group_whose_members_wait_for_each_other_moves() {
         eventually(|| (ask(*member, Sum).0 == 3_000).then_some(()));
         assert_eq!(ask(*member, Sum).2, 20);
     }
-    assert_eq!(seat(&all).0, system(&theaters[0]));
+    assert_eq!(location(&all).0, system(&theaters[0]));
 }
 
 #[test]
@@ -429,7 +429,7 @@ fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
         eventually(|| (ask(*member, Sum).0 == taken).then_some(()));
         assert_eq!(ask(*member, Sum), (taken, vec![], moves));
     }
-    assert_eq!(seat(&all).0, system(&theaters[at]));
+    assert_eq!(location(&all).0, system(&theaters[at]));
     assert!(moves > 5, "{moves}");
 }
 
@@ -524,8 +524,8 @@ fn a_theater_is_emptied_of_groups_which_stay_together() {
     let to: Vec<Peer> = peers[0].drain(1..).flatten().collect();
     let evacuation = theaters[0].evacuate(&to);
     assert_eq!((evacuation.moved, evacuation.stayed.len()), (19 * 30 + 1, 0));
-    let mut systems: Vec<u16> = all.iter().map(|group| seat(group).0).collect();
-    assert_eq!(ask(late, Place), seat(&all[7]));
+    let mut systems: Vec<u16> = all.iter().map(|group| location(group).0).collect();
+    assert_eq!(ask(late, Place), location(&all[7]));
     systems.sort_unstable();
     systems.dedup();
     assert_eq!(systems.len(), 2);

@@ -234,7 +234,7 @@ fn a_theater_with_a_timer_that_never_ends_shuts_down_in_time() {
 #[test]
 fn urgent_messages_overtake_normal_ones_over_a_link() {
     use std::sync::Mutex;
-    static DOOR: Mutex<()> = Mutex::new(());
+    static ACCEPTOR: Mutex<()> = Mutex::new(());
 
     #[derive(Serialize, Deserialize, Default)]
     struct Shop {
@@ -261,7 +261,7 @@ fn urgent_messages_overtake_normal_ones_over_a_link() {
     impl Actor for Shop {}
     impl Handler<Wait> for Shop {
         fn handle(&mut self, _: Wait, _: &mut Context<Self>) {
-            drop(DOOR.lock());
+            drop(ACCEPTOR.lock());
         }
     }
     impl Handler<Serve> for Shop {
@@ -279,7 +279,7 @@ fn urgent_messages_overtake_normal_ones_over_a_link() {
     let (here, there, peer) = two();
     let shop = here.spawn_at(&peer, &Shop::default()).unwrap();
     let other = here.spawn_at(&peer, &Counter { n: 1 }).unwrap();
-    let closed = DOOR.lock().unwrap();
+    let closed = ACCEPTOR.lock().unwrap();
     shop.tell(Wait);
     shop.tell(Serve(1));
     shop.tell(Serve(2));
@@ -369,13 +369,13 @@ fn a_theater_is_called_by_its_address_with_and_without_the_scheme_and_by_its_nam
     let there = Theater::builder().listen("playhouse://localhost:0").start().unwrap();
     let address = there.address().unwrap();
     let here = theater();
-    for way in
+    for route in
         [format!("playhouse://{address}"), format!("playhouse://{address}/"), format!("localhost:{}", address.port())]
     {
         assert_eq!(
-            here.connect(&way).map(|peer| peer.address()).map_err(|error| error.to_string()),
+            here.connect(&route).map(|peer| peer.address()).map_err(|error| error.to_string()),
             Ok(Some(address)),
-            "{way}"
+            "{route}"
         );
     }
     assert_eq!(here.peers().len(), 1, "each was the same link");

@@ -19,17 +19,17 @@ mod spoiled;
 #[allow(dead_code, reason = "other tests use all of it")]
 mod support;
 
+mod acceptor;
 mod advertised;
 mod calls;
 mod cycles;
-mod door;
 mod faults;
 mod forwards;
 mod goodbye;
 mod groups;
 mod inspector;
 mod links;
-mod moves;
+mod migrations;
 mod names;
 mod recalls;
 mod supervision;

@@ -6,7 +6,7 @@ use crate::faulty::{Between, Fault, eventually};
 use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::*;
-use playhouse_theater::{CountNames, GetName, NameError, NameServer, Names, PutName, Theater};
+use playhouse_theater::{CountNames, GetName, NameError, NameServer, NameServerClient, PutName, Theater};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize, Default)]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// Counts, in the how manyth of its lives.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counter {
-    life: u64,
+    incarnation: u64,
     n: u64,
 }
 
@@ -40,7 +40,7 @@ impl Actor for Counter {}
 impl Handler<Add> for Counter {
     fn handle(&mut self, Add(n): Add, _: &mut Context<Self>) -> (u64, u64) {
         self.n += n;
-        (self.life, self.n)
+        (self.incarnation, self.n)
     }
 }
 impl Handler<Crash> for Counter {
@@ -60,8 +60,8 @@ impl<A: Actor> Message for Look<A> {
     type Reply = ();
 }
 impl Actor for Watcher {
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        let _ = self.0.send((down.who, down.reason));
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        let _ = self.0.send((terminated.who, terminated.reason));
     }
 }
 impl<A: Actor> Handler<Look<A>> for Watcher {
@@ -85,17 +85,17 @@ fn two() -> (Theater, Theater, Peer) {
     (here, there, peer)
 }
 
-fn supervisor(theater: &Theater, policy: Supervise) -> ActorRef<Supervisor> {
+fn supervisor(theater: &Theater, policy: SupervisionPolicy) -> ActorRef<Supervisor> {
     theater.system().spawn(Supervisor::new(policy))
 }
 
 /// A counter of life 1, 2, ..
-fn counter(name: &str) -> Supervised<Counter> {
+fn counter(name: &str) -> ChildSpec<Counter> {
     let lives = AtomicU64::new(0);
-    Supervised::new(name, move || Counter { life: 1 + lives.fetch_add(1, Ordering::Relaxed), n: 0 })
+    ChildSpec::new(name, move || Counter { incarnation: 1 + lives.fetch_add(1, Ordering::Relaxed), n: 0 })
 }
 
-fn start(supervisor: ActorRef<Supervisor>, child: Supervised<Counter>) -> ActorRef<Counter> {
+fn start(supervisor: ActorRef<Supervisor>, child: ChildSpec<Counter>) -> ActorRef<Counter> {
     supervisor.ask(child).within(LIMIT).wait().unwrap().unwrap()
 }
 
@@ -103,8 +103,8 @@ fn start(supervisor: ActorRef<Supervisor>, child: Supervised<Counter>) -> ActorR
 fn counted_child(theater: &Theater) -> (ActorRef<Counter>, Arc<AtomicU64>) {
     let lives = Arc::new(AtomicU64::new(0));
     let lived = Arc::clone(&lives);
-    let counter = move || Counter { life: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
-    let child = start(supervisor(theater, Supervise::one_for_one()), Supervised::new("child", counter));
+    let counter = move || Counter { incarnation: 1 + lived.fetch_add(1, Ordering::Relaxed), n: 0 };
+    let child = start(supervisor(theater, SupervisionPolicy::one_for_one()), ChildSpec::new("child", counter));
     (child, lives)
 }
 
@@ -126,7 +126,7 @@ fn living(theater: &Theater) -> usize {
 #[test]
 fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_its_mailbox() {
     let (here, there, peer) = two();
-    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(100, Duration::from_secs(5)));
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(100, Duration::from_secs(5)));
     let child = start(supervisor, counter("child").at(&peer));
     there
         .publish(
@@ -135,14 +135,14 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
         )
         .unwrap();
     assert_eq!(add(child, 1), Ok((1, 1)));
-    for life in 1..=20 {
-        assert_eq!(add(child, 1).unwrap().0, life);
+    for incarnation in 1..=20 {
+        assert_eq!(add(child, 1).unwrap().0, incarnation);
         child.tell(panic("on purpose"));
         // These wait for the verdict, in order.
         for n in 1..=10 {
             child.tell(Add(n));
         }
-        assert_eq!(add(child, 0), Ok((life + 1, 55)));
+        assert_eq!(add(child, 0), Ok((incarnation + 1, 55)));
     }
     crash(child, Crash { text: "an error".to_owned(), error: true });
     assert_eq!(add(child, 1), Ok((22, 1)));
@@ -154,7 +154,7 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
 #[test]
 fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() {
     let (here, _there, peer) = two();
-    let policy = Supervise::one_for_one()
+    let policy = SupervisionPolicy::one_for_one()
         .on::<std::io::Error>(Directive::Escalate) // does not fit: only its text has come
         .when(|text| text.contains("go on"), Directive::Resume)
         .when(|text| text.contains("stop"), Directive::Stop)
@@ -189,7 +189,9 @@ fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() 
 #[test]
 fn children_here_and_elsewhere_are_restarted_together() {
     let (here, _there, peer) = two();
-    for (policy, lives) in [(Supervise::one_for_all(), [2, 2, 2]), (Supervise::rest_for_one(), [1, 2, 2])] {
+    for (policy, lives) in
+        [(SupervisionPolicy::one_for_all(), [2, 2, 2]), (SupervisionPolicy::rest_for_one(), [1, 2, 2])]
+    {
         let supervisor = supervisor(&here, policy);
         let children = [
             start(supervisor, counter("here")),
@@ -197,8 +199,8 @@ fn children_here_and_elsewhere_are_restarted_together() {
             start(supervisor, counter("there too").at(&peer)),
         ];
         crash(children[1], panic("on purpose"));
-        for (child, life) in children.into_iter().zip(lives) {
-            eventually(|| (add(child, 0).unwrap().0 == life).then_some(()));
+        for (child, incarnation) in children.into_iter().zip(lives) {
+            eventually(|| (add(child, 0).unwrap().0 == incarnation).then_some(()));
         }
         // And where the one that is here crashes.
         crash(children[0], panic("on purpose"));
@@ -210,7 +212,7 @@ fn children_here_and_elsewhere_are_restarted_together() {
 #[test]
 fn a_supervisor_gives_up_on_a_child_elsewhere() {
     let (here, there, peer) = two();
-    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(2, Duration::from_secs(60)));
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(2, Duration::from_secs(60)));
     let (watcher, ends) = ends(&here);
     let [child, other] = ["child", "other"].map(|name| start(supervisor, counter(name).at(&peer)));
     watcher.ask(Look(supervisor)).wait().unwrap();
@@ -237,7 +239,7 @@ fn a_crash_of_a_child_elsewhere_is_reported_once_and_what_is_decided_at_its_supe
         here.system().on_crash(move |crash| tell_here.send((crash.actor, crash.then)).unwrap());
         let (tell, decisions) = channel();
         here.system().on_decision(move |decision| tell.send((decision.child.clone(), decision.directive)).unwrap());
-        let supervisor = supervisor(&here, Supervise::one_for_one().when(|_| true, directive));
+        let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().when(|_| true, directive));
         let child = start(supervisor, counter("child").at(&peer));
         crash(child, panic("on purpose"));
         let [counter, boss] = [type_name::<Counter>(), type_name::<Supervisor>()];
@@ -261,7 +263,7 @@ fn a_crash_of_a_child_elsewhere_is_reported_once_and_what_is_decided_at_its_supe
 fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer) -> ActorRef<Counter>) {
     let (here, there, peer) = two();
     for how in [ActorRef::<Supervisor>::stop, ActorRef::kill] {
-        let supervisor = supervisor(&here, Supervise::one_for_one());
+        let supervisor = supervisor(&here, SupervisionPolicy::one_for_one());
         let child = start(supervisor, &here, &peer);
         let (watcher, ends) = ends(&here);
         watcher.ask(Look(child)).wait().unwrap();
@@ -292,7 +294,7 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
     });
     let between = Between::new(there.address().unwrap(), 1, holds());
     let peer = here.connect(between.address()).unwrap();
-    let policy = Supervise::one_for_one().backoff(LIMIT, LIMIT);
+    let policy = SupervisionPolicy::one_for_one().backoff(LIMIT, LIMIT);
     let supervisor = supervisor(&here, policy);
     let [held, calm] = ["held", "calm"].map(|name| start(supervisor, counter(name).at(&peer)));
     for (name, child) in [("held", held), ("calm", calm)] {
@@ -323,7 +325,7 @@ fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
         let address = there.address().unwrap().to_string();
         let peer = here.connect(&address).unwrap();
         // That two of them are lost is one crash; but calls may fail until the theater is there again.
-        let policy = Supervise::one_for_one()
+        let policy = SupervisionPolicy::one_for_one()
             .max_restarts(1_000, Duration::from_secs(60))
             .backoff(Duration::from_millis(5), Duration::from_millis(20));
         let supervisor = supervisor(&here, policy);
@@ -353,8 +355,8 @@ fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
 fn a_lost_theater_is_one_crash_and_the_supervisor_gives_up_where_it_cannot_be_reached() {
     let (here, there, peer) = two();
     // A crash of its own, and a rule of its own.
-    let stops = supervisor(&here, Supervise::one_for_one().on::<TheaterLost>(Directive::Stop));
-    let gives_up = supervisor(&here, Supervise::one_for_one().max_restarts(1, Duration::from_secs(60)));
+    let stops = supervisor(&here, SupervisionPolicy::one_for_one().on::<TheaterLost>(Directive::Stop));
+    let gives_up = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(60)));
     let (watcher, ends) = ends(&here);
     watcher.ask(Look(gives_up)).wait().unwrap();
     for name in ["a", "b", "c"] {
@@ -406,8 +408,8 @@ fn a_child_whose_new_state_does_not_arrive_ends() {
     let (here, there, peer) = two();
     let (watcher, ends) = ends(&here);
     let times = Arc::new(AtomicU64::new(1));
-    let one = supervisor(&here, Supervise::one_for_one());
-    let shy = Supervised::new("shy", move || Shy { times: Arc::clone(&times), readable: true }).at(&peer);
+    let one = supervisor(&here, SupervisionPolicy::one_for_one());
+    let shy = ChildSpec::new("shy", move || Shy { times: Arc::clone(&times), readable: true }).at(&peer);
     let shy = one.ask(shy).wait().unwrap().unwrap();
     watcher.ask(Look(shy)).wait().unwrap();
     shy.tell(panic("on purpose"));
@@ -416,15 +418,15 @@ fn a_child_whose_new_state_does_not_arrive_ends() {
 
     // What cannot be read over there is a crash each time.
     let unreadable = || Shy { times: Arc::new(AtomicU64::new(1)), readable: false };
-    let other = supervisor(&here, Supervise::one_for_one());
+    let other = supervisor(&here, SupervisionPolicy::one_for_one());
     watcher.ask(Look(other)).wait().unwrap();
-    other.ask(Supervised::new("unreadable", unreadable).at(&peer)).wait().unwrap().unwrap();
+    other.ask(ChildSpec::new("unreadable", unreadable).at(&peer)).wait().unwrap().unwrap();
     let reason = end_of(&ends);
     assert!(matches!(&reason, StopReason::Failed(why) if why.contains("unreadable")), "{reason:?}");
 
     // What cannot be written was never started.
     let mute = || Shy { times: Arc::default(), readable: true };
-    let never = one.ask(Supervised::new("mute", mute).at(&peer)).wait().unwrap().unwrap_err();
+    let never = one.ask(ChildSpec::new("mute", mute).at(&peer)).wait().unwrap().unwrap_err();
     assert!(never.to_string().contains("it will not"), "{never}");
     assert_eq!(living(&there), 0);
 }
@@ -452,9 +454,9 @@ fn a_mobile_child_that_cannot_be_read_is_a_crash_each_time() {
     let (here, there, peer) = two();
     let (watcher, ends) = ends(&here);
     for (panics, text) in [(false, "it is unreadable"), (true, "it panics")] {
-        let supervisor = supervisor(&here, Supervise::one_for_one());
+        let supervisor = supervisor(&here, SupervisionPolicy::one_for_one());
         watcher.ask(Look(supervisor)).wait().unwrap();
-        supervisor.ask(Supervised::new("odd", move || Odd { panics }).at(&peer)).wait().unwrap().unwrap();
+        supervisor.ask(ChildSpec::new("odd", move || Odd { panics }).at(&peer)).wait().unwrap().unwrap();
         let reason = end_of(&ends);
         assert!(matches!(&reason, StopReason::Failed(why) if why.contains(text)), "{reason:?}");
         assert_eq!(living(&there), 0);
@@ -464,12 +466,12 @@ fn a_mobile_child_that_cannot_be_read_is_a_crash_each_time() {
 #[test]
 fn a_factory_that_panics_is_a_crash_of_its_child() {
     let (here, _there, peer) = two();
-    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(3, Duration::from_secs(60)));
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(3, Duration::from_secs(60)));
     let lives = AtomicU64::new(0);
-    let child = Supervised::new("child", move || {
-        let life = 1 + lives.fetch_add(1, Ordering::Relaxed);
-        assert!(life != 2, "no second life");
-        Counter { life, n: 0 }
+    let child = ChildSpec::new("child", move || {
+        let incarnation = 1 + lives.fetch_add(1, Ordering::Relaxed);
+        assert!(incarnation != 2, "no second life");
+        Counter { incarnation, n: 0 }
     });
     let child = start(supervisor, child.at(&peer));
     crash(child, panic("on purpose"));
@@ -482,11 +484,12 @@ fn reports_and_verdicts_cross_broken_connections() {
         let (here, there) = (theater(), theater());
         let between = Between::new(there.address().unwrap(), seed, Fault::Cut(1..3_000));
         let peer = here.connect(between.address()).unwrap();
-        let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(usize::MAX, Duration::from_secs(60)));
+        let supervisor =
+            supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(usize::MAX, Duration::from_secs(60)));
         let child = start(supervisor, counter("child").at(&peer));
-        for life in 1..300 {
+        for incarnation in 1..300 {
             child.tell(panic("on purpose"));
-            assert_eq!(add(child, 1), Ok((life + 1, 1)));
+            assert_eq!(add(child, 1), Ok((incarnation + 1, 1)));
         }
         assert!(between.faults() > 0, "nothing was cut");
     }
@@ -509,27 +512,27 @@ fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
 fn a_child_that_moves_is_restarted_wherever_it_is() {
     let (here, there, peer) = two();
     let back = there.connect(here.address().unwrap()).unwrap();
-    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(100, Duration::from_secs(5)));
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(100, Duration::from_secs(5)));
     let child = start(supervisor, counter("child"));
     let found = || there.find::<Counter>(&format!("playhouse://{}/child", here.address().unwrap())).wait().unwrap();
     here.publish("child", child).unwrap();
-    let mut life = 1;
+    let mut incarnation = 1;
     for _ in 0..5 {
-        assert_eq!(add(child, 3), Ok((life, 3)));
+        assert_eq!(add(child, 3), Ok((incarnation, 3)));
         here.migrate(child, &peer).wait().unwrap();
         eventually(|| ((living(&here), living(&there)) == (1, 1)).then_some(()));
         // It has its state, its mailbox, and its supervisor.
-        assert_eq!(add(child, 1), Ok((life, 4)));
+        assert_eq!(add(child, 1), Ok((incarnation, 4)));
         child.tell(panic("over there"));
         for n in 1..=10 {
             child.tell(Add(n));
         }
-        life += 1;
-        assert_eq!(add(child, 0), Ok((life, 55)));
+        incarnation += 1;
+        assert_eq!(add(child, 0), Ok((incarnation, 55)));
         there.migrate(found(), &back).wait().unwrap();
-        assert_eq!(add(child, 1), Ok((life, 56)));
+        assert_eq!(add(child, 1), Ok((incarnation, 56)));
         crash(child, panic("here again"));
-        life += 1;
+        incarnation += 1;
     }
     assert_eq!(supervisor.ask(FindChild::new("child")).wait().unwrap(), Some(child));
     // From a theater that it was started in by its supervisor, too.
@@ -561,7 +564,7 @@ fn a_child_that_has_moved_ends_with_its_supervisor() {
 #[test]
 fn children_that_have_moved_are_restarted_with_the_others() {
     let (here, _there, peer) = two();
-    let supervisor = supervisor(&here, Supervise::one_for_all());
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_all());
     let children = ["one", "two"].map(|name| start(supervisor, counter(name)));
     here.migrate(children[0], &peer).wait().unwrap();
     crash(children[0], panic("over there"));
@@ -578,7 +581,7 @@ fn children_that_have_moved_are_restarted_with_the_others() {
 fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors() {
     let (here, there, peer) = two();
     // That would be too many, if it were for them.
-    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(1, Duration::from_secs(60)));
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(60)));
     let former = ["a", "b", "c", "d"].map(|name| start(supervisor, counter(name)));
     for child in former {
         assert_eq!(add(child, 7), Ok((1, 7)));
@@ -612,7 +615,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
         let address = there.address().unwrap().to_string();
         let peer = here.connect(&address).unwrap();
         let _met = is_known.then(|| here.connect(third.address().unwrap()).unwrap());
-        let policy = Supervise::one_for_one()
+        let policy = SupervisionPolicy::one_for_one()
             .max_restarts(1_000, Duration::from_secs(60))
             .backoff(Duration::from_millis(5), Duration::from_millis(20));
         let supervisor = supervisor(&here, policy);
@@ -653,7 +656,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
 fn a_child_that_is_lost_where_it_has_gone_is_started_again_in_the_theater_that_was_given() {
     let (here, there, third) = (theater(), theater(), theater());
     let peer = here.connect(there.address().unwrap()).unwrap();
-    let supervisor = supervisor(&here, Supervise::one_for_one().max_restarts(1, Duration::from_secs(60)));
+    let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(60)));
     let (watcher, ends) = ends(&here);
     watcher.ask(Look(supervisor)).wait().unwrap();
     let go = |child: ActorRef<Counter>, name: &str, to: &Theater| {

@@ -27,7 +27,7 @@ impl Actor for Alarm {
         self.timer = Some(ctx.send_every(Duration::from_millis(1), Ring));
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.timer.into_iter().for_each(|timer| ctx.cancel(timer));
     }
 }

@@ -90,7 +90,7 @@ fn encrypted(ca: &Ca) -> Theater {
 /// A theater, and why it refuses those that it refuses.
 fn watchful(builder: TheaterBuilder) -> (Theater, mpsc::Receiver<String>) {
     let (out, strangers) = mpsc::channel();
-    let theater = builder.on_stranger(move |error| drop(out.send(error.to_string()))).start().unwrap();
+    let theater = builder.on_rejected_peer(move |error| drop(out.send(error.to_string()))).start().unwrap();
     (theater, strangers)
 }
 

@@ -76,7 +76,7 @@ struct End(How);
 remote_message!(End -> ());
 
 impl Actor for Mortal {
-    fn departing(&mut self, ctx: &mut Context<Self>) {
+    fn migrating(&mut self, ctx: &mut Context<Self>) {
         let gate = gates().as_mut().and_then(|gates| gates.remove(&self.gate));
         if let Some((departs, goes)) = gate {
             departs.send(()).unwrap();
@@ -85,7 +85,7 @@ impl Actor for Mortal {
         self.departs.happens(ctx);
     }
 
-    fn arrived(&mut self, ctx: &mut Context<Self>) {
+    fn migrated(&mut self, ctx: &mut Context<Self>) {
         self.arrives.happens(ctx);
     }
 }
@@ -106,15 +106,15 @@ remote!(mobile Mortal: Count, End);
 struct Eye {
     of: ActorRef<Mortal>,
     at: usize,
-    told: Sender<(usize, Down)>,
+    told: Sender<(usize, Terminated)>,
 }
 impl Actor for Eye {
     fn started(&mut self, ctx: &mut Context<Self>) {
         ctx.watch(self.of);
     }
 
-    fn terminated(&mut self, down: Down, _: &mut Context<Self>) {
-        self.told.send((self.at, down)).unwrap();
+    fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
+        self.told.send((self.at, terminated)).unwrap();
     }
 }
 
@@ -124,7 +124,7 @@ struct Scene {
     peers: Vec<Vec<Option<Peer>>>,
     known: Vec<ActorRef<Mortal>>,
     eyes: Vec<ActorRef<Eye>>,
-    told: Receiver<(usize, Down)>,
+    told: Receiver<(usize, Terminated)>,
 }
 
 impl Scene {
@@ -151,9 +151,9 @@ impl Scene {
     }
 
     fn supervised(make: impl FnMut() -> Mortal + Send + 'static) -> Scene {
-        let policy = Supervise::one_for_one().max_restarts(100, Duration::from_secs(1));
+        let policy = SupervisionPolicy::one_for_one().max_restarts(100, Duration::from_secs(1));
         Scene::new(|theater| {
-            ask(theater.system().spawn(Supervisor::new(policy)), Supervised::new("mortal", make)).unwrap()
+            ask(theater.system().spawn(Supervisor::new(policy)), ChildSpec::new("mortal", make)).unwrap()
         })
     }
 
@@ -164,8 +164,12 @@ impl Scene {
     /// All who watch it are told this, and nobody twice.
     fn ends(self, how: How) {
         for _ in &self.eyes {
-            let (at, down) = self.told.recv_timeout(LIMIT).unwrap();
-            assert_eq!((down.name.as_deref(), &down.reason), (Some("mortal"), &how.reason()), "in {at}: {down:?}");
+            let (at, terminated) = self.told.recv_timeout(LIMIT).unwrap();
+            assert_eq!(
+                (terminated.name.as_deref(), &terminated.reason),
+                (Some("mortal"), &how.reason()),
+                "in {at}: {terminated:?}"
+            );
         }
         self.eyes.iter().for_each(|eye| eye.stop());
         let told = self.told.recv_timeout(LIMIT);

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Message, Repeated};
 
-use crate::block::{block_on, system_of};
-use crate::pipe::pipe;
+use super::gather::Gather;
+use super::too_few::TooFewAnswers;
+use crate::wait::{block_on, pipe, system_of};
 
 /// Each of those that were asked with its answer.
 pub type EachAnswer<A, R> = Vec<(ActorRef<A>, Result<R, AskError>)>;
@@ -35,11 +36,11 @@ where
 /// A request to several actors, before it is said which answers are waited for: see [`ask_many`].
 #[must_use = "nothing is sent before it is said which answers are waited for, and those are awaited"]
 pub struct AskMany<A: Actor, M: Message> {
-    targets: Vec<ActorRef<A>>,
-    message: M,
-    within: Option<Duration>,
-    ask: fn(ActorRef<A>, M) -> Ask<M>,
-    clone: fn(&M) -> M,
+    pub(super) targets: Vec<ActorRef<A>>,
+    pub(super) message: M,
+    pub(super) within: Option<Duration>,
+    pub(super) ask: fn(ActorRef<A>, M) -> Ask<M>,
+    pub(super) clone: fn(&M) -> M,
 }
 
 impl<A: Actor, M: Message> AskMany<A, M> {
@@ -72,86 +73,6 @@ impl<A: Actor, M: Message> AskMany<A, M> {
 impl<A: Actor, M: Message> fmt::Debug for AskMany<A, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AskMany").field("targets", &self.targets).field("within", &self.within).finish_non_exhaustive()
-    }
-}
-
-/// One of those that are asked.
-enum Asked<M: Message> {
-    Waiting(Box<Ask<M>>),
-    Over(Result<M::Reply, AskError>),
-    Taken,
-}
-
-/// The requests under way.
-struct Gather<A: Actor, M: Message> {
-    request: Option<AskMany<A, M>>,
-    asked: Vec<(ActorRef<A>, Asked<M>)>,
-    /// In the order in which they came.
-    answered: Vec<usize>,
-    failed: Vec<usize>,
-}
-
-// No field is ever pinned.
-impl<A: Actor, M: Message> Unpin for Gather<A, M> {}
-
-impl<A: Actor, M: Message> Gather<A, M> {
-    fn new(request: AskMany<A, M>) -> Self {
-        Gather { request: Some(request), asked: Vec::new(), answered: Vec::new(), failed: Vec::new() }
-    }
-
-    fn send(&mut self) {
-        let Some(AskMany { targets, message, within, ask, clone }) = self.request.take() else { return };
-        let mut message = Some(message);
-        let last = targets.len().saturating_sub(1);
-        for (number, target) in targets.into_iter().enumerate() {
-            let message = if number == last { message.take() } else { message.as_ref().map(clone) };
-            let ask = ask(target, message.expect("the last one takes it"));
-            let ask = if let Some(within) = within { ask.within(within) } else { ask };
-            self.asked.push((target, Asked::Waiting(Box::new(ask))));
-        }
-    }
-
-    /// Looks who has answered, until `enough`.
-    fn poll(&mut self, cx: &mut PollContext<'_>, enough: impl Fn(&Self) -> bool) -> Poll<()> {
-        self.send();
-        for number in 0..self.asked.len() {
-            if enough(self) {
-                break;
-            }
-            let Asked::Waiting(ask) = &mut self.asked[number].1 else { continue };
-            if let Poll::Ready(answer) = Pin::new(ask.as_mut()).poll(cx) {
-                let list = if answer.is_ok() { &mut self.answered } else { &mut self.failed };
-                list.push(number);
-                self.asked[number].1 = Asked::Over(answer);
-            }
-        }
-        if enough(self) { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    fn take(&mut self, number: usize) -> (ActorRef<A>, Result<M::Reply, AskError>) {
-        let (actor, asked) = &mut self.asked[number];
-        match std::mem::replace(asked, Asked::Taken) {
-            Asked::Over(answer) => (*actor, answer),
-            Asked::Waiting(_) | Asked::Taken => unreachable!("only what is over is taken, and once"),
-        }
-    }
-
-    fn first_target(&self) -> Option<ActorRef<A>> {
-        self.request.as_ref().and_then(|request| request.targets.first().copied())
-    }
-
-    /// Those that wait have failed; those that were not asked yet, too.
-    fn fail_rest(&mut self, error: &AskError) {
-        if let Some(request) = self.request.take() {
-            self.failed.extend(0..request.targets.len());
-            self.asked.extend(request.targets.into_iter().map(|target| (target, Asked::Over(Err(error.clone())))));
-        }
-        for (number, (_, asked)) in self.asked.iter_mut().enumerate() {
-            if matches!(asked, Asked::Waiting(_)) {
-                *asked = Asked::Over(Err(error.clone()));
-                self.failed.push(number);
-            }
-        }
     }
 }
 
@@ -290,39 +211,3 @@ impl<A: Actor, M: Message> fmt::Debug for FirstAnswers<A, M> {
         f.debug_struct("FirstAnswers").field("wanted", &self.wanted).finish_non_exhaustive()
     }
 }
-
-/// Too many have failed. What has come is in here.
-pub struct TooFewAnswers<A: Actor, R> {
-    /// How many answers were wanted.
-    pub wanted: usize,
-    /// How many actors were asked.
-    pub asked: usize,
-    /// The answers that have come, in the order in which they came.
-    pub answers: Vec<(ActorRef<A>, R)>,
-    /// Who has failed, and why.
-    pub errors: Vec<(ActorRef<A>, AskError)>,
-}
-
-impl<A: Actor, R> fmt::Display for TooFewAnswers<A, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TooFewAnswers { wanted, asked, answers, errors } = self;
-        write!(f, "{wanted} answers were wanted of {asked} actors, and {} came", answers.len())?;
-        for (actor, error) in errors {
-            write!(f, "; {actor}: {error}")?;
-        }
-        Ok(())
-    }
-}
-
-impl<A: Actor, R> fmt::Debug for TooFewAnswers<A, R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TooFewAnswers")
-            .field("wanted", &self.wanted)
-            .field("asked", &self.asked)
-            .field("answers", &self.answers.len())
-            .field("errors", &self.errors)
-            .finish()
-    }
-}
-
-impl<A: Actor, R> std::error::Error for TooFewAnswers<A, R> {}

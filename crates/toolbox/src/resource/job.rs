@@ -8,17 +8,18 @@ use std::task::{Context as PollContext, Poll, Waker};
 
 use playhouse_actor::{Actor, Context};
 
-use super::{CancelToken, JobError, Shared, State, TryRunError};
-use crate::block::{block_on, lock};
-use crate::pipe::pipe;
+use super::queue::Shared;
+use super::{CancelToken, JobError};
+use crate::panics::lock;
+use crate::wait::{block_on, pipe};
 
 /// Where a result is waited for.
-pub(super) struct Slot<R> {
+pub(super) struct ResultSlot<R> {
     pub(super) result: Option<Result<R, JobError>>,
     pub(super) waker: Option<Waker>,
 }
 
-pub(super) fn fill<R>(slot: &Mutex<Slot<R>>, result: Result<R, JobError>) {
+pub(super) fn complete<R>(slot: &Mutex<ResultSlot<R>>, result: Result<R, JobError>) {
     let waker = {
         let mut slot = lock(slot);
         slot.result = Some(result);
@@ -36,7 +37,7 @@ pub struct Job<R> {
     pub(super) shared: Arc<Shared>,
     pub(super) number: u64,
     pub(super) token: CancelToken,
-    pub(super) slot: Arc<Mutex<Slot<R>>>,
+    pub(super) slot: Arc<Mutex<ResultSlot<R>>>,
 }
 
 impl<R: Send + 'static> Job<R> {
@@ -88,7 +89,7 @@ impl<R> Drop for Job<R> {
             let at = state.queue.iter().position(|entry| entry.number == self.number);
             let entry = at.and_then(|at| state.queue.remove(at));
             if entry.is_some() {
-                self.shared.call_first(&state);
+                self.shared.wake_first_waiter(&state);
             }
             entry
         };
@@ -100,109 +101,5 @@ impl<R> Drop for Job<R> {
 impl<R> fmt::Debug for Job<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job").field("number", &self.number).field("cancelled", &self.token.is_cancelled()).finish()
-    }
-}
-
-/// Work that is to be done when there is room for it: see [`ResourcePool::run`](super::ResourcePool::run).
-///
-/// # Cancel safety
-/// Dropping it cancels the work: it is not begun any more, and if it runs, it can see so.
-#[must_use = "nothing is done before it is awaited or waited for"]
-pub struct Run<R, F> {
-    pub(super) shared: Arc<Shared>,
-    pub(super) work: Option<F>,
-    pub(super) waits_as: Option<u64>,
-    pub(super) job: Option<Job<R>>,
-}
-
-// No field is ever pinned.
-impl<R, F> Unpin for Run<R, F> {}
-
-impl<R, F> Run<R, F>
-where
-    R: Send + 'static,
-    F: FnOnce(&CancelToken) -> R + Send + 'static,
-{
-    /// Blocks this thread until the work is done.
-    ///
-    /// # Errors
-    /// Why there is no result.
-    ///
-    /// # Panics
-    /// Inside an actor: it would hold the worker.
-    #[track_caller]
-    pub fn wait(self) -> Result<R, JobError> {
-        let shared = Arc::clone(&self.shared);
-        block_on(shared.system.core(), self).unwrap_or(Err(JobError::Stopped))
-    }
-}
-
-impl<R, F> Run<R, F> {
-    /// It waits for room no more.
-    fn leave(&mut self, state: &mut State) {
-        if let Some(number) = self.waits_as.take() {
-            state.waiting.retain(|(other, _)| *other != number);
-            self.shared.call_first(state);
-        }
-    }
-}
-
-impl<R, F> Future for Run<R, F>
-where
-    R: Send + 'static,
-    F: FnOnce(&CancelToken) -> R + Send + 'static,
-{
-    type Output = Result<R, JobError>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<Self::Output> {
-        let this = &mut *self;
-        if let Some(work) = this.work.take() {
-            let shared = Arc::clone(&this.shared);
-            let mut state = lock(&shared.state);
-            match shared.put(&mut state, work) {
-                Ok(job) => {
-                    this.job = Some(job);
-                    this.leave(&mut state);
-                }
-                Err(TryRunError::Stopped(work)) => {
-                    // What the work owns is dropped behind the lock.
-                    drop(state);
-                    drop(work);
-                    return Poll::Ready(Err(JobError::Stopped));
-                }
-                Err(TryRunError::Full(work)) => {
-                    this.work = Some(work);
-                    let waker = cx.waker().clone();
-                    let known = this.waits_as;
-                    match state.waiting.iter_mut().find(|(number, _)| Some(*number) == known) {
-                        Some((_, former)) => *former = waker,
-                        None => {
-                            let number = state.next;
-                            state.next += 1;
-                            this.waits_as = Some(number);
-                            state.waiting.push_back((number, waker));
-                        }
-                    }
-                    return Poll::Pending;
-                }
-            }
-        }
-        let job = this.job.as_mut().expect("it was taken by the pool, and is not polled again when it is done");
-        Pin::new(job).poll(cx)
-    }
-}
-
-impl<R, F> Drop for Run<R, F> {
-    fn drop(&mut self) {
-        if self.waits_as.is_some() {
-            let shared = Arc::clone(&self.shared);
-            self.leave(&mut lock(&shared.state));
-        }
-    }
-}
-
-impl<R, F> fmt::Debug for Run<R, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("waits", &self.waits_as.is_some()).field("job", &self.job).finish()
     }
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::AtomicU64;
 
 use playhouse_actor::{Actor, ActorRef, AskError, Context, System};
 
-use super::desk::{Desk, Enroll, RemoteTopic};
-use super::{Home, Topic, WhenOverloaded};
-use crate::block::block_on;
-use crate::pipe::pipe;
+use super::endpoint::{JoinRequest, RemoteTopic, TopicEndpoint};
+use super::state::Home;
+use super::{Topic, WhenOverloaded};
+use crate::wait::{block_on, pipe};
 
 /// Why a topic was not joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ use crate::pipe::pipe;
 pub enum JoinError {
     /// The topic has ended.
     Ended,
-    /// Its desk has not answered: why. Where its theater is lost, that is [`AskError::TheaterLost`]; where the program there
+    /// Its endpoint has not answered: why. Where its theater is lost, that is [`AskError::TheaterLost`]; where the program there
     /// has no `remote_topic!` of this message, [`AskError::Unreachable`].
     NoAnswer(AskError),
 }
@@ -26,7 +26,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             JoinError::Ended => f.write_str("the topic has ended, with its last handle or its theater"),
-            JoinError::NoAnswer(why) => write!(f, "the desk of the topic has not answered: {why}"),
+            JoinError::NoAnswer(why) => write!(f, "the endpoint of the topic has not answered: {why}"),
         }
     }
 }
@@ -43,20 +43,20 @@ impl std::error::Error for JoinError {
 /// A topic that is to be joined: see [`Topic::join`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropped while it is under way, nothing has joined: the home forgets who was about to.
+/// Dropped while it is under target, nothing has joined: the home forgets who was about to.
 #[must_use = "nothing is joined before it is awaited or waited for"]
 pub struct Join<M: RemoteTopic> {
     pub(super) system: System,
-    pub(super) home: ActorRef<Desk<M>>,
+    pub(super) home: ActorRef<TopicEndpoint<M>>,
     pub(super) when_overloaded: WhenOverloaded,
 }
 
 impl<M: RemoteTopic> Join<M> {
     async fn run(self) -> Result<Topic<M>, JoinError> {
         let Join { system, home, when_overloaded } = self;
-        let submit = |home: ActorRef<Desk<M>>, submission| home.tell(submission);
-        let topic = Topic::build(&system, Some(Home { desk: home, submit, missed: AtomicU64::new(0) }));
-        match home.ask(Enroll { desk: topic.desk(), when_overloaded }).await {
+        let send = |home: ActorRef<TopicEndpoint<M>>, request| home.tell(request);
+        let topic = Topic::build(&system, Some(Home { endpoint: home, send, missed: AtomicU64::new(0) }));
+        match home.ask(JoinRequest { endpoint: topic.endpoint(), when_overloaded }).await {
             Ok(true) => Ok(topic),
             Ok(false) | Err(AskError::Stopped) => Err(JoinError::Ended),
             Err(why) => Err(JoinError::NoAnswer(why)),

@@ -9,9 +9,9 @@ pub(super) struct Pattern(String);
 impl Pattern {
     pub(super) fn new(text: &str) -> Result<Pattern, SubjectError> {
         check_parts("pattern", text)?;
-        let inner = text.strip_suffix('>').unwrap_or(text);
+        let state = text.strip_suffix('>').unwrap_or(text);
         let error = |why| SubjectError { what: "pattern", text: text.to_owned(), why };
-        for part in inner.split('.') {
+        for part in state.split('.') {
             if part.contains('>') {
                 return Err(error("`>` stands for all further parts, and must be the whole last one"));
             }
@@ -19,7 +19,7 @@ impl Pattern {
                 return Err(error("`*` stands for one whole part"));
             }
         }
-        if text.ends_with('>') && !(inner.is_empty() || inner.ends_with('.')) {
+        if text.ends_with('>') && !(state.is_empty() || state.ends_with('.')) {
             return Err(error("`>` stands for all further parts, and must be the whole last one"));
         }
         Ok(Pattern(text.to_owned()))

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use playhouse_actor::{ActorId, ActorRef, Message, Recipient, TrySendError};
 
 use super::WhenOverloaded;
-use super::desk::{Desk, Issue};
+use super::endpoint::{Publication, TopicEndpoint};
 use super::pattern::Pattern;
 
 pub(super) struct Subscriber<M: Message> {
-    pub(super) way: Way<M>,
+    pub(super) target: Target<M>,
     pub(super) pattern: Option<Pattern>,
     pub(super) when_overloaded: WhenOverloaded,
     pub(super) dropped: AtomicU64,
@@ -18,63 +18,63 @@ pub(super) struct Subscriber<M: Message> {
 }
 
 /// To whom a subscription sends.
-pub(super) enum Way<M: Message> {
+pub(super) enum Target<M: Message> {
     Actor(Recipient<M>),
     /// A topic that has joined this one, and how it is sent to.
-    Desk(ActorRef<Desk<M>>, SendIssue<M>),
+    Endpoint(ActorRef<TopicEndpoint<M>>, SendPublication<M>),
 }
 
-pub(super) type SendIssue<M> = fn(ActorRef<Desk<M>>, Issue<M>, WhenOverloaded) -> Sent;
+pub(super) type SendPublication<M> = fn(ActorRef<TopicEndpoint<M>>, Publication<M>, WhenOverloaded) -> SendOutcome;
 
 /// What has become of a message for a subscriber.
-pub(super) enum Sent {
-    Taken,
+pub(super) enum SendOutcome {
+    Sent,
     Overloaded,
-    Ended,
+    Stopped,
 }
 
-impl Sent {
+impl SendOutcome {
     /// Sends by one of two functions.
     pub(super) fn by<T>(
         when_overloaded: WhenOverloaded,
         message: T,
         tell: impl FnOnce(T),
         try_tell: impl FnOnce(T) -> Result<(), TrySendError<T>>,
-    ) -> Sent {
+    ) -> SendOutcome {
         if when_overloaded == WhenOverloaded::SlowPublisher {
             tell(message);
-            return Sent::Taken;
+            return SendOutcome::Sent;
         }
         match try_tell(message) {
-            Ok(()) => Sent::Taken,
-            Err(TrySendError::Stopped(_)) => Sent::Ended,
-            Err(_) => Sent::Overloaded,
+            Ok(()) => SendOutcome::Sent,
+            Err(TrySendError::Stopped(_)) => SendOutcome::Stopped,
+            Err(_) => SendOutcome::Overloaded,
         }
     }
 }
 
-impl<M: Message> Way<M> {
+impl<M: Message> Target<M> {
     pub(super) fn id(&self) -> ActorId {
         match self {
-            Way::Actor(to) => to.id(),
-            Way::Desk(desk, _) => desk.id(),
+            Target::Actor(to) => to.id(),
+            Target::Endpoint(endpoint, _) => endpoint.id(),
         }
     }
 }
 
-impl<M: Message> fmt::Debug for Way<M> {
+impl<M: Message> fmt::Debug for Target<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Way::Actor(to) => to.fmt(f),
-            Way::Desk(desk, _) => desk.fmt(f),
+            Target::Actor(to) => to.fmt(f),
+            Target::Endpoint(endpoint, _) => endpoint.fmt(f),
         }
     }
 }
 
 impl<M: Message> Subscriber<M> {
-    pub(super) fn new(way: Way<M>, pattern: Option<Pattern>, when_overloaded: WhenOverloaded) -> Subscriber<M> {
+    pub(super) fn new(target: Target<M>, pattern: Option<Pattern>, when_overloaded: WhenOverloaded) -> Subscriber<M> {
         let (dropped, active) = (AtomicU64::new(0), AtomicBool::new(true));
-        Subscriber { way, pattern, when_overloaded, dropped, active }
+        Subscriber { target, pattern, when_overloaded, dropped, active }
     }
 
     pub(super) fn is_for(&self, subject: Option<&str>) -> bool {
@@ -82,20 +82,20 @@ impl<M: Message> Subscriber<M> {
     }
 
     /// Sends a clone of `message`.
-    pub(super) fn send(&self, subject: Option<&str>, message: &M) -> Sent
+    pub(super) fn send(&self, subject: Option<&str>, message: &M) -> SendOutcome
     where
         M: Clone,
     {
-        match &self.way {
-            Way::Actor(to) => Sent::by(
+        match &self.target {
+            Target::Actor(to) => SendOutcome::by(
                 self.when_overloaded,
                 message.clone(),
                 |message| to.tell(message),
                 |message| to.try_tell(message),
             ),
-            Way::Desk(desk, send) => {
+            Target::Endpoint(endpoint, send) => {
                 let (subject, missed) = (subject.map(str::to_owned), self.dropped.load(Ordering::Relaxed));
-                send(*desk, Issue { subject, missed, message: message.clone() }, self.when_overloaded)
+                send(*endpoint, Publication { subject, missed, message: message.clone() }, self.when_overloaded)
             }
         }
     }

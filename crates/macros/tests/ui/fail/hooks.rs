@@ -28,7 +28,7 @@ impl B {
     fn end(self) {}
 
     #[terminated]
-    fn lost<T>(down: Down) {}
+    fn lost<T>(terminated: Terminated) {}
 }
 
 struct C;
@@ -49,7 +49,7 @@ impl C {
 
     #[terminated]
     #[message]
-    fn lost(&mut self, down: Down) {}
+    fn lost(&mut self, terminated: Terminated) {}
 
     #[message]
     #[message]
@@ -67,7 +67,7 @@ impl FromElsewhere {
     fn end(&mut self) {}
 
     #[on_link_died(now)]
-    fn lost(&mut self, down: Down) {}
+    fn lost(&mut self, terminated: Terminated) {}
 }
 
 #[derive(playhouse::serde::Serialize, playhouse::serde::Deserialize)]
@@ -76,13 +76,13 @@ struct Traveller;
 
 #[actor(mobile = "far", mobile)]
 impl Traveller {
-    #[stayed]
+    #[migration_failed]
     fn stays(&mut self) {}
 
-    #[arrived]
+    #[migrated]
     fn comes(&mut self, from: String) {}
 
-    fn departing(&mut self, ctx: &mut Context<Self>) {}
+    fn migrating(&mut self, ctx: &mut Context<Self>) {}
 }
 
 fn main() {}

@@ -6,7 +6,7 @@ use playhouse::topic::Topic;
 struct Order;
 
 fn publish(theater: &Theater, orders: &Topic<Order>) {
-    theater.publish("orders", orders.desk());
+    theater.publish("orders", orders.endpoint());
 }
 
 fn main() {}

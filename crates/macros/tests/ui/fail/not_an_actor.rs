@@ -23,7 +23,7 @@ impl Handler<Plain> for Shelf {
 fn main() {
     let system = System::start().unwrap();
     system.spawn(Counter).tell(Add(1));
-    Supervised::new("counter", || Counter);
+    ChildSpec::new("counter", || Counter);
     system.spawn(Shelf).tell(Add(1));
     system.spawn(Shelf).ask("a book").wait();
 }

@@ -9,7 +9,7 @@ impl Counter {
     #[message]
     fn start(&mut self, ctx: &mut Context<Self>) {
         ctx.send_every(Duration::from_secs(1), Tick);
-        ctx.send_spaced(Duration::from_secs(1), Tick);
+        ctx.send_with_fixed_delay(Duration::from_secs(1), Tick);
     }
 
     #[message]

@@ -7,5 +7,5 @@ struct Counter(u64);
 impl Counter {}
 
 fn main() {
-    let child = Supervised::new("counter", Counter(0));
+    let child = ChildSpec::new("counter", Counter(0));
 }

@@ -1,12 +1,16 @@
 //! TCP with one fault at a time, which the rules that it breaks have to find.
 
-use std::io;
-use std::net::{TcpListener, TcpStream};
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use super::*;
+use playhouse::transport::{Listener, Registration, Transport, Wire};
+
+use super::waiting::is_late;
+use super::{RULE_TIME_MAX, RULES, Subject};
 
 const ANYWHERE: &str = "127.0.0.1:0";
 
@@ -58,12 +62,12 @@ enum Fault {
 }
 
 #[derive(Debug)]
-struct Faulty {
+struct FaultyTransport {
     fault: Fault,
     listening: Arc<Mutex<Vec<TcpListener>>>,
 }
 
-struct Hears {
+struct FaultyListener {
     fault: Fault,
     listener: TcpListener,
     /// Never has anything to tell, and its other end.
@@ -71,7 +75,7 @@ struct Hears {
     earlier: Mutex<Option<TcpStream>>,
 }
 
-struct Line {
+struct FaultyWire {
     fault: Fault,
     stream: TcpStream,
     /// Never has anything to tell.
@@ -88,10 +92,10 @@ fn line(fault: Fault, stream: TcpStream) -> Box<dyn Wire> {
     let (deaf, other) = UnixStream::pair().unwrap();
     std::mem::forget(other);
     let (written, done) = (AtomicU64::new(0), AtomicBool::new(false));
-    Box::new(Line { fault, stream, deaf, written, done, last: Mutex::default() })
+    Box::new(FaultyWire { fault, stream, deaf, written, done, last: Mutex::default() })
 }
 
-impl Transport for Faulty {
+impl Transport for FaultyTransport {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
         let mut listening = self.listening.lock().unwrap();
         let shared = listening.iter().find(|listener| listener.local_addr().is_ok_and(|at| at == address));
@@ -107,7 +111,7 @@ impl Transport for Faulty {
             listening.push(listener.try_clone()?);
         }
         let deaf = UnixStream::pair()?.into();
-        Ok(Box::new(Hears { fault: self.fault, listener, deaf, earlier: Mutex::default() }))
+        Ok(Box::new(FaultyListener { fault: self.fault, listener, deaf, earlier: Mutex::default() }))
     }
 
     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
@@ -119,7 +123,7 @@ impl Transport for Faulty {
     }
 }
 
-impl Listener for Hears {
+impl Listener for FaultyListener {
     fn address(&self) -> io::Result<SocketAddr> {
         let mut address = self.listener.local_addr()?;
         if self.fault == Fault::NoPort {
@@ -148,7 +152,7 @@ impl Listener for Hears {
     }
 }
 
-impl Wire for Line {
+impl Wire for FaultyWire {
     fn peer(&self) -> String {
         self.stream.peer()
     }
@@ -253,7 +257,7 @@ const FOUND: &[(&str, Fault, &str)] = &[
 
 fn with(fault: Fault) -> Subject {
     let listening: Arc<Mutex<Vec<TcpListener>>> = Arc::default();
-    Subject::new(ANYWHERE, move || Faulty { fault, listening: Arc::clone(&listening) })
+    Subject::new(ANYWHERE, move || FaultyTransport { fault, listening: Arc::clone(&listening) })
 }
 
 #[test]
@@ -265,7 +269,7 @@ fn each_rule_finds_the_faults_that_it_is_for() {
         for (name, fault, words) in FOUND {
             scope.spawn(move || {
                 let rule = RULES.iter().find(|rule| rule.name == *name).expect("it is a rule's name");
-                let decide = |fault| rule.decide(&Arc::new(with(fault)), LIMIT);
+                let decide = |fault| rule.decide(&Arc::new(with(fault)), RULE_TIME_MAX);
                 assert_eq!(decide(Fault::None), Ok(()), "without {fault:?}");
                 let found = decide(*fault).expect_err(&format!("{fault:?} is not found"));
                 assert!(found.contains(words), "{fault:?}: {found}");

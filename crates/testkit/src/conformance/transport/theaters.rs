@@ -15,7 +15,7 @@ use super::{Outcome, Subject};
 /// Messages that a [`Witness`] gets.
 const MESSAGES: u64 = 10_000;
 /// A wire that breaks does so after so many bytes.
-const WHOLE_BYTES: u64 = 200_000;
+const BYTES_BEFORE_BREAK: u64 = 200_000;
 
 /// Notices what is lost, repeated or out of order.
 #[derive(Default, Serialize, Deserialize)]
@@ -43,13 +43,13 @@ impl Witness {
 
 /// What is passed on to another transport.
 #[derive(Debug)]
-struct Passed {
+struct BreakingTransport {
     to: Arc<dyn Transport>,
     /// Whether wires break; and how many there were.
     breaks: Option<Arc<AtomicU64>>,
 }
 
-impl Transport for Passed {
+impl Transport for BreakingTransport {
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
         self.to.listen(address)
     }
@@ -58,17 +58,17 @@ impl Transport for Passed {
         let wire = self.to.connect(address, limit)?;
         let Some(count) = &self.breaks else { return Ok(wire) };
         count.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(Breaks { wire, left: AtomicU64::new(WHOLE_BYTES) }))
+        Ok(Box::new(BreakingWire { wire, left: AtomicU64::new(BYTES_BEFORE_BREAK) }))
     }
 }
 
-/// Breaks after so many bytes.
-struct Breaks {
+/// BreakingWire after so many bytes.
+struct BreakingWire {
     wire: Box<dyn Wire>,
     left: AtomicU64,
 }
 
-impl Wire for Breaks {
+impl Wire for BreakingWire {
     fn peer(&self) -> String {
         self.wire.peer()
     }
@@ -104,7 +104,7 @@ impl Wire for Breaks {
 }
 
 fn start(subject: &Subject, breaks: Option<Arc<AtomicU64>>) -> Result<Theater, String> {
-    let transport = Passed { to: subject.transport(), breaks };
+    let transport = BreakingTransport { to: subject.transport(), breaks };
     let theater = Theater::builder().listen(subject.address.clone()).plaintext().transport(transport);
     theater.system(System::builder().workers(1)).start().map_err(|error| format!("a theater does not start: {error}"))
 }

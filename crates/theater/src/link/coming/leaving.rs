@@ -1,6 +1,6 @@
 //! Tests: theaters that leave while places turn or keep mail, frame by frame.
 
-use super::sought::{meet_by, named_by};
+use super::lost_actors::{meet_by, named_by};
 use super::*;
 use crate::migration::host::LEAVE_MAX;
 
@@ -22,16 +22,16 @@ fn answer_fences(link: &Link) -> usize {
 
 /// The other end says that the actor lives in this theater.
 fn lives_in(link: &Link, ask: u64, theater: u64) {
-    let seat = Seat { theater, address: None, slot: 5, life: 1, seal: 9 };
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&seat));
+    let location = ActorLocation { theater, address: None, slot: 5, incarnation: 1, capability: 9 };
+    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&location));
 }
 
 #[test]
 fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_before_the_answer() {
     let (net, theater) = simulated();
-    let [leaves, other] = [10, 11].map(|incarnation| stranger(&theater, incarnation));
-    let to = meet_by(&other, RefName::Mine { slot: 1, life: 1, seal: 7 });
-    theater.house.turn(to.id(), 11);
+    let [leaves, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
+    let to = meet_by(&other, RefName::Mine { slot: 1, incarnation: 1, capability: 7 });
+    theater.theater_core.reroute(to.id(), 11);
     to.tell(Greet);
     net.run_for(TICK);
     let [marker] = markers(&other.says())[..] else { panic!("it does not turn") };
@@ -60,8 +60,8 @@ fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_
 #[test]
 fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_name_leads_to() {
     let (net, theater) = simulated();
-    let directory = &theater.house.directory;
-    let [teller, source] = [12, 11].map(|incarnation| stranger(&theater, incarnation));
+    let directory = &theater.theater_core.directory;
+    let [teller, source] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let known = named_by(&teller);
     known.tell(Greet);
     net.run_for(TICK);
@@ -69,7 +69,7 @@ fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_nam
     source.hears(&moves(&theater, born), &guest());
     source.hears(&begin(born), &[]);
     let before = net.now();
-    assert!(net.run_until(|| directory.at(known.id()).is_none() && directory.turning().is_empty()));
+    assert!(net.run_until(|| directory.at(known.id()).is_none() && directory.rerouting().is_empty()));
     assert_eq!(known.ask(Greet).within(LIMIT).wait(), Ok(known));
     assert!(net.now() - before < TICK, "it has waited for {:?}", net.now() - before);
 }
@@ -77,28 +77,29 @@ fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_nam
 /// Has the other end answer each marker after some time: it is lost. Returns how often a message was sent over the link until then and later.
 fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<usize> {
     let (told, tells) = mpsc::channel();
-    let (house, link, until) = (Arc::clone(&theater.house), Arc::clone(link), theater.house.now() + LOST_AFTER);
+    let (theater_core, link, until) =
+        (Arc::clone(&theater.theater_core), Arc::clone(link), theater.theater_core.now() + LOST_AFTER);
     let mut open: Vec<(Duration, u64)> = Vec::new();
     let answer = move || {
         let said = link.says();
         let _ = told.send(count_tells(&said));
-        open.extend(markers(&said).into_iter().map(|marker| (house.now() + 5 * TICK, marker)));
-        for (_, ask) in open.extract_if(.., |(due, _)| *due <= house.now()) {
+        open.extend(markers(&said).into_iter().map(|marker| (theater_core.now() + 5 * TICK, marker)));
+        for (_, ask) in open.extract_if(.., |(due, _)| *due <= theater_core.now()) {
             link.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
         }
-        house.now() > until
+        theater_core.now() > until
     };
-    theater.house.until_done("answers", Duration::from_millis(10), answer).unwrap();
+    theater.theater_core.until_done("answers", Duration::from_millis(10), answer).unwrap();
     tells
 }
 
 #[test]
 fn what_waits_at_a_place_that_turns_is_sent_on_before_a_theater_has_shut_down() {
     let (net, theater) = simulated();
-    let other = stranger(&theater, 11);
-    let to = meet_by(&other, RefName::Mine { slot: 1, life: 1, seal: 7 });
+    let other = rejected_peer(&theater, 11);
+    let to = meet_by(&other, RefName::Mine { slot: 1, incarnation: 1, capability: 7 });
     let tells = answers_markers_late(&theater, &other);
-    theater.house.turn(to.id(), 11);
+    theater.theater_core.reroute(to.id(), 11);
     to.tell(Greet);
     net.run_for(TICK);
     assert_eq!(tells.try_iter().sum::<usize>(), 0);
@@ -122,8 +123,8 @@ fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u6
 fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile_though_it_has_gone_on() {
     for is_new in [false, true] {
         let (_net, theater) = simulated();
-        let target = stranger(&theater, 10);
-        let directory = Arc::clone(&theater.house.directory);
+        let target = rejected_peer(&theater, 10);
+        let directory = Arc::clone(&theater.theater_core.directory);
         let comes = move |nth| {
             if nth == 1 {
                 let count = if is_new { &directory.started } else { &directory.came };
@@ -140,8 +141,8 @@ fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile
 #[test]
 fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
     let (_net, theater) = simulated();
-    let target = stranger(&theater, 10);
-    let directory = Arc::clone(&theater.house.directory);
+    let target = rejected_peer(&theater, 10);
+    let directory = Arc::clone(&theater.theater_core.directory);
     let goes_over = move |nth| {
         if nth <= 3 {
             directory.told_moved.fetch_add(1, Ordering::Relaxed);
@@ -155,10 +156,10 @@ fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
 #[test]
 fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come() {
     let (net, theater) = simulated();
-    let [leaves, third] = [10, 12].map(|incarnation| stranger(&theater, incarnation));
+    let [leaves, third] = [10, 12].map(|incarnation| rejected_peer(&theater, incarnation));
     let is_answer = |(head, _): &(Head, Vec<u8>)| matches!(head, Head::Answer { ask: 5, .. });
     // It could name an actor of the theater that leaves.
-    meet_by(&third, RefName::Mine { slot: 1, life: 1, seal: 7 }).tell(Greet);
+    meet_by(&third, RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).tell(Greet);
     leaves.hears(&Head::Leaving { ask: 5 }, &[]);
     net.run_for(TICK);
     assert!(!leaves.says().iter().any(is_answer));
@@ -170,21 +171,21 @@ fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come(
 #[test]
 fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_longer_than_one_that_has_not() {
     let (net, theater) = simulated();
-    let target = stranger(&theater, 10);
-    let arriving = Arc::clone(&theater.house.directory.arriving);
+    let target = rejected_peer(&theater, 10);
+    let arriving = Arc::clone(&theater.theater_core.directory.arriving);
     arriving.fetch_add(1, Ordering::Relaxed);
     let system = theater.system().clone();
-    let (house, comes_at) = (Arc::clone(&theater.house), net.now() + LEAVE_MAX + TICK);
+    let (theater_core, comes_at) = (Arc::clone(&theater.theater_core), net.now() + LEAVE_MAX + TICK);
     let (tell, told) = mpsc::channel();
     let comes = move || {
-        let comes = house.now() >= comes_at;
+        let comes = theater_core.now() >= comes_at;
         if comes {
             tell.send(system.spawn(Guest).id()).unwrap();
             arriving.fetch_sub(1, Ordering::Release);
         }
         comes
     };
-    theater.house.until_done("comes", Duration::from_millis(10), comes).unwrap();
+    theater.theater_core.until_done("comes", Duration::from_millis(10), comes).unwrap();
     answers(&theater, &target);
     let evacuation = theater.evacuate(&[Peer { link: target }]);
     // The other end never says that it has begun.
@@ -195,21 +196,23 @@ fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_lo
 #[test]
 fn a_theater_that_is_evacuated_lets_no_actor_in() {
     let (_net, theater) = simulated();
-    let target = stranger(&theater, 10);
+    let target = rejected_peer(&theater, 10);
     answers(&theater, &target);
     assert!(theater.evacuate(&[Peer { link: Arc::clone(&target) }]).stayed.is_empty());
     target.hears(&moves(&theater, far(10, 1, 7)), &guest());
     let said = target.says();
     let [(_, why)] = &said[..] else { panic!("{said:?}") };
-    let why: Result<Seat, String> = Codec::Positional.read(why).unwrap();
+    let why: Result<ActorLocation, String> = Codec::Positional.read(why).unwrap();
     assert!(why.unwrap_err().contains("it is evacuated"));
-    assert_eq!(theater.house.directory.migrations(), (0, 0));
+    assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
 
 /// Has the other end take no actor.
 fn refuses_all(theater: &Theater, link: &Arc<Link>) {
     replies(theater, link, |head| match head {
-        Head::Move { ask, .. } => Some((ask, bytes(&Result::<Seat, String>::Err("it is evacuated".to_owned())))),
+        Head::Move { ask, .. } => {
+            Some((ask, bytes(&Result::<ActorLocation, String>::Err("it is evacuated".to_owned()))))
+        }
         Head::Fence { ask } => Some((ask, Vec::new())),
         Head::Leaving { ask } => Some((ask, bytes(&0_u64))),
         _ => None,
@@ -219,7 +222,7 @@ fn refuses_all(theater: &Theater, link: &Arc<Link>) {
 #[test]
 fn actors_that_one_theater_does_not_take_are_offered_to_the_others() {
     let (_net, theater) = simulated();
-    let [closed, other, open] = [10, 11, 12].map(|incarnation| stranger(&theater, incarnation));
+    let [closed, other, open] = [10, 11, 12].map(|incarnation| rejected_peer(&theater, incarnation));
     [&closed, &other].into_iter().for_each(|link| refuses_all(&theater, link));
     answers(&theater, &open);
     let own = [(); 4].map(|()| theater.system().spawn(Guest).id());
@@ -232,7 +235,7 @@ fn actors_that_one_theater_does_not_take_are_offered_to_the_others() {
 #[test]
 fn actors_that_no_theater_takes_stay() {
     let (_net, theater) = simulated();
-    let closed = [10, 11].map(|incarnation| stranger(&theater, incarnation));
+    let closed = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     closed.iter().for_each(|link| refuses_all(&theater, link));
     let own = theater.system().spawn(Guest);
     let evacuation = theater.evacuate(&closed.map(|link| Peer { link }));

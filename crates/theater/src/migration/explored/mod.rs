@@ -75,7 +75,7 @@ enum Item {
     },
     Marker {
         origin: TheaterId,
-        turn: u64,
+        reroute: u64,
         path: Path,
     },
     Begin {
@@ -106,7 +106,7 @@ enum Mode {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Cell {
     mode: Mode,
-    way: TheaterId,
+    route: TheaterId,
     /// Which one of the links with that theater it goes over, which were made one after the other.
     link: u8,
     /// The name that the way goes by was not used yet.
@@ -130,8 +130,8 @@ impl Cell {
         matches!(self.mode, Mode::Live | Mode::Frozen)
     }
 
-    fn go_by(&mut self, (way, link): (TheaterId, u8), is_used: bool) {
-        (self.mode, self.way, self.link) = (Mode::Place, way, link);
+    fn go_by(&mut self, (route, link): (TheaterId, u8), is_used: bool) {
+        (self.mode, self.route, self.link) = (Mode::Place, route, link);
         (self.is_fresh, self.is_used, self.is_closed) = (true, is_used, false);
     }
 }
@@ -176,13 +176,13 @@ enum Frame {
     Marker {
         to: To,
         origin: TheaterId,
-        turn: u64,
+        reroute: u64,
         path: Path,
     },
     /// The answer to a marker: where the actor lives. Nothing if the marker is lost.
     Answer {
         actor: usize,
-        turn: u64,
+        reroute: u64,
         at: Option<TheaterId>,
         path: Path,
     },

@@ -2,7 +2,7 @@
 
 use stateright::{Checker, Model, Property};
 
-use super::super::{Event, Life, TheaterId};
+use super::super::{Event, Residence, TheaterId};
 use super::*;
 
 impl World {
@@ -77,7 +77,7 @@ impl Model for Roaming {
             }
             for (actor, cell) in theater.cells.iter().enumerate() {
                 let is_live = cell.mode == Mode::Live;
-                let life = theater.views[actor].life();
+                let residence = theater.views[actor].residence();
                 let others = (0..THEATERS).filter(|to| *to != at && !world.has_lost(at, *to));
                 if is_live && world.sent[actor] < self.sends[actor] && theater.cells[other(actor)].mode != Mode::Vacant
                 {
@@ -90,16 +90,20 @@ impl Model for Roaming {
                 }
                 if !cell.requests.is_empty() {
                     steps.push(Step::Request { at, actor });
-                } else if is_live && life == Life::Here && world.migrations > 0 && (actor == 0 || !self.together) {
+                } else if is_live
+                    && residence == Residence::Here
+                    && world.migrations > 0
+                    && (actor == 0 || !self.together)
+                {
                     let is_ready = |actor: usize| {
                         let (cell, view) = (&theater.cells[actor], &theater.views[actor]);
-                        cell.mode == Mode::Live && cell.requests.is_empty() && view.life() == Life::Here
+                        cell.mode == Mode::Live && cell.requests.is_empty() && view.residence() == Residence::Here
                     };
                     if !self.together || (0..ACTORS).all(is_ready) {
                         steps.extend(others.clone().map(|to| Step::Migrate { from: at, actor, to }));
                     }
                 }
-                if world.give_ups > 0 && matches!(life, Life::Leaving { .. }) {
+                if world.give_ups > 0 && matches!(residence, Residence::Leaving { .. }) {
                     steps.push(Step::GiveUp { at, actor });
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {
@@ -153,8 +157,8 @@ impl Model for Roaming {
             }
             Step::Name { from, actor, to } => {
                 world.names -= 1;
-                let way = world.name_for(from, actor, self);
-                world.meet(to, actor, way, self);
+                let route = world.name_for(from, actor, self);
+                world.meet(to, actor, route, self);
             }
         }
         Some(world)

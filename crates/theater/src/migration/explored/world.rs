@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Action, Attempt, Event, Life, Request, TheaterId, View, Word};
+use super::super::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
 use super::*;
 
 impl World {
     pub(super) fn new(program: &Roaming) -> World {
         let cell = |at: usize| Cell {
             mode: if at == 0 { Mode::Live } else { Mode::Vacant },
-            way: 0,
+            route: 0,
             link: 0,
             is_fresh: true,
             is_used: false,
@@ -18,9 +18,9 @@ impl World {
             antechamber: VecDeque::new(),
             requests: VecDeque::new(),
         };
-        let life = |at: usize| if at == 0 { Life::Here } else { Life::Unknown };
+        let residence = |at: usize| if at == 0 { Residence::Here } else { Residence::Unknown };
         let theater = |at: usize| Theater {
-            views: vec![View::new(at as TheaterId, life(at)); ACTORS],
+            views: vec![View::new(at as TheaterId, residence(at)); ACTORS],
             numbers: [0; ACTORS],
             cells: vec![cell(at); ACTORS],
             owed: Vec::new(),
@@ -39,7 +39,7 @@ impl World {
             // As if it had left the theater that it is born in, and had not begun in the other one.
             let there = 1;
             let birth = &mut theaters[BIRTH];
-            birth.views[0] = View::new(BIRTH as TheaterId, Life::Away { at: there, begun: false, turn: None });
+            birth.views[0] = View::new(BIRTH as TheaterId, Residence::Away { at: there, begun: false, reroute: None });
             birth.cells[0].go_by((there, 0), true);
             birth.hosts[0] = 1 << there;
             let word = Word::Move { attempt: 1 };
@@ -129,8 +129,8 @@ impl World {
                 });
             self.may_die[actor] = self.theaters[at].cells[actor].has_actor()
                 || matches!(
-                    self.theaters[at].views[actor].life(),
-                    Life::Here | Life::Arriving { .. } | Life::Leaving { .. }
+                    self.theaters[at].views[actor].residence(),
+                    Residence::Here | Residence::Arriving { .. } | Residence::Leaving { .. }
                 )
                 || is_on_its_way;
         }
@@ -140,7 +140,7 @@ impl World {
             cell.requests.clear();
             cell.mode = Mode::Vacant;
             self.miss_items(actor, items);
-            self.theaters[at].views[actor] = View::new(at as TheaterId, Life::Unknown);
+            self.theaters[at].views[actor] = View::new(at as TheaterId, Residence::Unknown);
             self.theaters[at].bound.iter_mut().for_each(|bound| *bound = [false; ACTORS]);
         }
         let theater = &mut self.theaters[at];
@@ -177,7 +177,7 @@ impl World {
         lost.into_iter().for_each(|entry| self.settle(at, entry));
         for actor in 0..ACTORS {
             if dead == BIRTH
-                && let Life::Leaving { attempt, noted: false, .. } = self.theaters[at].views[actor].life()
+                && let Residence::Leaving { attempt, noted: false, .. } = self.theaters[at].views[actor].residence()
             {
                 self.noted(at, actor, attempt, program);
             }
@@ -186,7 +186,7 @@ impl World {
             }
         }
         for actor in 0..ACTORS {
-            if self.theaters[at].views[actor].guest_from() == Some(gone) {
+            if self.theaters[at].views[actor].incoming_from() == Some(gone) {
                 self.theaters[at].left = 0;
                 let items = std::mem::take(&mut self.theaters[at].cells[actor].antechamber);
                 self.miss_items(actor, items);
@@ -194,8 +194,8 @@ impl World {
             self.step(at, actor, Event::TheaterLost { theater: gone }, program);
         }
         let lost: Vec<_> = self.theaters[at].sent_on.extract_if(.., |(_, to, ..)| *to == gone).collect();
-        for (actor, _, turn, path) in lost {
-            self.answer(at, actor, (turn, path), None, program);
+        for (actor, _, reroute, path) in lost {
+            self.answer(at, actor, (reroute, path), None, program);
         }
         for (from, frame) in std::mem::take(&mut self.theaters[at].later) {
             self.take(from, at, frame, program);
@@ -235,10 +235,10 @@ impl World {
 
     /// Answers a theater that seeks the actor.
     pub(super) fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
-        let knows = match self.theaters[at].views[actor].life() {
-            Life::Here | Life::Leaving { .. } | Life::Arriving { .. } => true,
-            Life::Away { at, .. } => at != from && at != lost,
-            Life::Sought { .. } | Life::Unknown => false,
+        let knows = match self.theaters[at].views[actor].residence() {
+            Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } => true,
+            Residence::Away { at, .. } => at != from && at != lost,
+            Residence::Sought { .. } | Residence::Unknown => false,
         };
         self.say(at, from, Frame::Found { actor, lost, knows });
     }
@@ -256,9 +256,9 @@ impl World {
                     }
                 }
             }
-            Item::Marker { turn, path, .. } => {
+            Item::Marker { reroute, path, .. } => {
                 if let Some((sender, path)) = path.back() {
-                    self.say(at, sender, Frame::Answer { actor, turn, at: None, path });
+                    self.say(at, sender, Frame::Answer { actor, reroute, at: None, path });
                     self.say_ended(at, actor, sender);
                 }
             }
@@ -276,11 +276,11 @@ impl World {
     /// The members of a group take an event of the same kind, by their attempts. All leave by that, or nobody.
     pub(super) fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
         for actor in 0..ACTORS {
-            if let Life::Leaving { attempt, .. } = self.theaters[at].views[actor].life() {
+            if let Residence::Leaving { attempt, .. } = self.theaters[at].views[actor].residence() {
                 self.step(at, actor, event(attempt), program);
             }
         }
-        let has_left = |actor: usize| !matches!(self.theaters[at].views[actor].life(), Life::Leaving { .. });
+        let has_left = |actor: usize| !matches!(self.theaters[at].views[actor].residence(), Residence::Leaving { .. });
         if (1..ACTORS).any(|actor| has_left(actor) != has_left(0)) {
             self.flaw = Some("a group is divided");
         }
@@ -313,7 +313,7 @@ impl World {
         for (actor, attempt) in attempts.into_iter().enumerate() {
             self.meet(at, actor, from, program);
             self.step(at, actor, Event::Said { from, word: Word::Move { attempt } }, program);
-            if self.theaters[at].views[actor].guest_from() != Some(from) {
+            if self.theaters[at].views[actor].incoming_from() != Some(from) {
                 self.flaw = Some("a group is refused");
             }
         }
@@ -365,7 +365,7 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
-                Action::Seek { lost } => self.seek(at, actor, lost, program),
+                Action::Seek { lost } => self.locate(at, actor, lost, program),
                 Action::Settle { search } => self.settle_others(at, actor, search, program),
             }
         }
@@ -394,7 +394,7 @@ impl World {
     }
 
     /// Asks where the actor is: the birth theater and those that it names, or all if it is lost.
-    pub(super) fn seek(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
+    pub(super) fn locate(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
         if self.dead.is_none() && self.cut.is_none() {
             self.flaw = Some("others are asked though no theater is lost");
             return;
@@ -402,7 +402,7 @@ impl World {
         let hosts = self.theaters[at].hosts[actor];
         let is_asked = |to: &usize| lost as usize == BIRTH || *to == BIRTH || at == BIRTH && hosts >> to & 1 == 1;
         let mut others = (0..THEATERS).filter(|to| *to != at && *to != lost as usize);
-        let source = self.theaters[at].views[actor].guest_from().map(|source| source as usize);
+        let source = self.theaters[at].views[actor].incoming_from().map(|source| source as usize);
         match others.find(is_asked).or(source) {
             // There are three theaters, and one is lost.
             Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor, lost }),
@@ -429,8 +429,8 @@ impl World {
     /// Returns the theater that this one names to others.
     pub(super) fn name_for(&self, at: usize, actor: usize, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
-        match view.life() {
-            Life::Away { at, .. } if view.has_begun() || program.without == Some(Rule::NameLate) => at,
+        match view.residence() {
+            Residence::Away { at, .. } if view.has_begun() || program.without == Some(Rule::NameLate) => at,
             _ => at as TheaterId,
         }
     }
@@ -441,16 +441,17 @@ impl World {
         theater.is_unknown(actor) && !(at == BIRTH && theater.cells[actor].reports())
     }
 
-    /// A name of the actor is told: `way` knows the way to it. If that is this theater, the actor has been lost since.
-    pub(super) fn meet(&mut self, at: usize, actor: usize, way: TheaterId, program: &Roaming) {
-        let link = self.link(at, way);
-        if self.theaters[at].is_unknown(actor) && way as usize != at {
+    /// A name of the actor is told: `route` knows the way to it. If that is this theater, the actor has been lost since.
+    pub(super) fn meet(&mut self, at: usize, actor: usize, route: TheaterId, program: &Roaming) {
+        let link = self.link(at, route);
+        if self.theaters[at].is_unknown(actor) && route as usize != at {
             let theater = &mut self.theaters[at];
-            theater.views[actor] = View::new(at as TheaterId, Life::Away { at: way, begun: true, turn: None });
-            theater.cells[actor].go_by((way, link), false);
-            if self.has_lost(at, way as usize) {
+            theater.views[actor] =
+                View::new(at as TheaterId, Residence::Away { at: route, begun: true, reroute: None });
+            theater.cells[actor].go_by((route, link), false);
+            if self.has_lost(at, route as usize) {
                 // The name is older than the loss.
-                self.step(at, actor, Event::TheaterLost { theater: way }, program);
+                self.step(at, actor, Event::TheaterLost { theater: route }, program);
             }
         }
     }
@@ -493,7 +494,7 @@ impl World {
         let bound = &mut theater.bound[from][to.actor];
         if to.binds {
             let view = &theater.views[to.actor];
-            *bound = view.is_arriving() || to.after_leave && view.guest_from() == Some(from as TheaterId);
+            *bound = view.is_arriving() || to.after_leave && view.incoming_from() == Some(from as TheaterId);
         }
         *bound
     }
@@ -503,14 +504,14 @@ impl World {
         &mut self,
         here: usize,
         actor: usize,
-        (turn, path): (u64, Path),
+        (reroute, path): (u64, Path),
         there: Option<TheaterId>,
         program: &Roaming,
     ) {
         match (path.back(), there) {
-            (Some((sender, path)), at) => self.say(here, sender, Frame::Answer { actor, turn, at, path }),
-            (None, Some(at)) => self.step(here, actor, Event::Answered { turn, at }, program),
-            (None, None) => self.step(here, actor, Event::MarkerLost { turn }, program),
+            (Some((sender, path)), at) => self.say(here, sender, Frame::Answer { actor, reroute, at, path }),
+            (None, Some(at)) => self.step(here, actor, Event::Answered { reroute, at }, program),
+            (None, None) => self.step(here, actor, Event::MarkerLost { reroute }, program),
         }
     }
 
@@ -529,7 +530,7 @@ impl World {
                     }
                     return;
                 }
-                let life = self.theaters[at].views[actor].life();
+                let residence = self.theaters[at].views[actor].residence();
                 if self.theaters[at].cells[actor].reports() {
                     let owed = Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }));
                     return self.report(at, actor, Item::Message { number, owed, awaited: 0 });
@@ -547,27 +548,27 @@ impl World {
                     Some(self.owe(at, Owed { to: sender, entry: acknowledge, sent_to: None }))
                 };
                 self.theaters[at].cells[actor].mail.push_back(Item::Message { number, owed, awaited: 0 });
-                if matches!(life, Life::Away { .. }) {
+                if matches!(residence, Residence::Away { .. }) {
                     self.say(at, sender, Frame::Moved { actor });
                 }
             }
             Frame::Acknowledged { entry } => self.settle(at, entry),
-            Frame::Marker { to, origin, turn, path } => {
+            Frame::Marker { to, origin, reroute, path } => {
                 let path = path.over(from);
                 let for_antechamber = self.binds(at, from, to);
                 let theater = &mut self.theaters[at];
                 if origin as usize == at
                     && theater.views[to.actor].is_arriving()
-                    && theater.views[to.actor].turn() == Some(turn)
+                    && theater.views[to.actor].reroute() == Some(reroute)
                 {
-                    self.step(at, to.actor, Event::CameRound { turn }, program);
-                    self.answer(at, to.actor, (turn, path), Some(at as TheaterId), program);
+                    self.step(at, to.actor, Event::CameRound { reroute }, program);
+                    self.answer(at, to.actor, (reroute, path), Some(at as TheaterId), program);
                 } else if for_antechamber || theater.cells[to.actor].has_actor() {
-                    self.answer(at, to.actor, (turn, path), Some(at as TheaterId), program);
+                    self.answer(at, to.actor, (reroute, path), Some(at as TheaterId), program);
                 } else if theater.cells[to.actor].reports() {
-                    self.report(at, to.actor, Item::Marker { origin, turn, path });
+                    self.report(at, to.actor, Item::Marker { origin, reroute, path });
                 } else {
-                    theater.cells[to.actor].mail.push_back(Item::Marker { origin, turn, path });
+                    theater.cells[to.actor].mail.push_back(Item::Marker { origin, reroute, path });
                 }
             }
             Frame::Seek { .. } | Frame::Settle { .. } | Frame::Answer { at: None, path: Path(0), .. }
@@ -581,7 +582,8 @@ impl World {
             }
             Frame::Noted { actor, attempt } => self.noted(at, actor, attempt, program),
             Frame::Refused { actor, attempt } => {
-                if matches!(self.theaters[at].views[actor].life(), Life::Leaving { attempt: of, .. } if of == attempt) {
+                if matches!(self.theaters[at].views[actor].residence(), Residence::Leaving { attempt: of, .. } if of == attempt)
+                {
                     self.theaters[at].drains[actor] = None;
                     self.step(at, actor, Event::GiveUp, program);
                 }
@@ -589,8 +591,8 @@ impl World {
             Frame::Together { attempts } => self.take_together(at, sender, attempts, program),
             Frame::AllAccepted { attempts } => {
                 let is_present = |(actor, attempt): (usize, &u64)| {
-                    let life = self.theaters[at].views[actor].life();
-                    matches!(life, Life::Leaving { attempt: of, .. } if of == *attempt)
+                    let residence = self.theaters[at].views[actor].residence();
+                    matches!(residence, Residence::Leaving { attempt: of, .. } if of == *attempt)
                 };
                 if attempts.iter().enumerate().all(is_present) {
                     let word = |attempt| Word::Accepted { attempt, at: sender };
@@ -606,7 +608,7 @@ impl World {
             Frame::Inquired { actor, seeker } => self.say_found(at, actor, (seeker, sender)),
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
-                if matches!(theater.views[actor].life(), Life::Away { .. }) {
+                if matches!(theater.views[actor].residence(), Residence::Away { .. }) {
                     // Behind what this theater sends on.
                     theater.cells[actor].mail.push_back(Item::Settle { from: sender, search });
                 } else {
@@ -617,9 +619,9 @@ impl World {
             Frame::Found { actor, lost, knows } => {
                 self.step(at, actor, Event::Found { lost, at: knows.then_some(sender) }, program);
             }
-            Frame::Answer { actor, turn, at: there, path } => {
-                self.theaters[at].sent_on.retain(|sent| *sent != (actor, sender, turn, path));
-                self.answer(at, actor, (turn, path), there, program);
+            Frame::Answer { actor, reroute, at: there, path } => {
+                self.theaters[at].sent_on.retain(|sent| *sent != (actor, sender, reroute, path));
+                self.answer(at, actor, (reroute, path), there, program);
             }
             Frame::Moved { actor } => self.step(at, actor, Event::Moved { from: sender }, program),
             Frame::Fence { actor, attempt } => {
@@ -642,7 +644,7 @@ impl World {
                 theater.left |= 1 << actor;
                 if theater.left == (1 << ACTORS) - 1 {
                     theater.left = 0;
-                    let attempts = theater.views.iter().map(View::guest);
+                    let attempts = theater.views.iter().map(View::incoming);
                     let attempts: Vec<Option<Attempt>> = attempts.collect();
                     if !attempts.contains(&Some(Attempt { from: sender, number: attempt })) {
                         self.flaw = Some("a group begins by another attempt");
@@ -664,7 +666,7 @@ impl World {
                 }
                 self.step(at, actor, Event::Said { from: sender, word }, program);
                 if let Word::Move { attempt } = word
-                    && self.theaters[at].views[actor].guest_from() != Some(sender)
+                    && self.theaters[at].views[actor].incoming_from() != Some(sender)
                 {
                     self.say(at, sender, Frame::Refused { actor, attempt });
                 }
@@ -703,13 +705,13 @@ impl World {
             }
             Request::Turned { at: Some(at) } => cell.go_by((at, link), true),
             Request::Turned { at: None } => cell.mode = Mode::Place,
-            Request::Arrive { turns_already: true, .. } => cell.mode = Mode::Waiting,
-            Request::Turn { turn } | Request::Arrive { turn, .. } | Request::MarkAgain { turn } => {
+            Request::Arrive { reroutes_already: true, .. } => cell.mode = Mode::Waiting,
+            Request::Turn { reroute } | Request::Arrive { reroute, .. } | Request::MarkAgain { reroute } => {
                 cell.mode = Mode::Waiting;
                 if self.leads_nowhere(at, actor) {
-                    self.step(at, actor, Event::MarkerLost { turn }, program);
+                    self.step(at, actor, Event::MarkerLost { reroute }, program);
                 } else {
-                    self.send_on(at, actor, Item::Marker { origin: at as TheaterId, turn, path: Path::default() });
+                    self.send_on(at, actor, Item::Marker { origin: at as TheaterId, reroute, path: Path::default() });
                 }
             }
             Request::Begin => {
@@ -726,8 +728,8 @@ impl World {
                             let settled = Item::Message { number, owed: None, awaited: 0 };
                             self.theaters[at].cells[actor].mail.push_back(settled);
                         }
-                        Item::Marker { turn, path, .. } => {
-                            self.answer(at, actor, (turn, path), Some(at as TheaterId), program);
+                        Item::Marker { reroute, path, .. } => {
+                            self.answer(at, actor, (reroute, path), Some(at as TheaterId), program);
                         }
                         Item::Begin { .. } => self.flaw = Some("a beginning waits for an arrival"),
                         Item::Settle { from, search } => self.say(at, from, Frame::Settled { actor, search }),
@@ -740,8 +742,8 @@ impl World {
 
     /// Returns whether the way of a place goes over a link that is lost.
     pub(super) fn leads_nowhere(&self, at: usize, actor: usize) -> bool {
-        let Cell { way, link, .. } = self.theaters[at].cells[actor];
-        self.has_lost(at, way as usize) || link != self.link(at, way)
+        let Cell { route, link, .. } = self.theaters[at].cells[actor];
+        self.has_lost(at, route as usize) || link != self.link(at, route)
     }
 
     /// Sends it along the way of the cell.
@@ -756,24 +758,24 @@ impl World {
         }
         let theater = &mut self.theaters[at];
         let cell = &mut theater.cells[actor];
-        let way = cell.way;
+        let route = cell.route;
         cell.is_used = true;
-        let after_leave = matches!(theater.views[actor].life(), Life::Away { begun: false, .. });
+        let after_leave = matches!(theater.views[actor].residence(), Residence::Away { begun: false, .. });
         let to = To { actor, binds: std::mem::replace(&mut cell.is_fresh, false), after_leave };
         let frame = match item {
             Item::Message { number, owed, .. } => {
                 if let Some(owed) = owed.and_then(|entry| theater.owed[entry].as_mut()) {
-                    owed.sent_to = Some(way);
+                    owed.sent_to = Some(route);
                 }
                 Frame::Message { to, number, acknowledge: owed }
             }
-            Item::Marker { origin, turn, path } => {
-                theater.sent_on.push((actor, way, turn, path));
-                Frame::Marker { to, origin, turn, path }
+            Item::Marker { origin, reroute, path } => {
+                theater.sent_on.push((actor, route, reroute, path));
+                Frame::Marker { to, origin, reroute, path }
             }
             Item::Begin { .. } | Item::Settle { .. } => return,
         };
-        self.say(at, way, frame);
+        self.say(at, route, frame);
     }
 
     pub(super) fn take_mail(&mut self, at: usize, actor: usize) {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::*;
 
-impl House {
+impl TheaterCore {
     /// Whether the theater has shown this certificate, or none, when its link was made.
     pub(super) fn has_shown(&self, theater: u64, certificate: Option<Word32>) -> bool {
         self.links().by_incarnation.get(&theater).is_some_and(|known| known.certificate == certificate)
@@ -65,7 +65,7 @@ impl House {
                 Answer::Another => return refused("it has another link by now".to_owned()),
                 Answer::Known => return (Reply::Hello(hello_of_link()), None),
                 Answer::GoOn => {
-                    known.down = None;
+                    known.terminated = None;
                     let received = link.prepare(connection);
                     let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
                     let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
@@ -73,7 +73,7 @@ impl House {
                     return (Reply::Hello(hello), Some((link, connection, has_received)));
                 }
                 Answer::Adopt => {
-                    known.down = None;
+                    known.terminated = None;
                     link.prepare(connection);
                     return (Reply::Hello(hello_of_link()), Some((link, connection, 0)));
                 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use mio::Waker;
 use playhouse_actor::System;
-use playhouse_actor::wire::Agency;
+use playhouse_actor::wire::MigrationHost;
 use playhouse_executor::contained;
 use playhouse_executor::jitter::seam;
 
@@ -24,7 +24,7 @@ use crate::link::frame::{Hello, Reply, Resume, THEATERS_MAX};
 use crate::link::registry::Registry;
 use crate::link::{Link, Stream};
 use crate::migration::authority::{Authority, BirthTheaters};
-use crate::migration::host::Office;
+use crate::migration::host::TheaterMigrationHost;
 use crate::migration::rebalance::Meter;
 use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
@@ -32,11 +32,11 @@ use crate::node::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sig
 use crate::node::calls::Calls;
 use crate::node::handshake::{self, Opening, PATIENCE};
 use crate::node::identity::{Credentials, Word32};
-use crate::proxy::pending::Distant;
-use crate::sim::{Heard, Outside};
+use crate::proxy::pending::PendingProxy;
+use crate::sim::{OnReply, Outside};
 use crate::transport::poller::Poller;
 use crate::transport::tls::{Cipher, Secrecy};
-use crate::transport::{Line, Transport, guarded};
+use crate::transport::{GuardedWire, Transport, guarded};
 
 /// How often the housekeeper looks after the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
@@ -68,20 +68,20 @@ pub(crate) struct Settings {
     pub(crate) lost_after: Duration,
     /// In bytes.
     pub(crate) window: usize,
-    pub(crate) on_stranger: Option<OnStranger>,
+    pub(crate) on_rejected_peer: Option<OnRejectedPeer>,
 }
 
 /// Is told why a caller was refused.
-pub(crate) struct OnStranger(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
+pub(crate) struct OnRejectedPeer(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
 
-impl fmt::Debug for OnStranger {
+impl fmt::Debug for OnRejectedPeer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("..")
     }
 }
 
 /// What a theater is made of.
-pub(crate) struct House {
+pub(crate) struct TheaterCore {
     pub(crate) system: System,
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
@@ -97,13 +97,13 @@ pub(crate) struct House {
     /// None in simulation, where nothing is claimed.
     pub(crate) credentials: Option<Credentials>,
     /// Has who waits for callers look up; none, where nobody does.
-    bell: Option<Waker>,
+    shutdown_waker: Option<Waker>,
     closing: AtomicBool,
     meter: Mutex<Meter>,
     pub(crate) cycles: Mutex<Cycles>,
     pub(crate) calls: Calls,
     /// No actor that another theater sends is let in: this one is evacuated, or shuts down.
-    refuses_guests: AtomicBool,
+    refuses_incoming_actors: AtomicBool,
     /// The others are told that it ends: no new sessions.
     leaving: AtomicBool,
     /// Knows where mobile actors may be.
@@ -123,7 +123,7 @@ pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
 
 #[derive(Default)]
 pub(crate) struct Links {
-    by_incarnation: BTreeMap<u64, Known>,
+    by_incarnation: BTreeMap<u64, KnownTheater>,
     /// Addresses that are called for the first time, with what came of it: for others that want the same.
     pub(crate) calling: HashMap<SocketAddr, Called>,
     /// Other addresses that theaters were called by.
@@ -159,7 +159,8 @@ impl Links {
             return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
         }
         let alias = self.aliases.get(&address);
-        let is_there = |known: &&Known| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
+        let is_there =
+            |known: &&KnownTheater| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
         let links = self.by_incarnation.values().filter(is_there).map(|known| &known.link);
         links.filter(|link| !link.is_lost()).max_by_key(|link| (link.connection().is_some(), link.number()))
     }
@@ -190,7 +191,7 @@ impl Links {
     }
 }
 
-struct Known {
+struct KnownTheater {
     link: Arc<Link>,
     calls: Calling,
     /// Where this end has called it first.
@@ -198,12 +199,12 @@ struct Known {
     /// The digest of the certificate that the other end has shown: the same one on each connection.
     certificate: Option<Word32>,
     /// For how long there has been no connection, as far as was looked.
-    down: Option<Duration>,
+    terminated: Option<Duration>,
     /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
     stuck: Duration,
 }
 
-impl Known {
+impl KnownTheater {
     fn sight(&self) -> Sight {
         Sight {
             number: self.link.number(),
@@ -213,18 +214,18 @@ impl Known {
     }
 }
 
-impl House {
+impl TheaterCore {
     pub(crate) fn new(
         registry: Registry,
         system: System,
         listens: Option<SocketAddr>,
         settings: Settings,
-        (poller, bell): (Arc<Poller>, Option<Waker>),
+        (poller, shutdown_waker): (Arc<Poller>, Option<Waker>),
         (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<Outside>>),
-    ) -> Arc<House> {
+    ) -> Arc<TheaterCore> {
         let incarnation = identity.incarnation;
         let directory = Arc::new(Directory::new(system.core(), identity));
-        let house = Arc::new(House {
+        let theater_core = Arc::new(TheaterCore {
             system,
             registry: Arc::new(registry),
             incarnation,
@@ -232,24 +233,24 @@ impl House {
             settings,
             poller,
             directory,
-            links: Mutex::new(Links { is_open: bell.is_some(), ..Links::default() }),
+            links: Mutex::new(Links { is_open: shutdown_waker.is_some(), ..Links::default() }),
             changed: Arc::default(),
             callers: Callers::default(),
             credentials,
-            bell,
+            shutdown_waker,
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
             cycles: Mutex::default(),
             calls: Calls::default(),
-            refuses_guests: AtomicBool::new(false),
+            refuses_incoming_actors: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             authority: Box::new(BirthTheaters),
             outside,
         });
-        house.directory.belongs_to(&house);
-        let office: Arc<dyn Agency> = Arc::new(Office(Arc::downgrade(&house)));
-        house.system.belongs_to(office);
-        house
+        theater_core.directory.belongs_to(&theater_core);
+        let migration_host: Arc<dyn MigrationHost> = Arc::new(TheaterMigrationHost(Arc::downgrade(&theater_core)));
+        theater_core.system.belongs_to(migration_host);
+        theater_core
     }
 
     pub(crate) fn links(&self) -> MutexGuard<'_, Links> {
@@ -286,14 +287,14 @@ impl House {
 
     /// Lets in no actor that another theater sends from now on. Those that were let in before may begin.
     pub(crate) fn refuse_guests(&self) {
-        let _guests = self.directory.guests();
+        let _incoming_actors = self.directory.incoming_actors();
         // Relaxed: read under the same lock.
-        self.refuses_guests.store(true, Ordering::Relaxed);
+        self.refuses_incoming_actors.store(true, Ordering::Relaxed);
     }
 
     /// With the guests locked.
-    pub(crate) fn refuses_guests(&self) -> bool {
-        self.refuses_guests.load(Ordering::Relaxed)
+    pub(crate) fn refuses_incoming_actors(&self) -> bool {
+        self.refuses_incoming_actors.load(Ordering::Relaxed)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -305,9 +306,9 @@ impl House {
         self.closing.store(true, Ordering::Release);
         self.close_calls();
         self.note_changed();
-        let Some(bell) = &self.bell else { return };
+        let Some(shutdown_waker) = &self.shutdown_waker else { return };
         // It can only fail where the system is out of memory; then it hears the next caller.
-        let _ = bell.wake();
+        let _ = shutdown_waker.wake();
         let deadline = self.now() + PATIENCE;
         let mut links = self.links();
         while links.is_open && self.now() < deadline {
@@ -385,16 +386,23 @@ impl House {
         certificate: Option<Word32>,
     ) -> Arc<Link> {
         let peer = (hello.incarnation, called, hello.listens);
-        let bell = Arc::clone(&self.changed);
-        let link = Link::new(&self.directory, &self.registry, number, peer, &hello.kinds, (self.settings.window, bell));
+        let shutdown_waker = Arc::clone(&self.changed);
+        let link = Link::new(
+            &self.directory,
+            &self.registry,
+            number,
+            peer,
+            &hello.kinds,
+            (self.settings.window, shutdown_waker),
+        );
         link.note_number_there(hello.link);
         self.directory.add_link(hello.incarnation, &link);
-        let known = Known {
+        let known = KnownTheater {
             link: Arc::clone(&link),
             calls: Calling::new(called.is_some(), hello.link),
             called_at: called,
             certificate,
-            down: None,
+            terminated: None,
             stuck: Duration::ZERO,
         };
         links.by_incarnation.insert(hello.incarnation, known);
@@ -473,7 +481,8 @@ impl House {
     /// Says `hello` to the theater at `address`, and hears the answer; each step may take as long as `limit`.
     pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello, limit: Duration) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
-        let wire = guarded(|| self.settings.transport.connect(address, limit)).map(Line::new).map_err(io_error)?;
+        let wire =
+            guarded(|| self.settings.transport.connect(address, limit)).map(GuardedWire::new).map_err(io_error)?;
         let mut opening = Opening::call(wire, address.to_string(), self.settings.secrecy.tls(), limit)?;
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::prove(&mut opening, credentials, &self.settings.cluster)?;
@@ -582,15 +591,15 @@ impl House {
         let Some(outside) = &self.outside else {
             return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
-        let (house, link) = (Arc::clone(self), Arc::clone(link));
-        let heard: Heard = Box::new(move |heard| house.called_again(&link, connection, heard.map(plain)));
+        let (theater_core, link) = (Arc::clone(self), Arc::clone(link));
+        let heard: OnReply = Box::new(move |heard| theater_core.called_again(&link, connection, heard.map(plain)));
         outside.call(address, hello, heard);
     }
 
     /// Calls who made a link, was not heard of in it, and does not call again: the answer to its call may not have come
     /// through, so that it does not know of the link. Then it makes one as well, and is called again in it.
     fn call_anew(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr) {
-        let (house, theater) = (Arc::clone(self), link.incarnation);
+        let (theater_core, theater) = (Arc::clone(self), link.incarnation);
         let hello = Hello { link: Some(link.number()), ..self.hello(None) };
         if !hello.knows.contains(&theater) {
             // It was lost meanwhile, and another link would need another number.
@@ -599,8 +608,8 @@ impl House {
         let (said, link) = (hello.clone(), Arc::clone(link));
         let called = move |exchanged: Exchanged| {
             // If it failed, it is tried again.
-            let _ = house.called(address, &said, exchanged);
-            house.end_call(&link, Outcome::Nothing);
+            let _ = theater_core.called(address, &said, exchanged);
+            theater_core.end_call(&link, Outcome::Nothing);
         };
         match &self.outside {
             None => called(self.exchange(address, &hello, self.call_limit())),
@@ -652,7 +661,7 @@ impl House {
             known.calls.hears(outcome);
             if outcome == Outcome::GoesOn {
                 // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
-                known.down = None;
+                known.terminated = None;
             }
         }
     }
@@ -675,9 +684,9 @@ impl House {
             contained(|| act.run(id, self.registry.controls(id)));
         }
         contained(|| self.end_late());
-        contained(|| self.keeping().iter().for_each(|way| way.let_on()));
+        contained(|| self.keeping().iter().for_each(|route| route.let_on()));
         self.directory.forget_ended();
-        contained(|| self.directory.take_unlinked().iter().for_each(Distant::call_ahead));
+        contained(|| self.directory.take_unlinked().iter().for_each(PendingProxy::call_ahead));
         contained(|| self.look_for_cycles());
         contained(|| self.do_what_is_due());
         self.poller.tidy();
@@ -700,7 +709,7 @@ impl House {
         for known in links.by_incarnation.values_mut().filter(|known| !known.link.is_left()) {
             let link = &known.link;
             if let Some(connection) = link.connection() {
-                known.down = None;
+                known.terminated = None;
                 known.calls.connects();
                 if link.silent.add(passed) > silent_max || deaf {
                     link.disconnect(&connection);
@@ -717,13 +726,13 @@ impl House {
                 link.flush(true);
                 continue;
             }
-            let down = known.down.map_or(Duration::ZERO, |down| down + passed);
-            known.down = Some(down);
-            if down > self.settings.lost_after {
+            let terminated = known.terminated.map_or(Duration::ZERO, |terminated| terminated + passed);
+            known.terminated = Some(terminated);
+            if terminated > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
             } else if let Some(address) = link.address.filter(|_| !deaf) {
                 let (sight, is_lower) = (known.sight(), self.incarnation < known.link.incarnation);
-                if let Some(due) = known.calls.due(sight, leaving, down > UNHEARD_MAX, is_lower) {
+                if let Some(due) = known.calls.due(sight, leaving, terminated > UNHEARD_MAX, is_lower) {
                     again.push((Arc::clone(&known.link), address, due));
                 }
             }
@@ -733,17 +742,17 @@ impl House {
             contained(|| self.lose_or_leave(&link));
         }
         for (link, address, due) in again {
-            let house = Arc::clone(self);
+            let theater_core = Arc::clone(self);
             let called = Arc::clone(&link);
             let call = move || {
                 let called = contained(|| match due {
                     Due::Again { connection, link: known_as } => {
-                        house.call_again(&link, address, connection, known_as);
+                        theater_core.call_again(&link, address, connection, known_as);
                     }
-                    Due::Anew => house.call_anew(&link, address),
+                    Due::Anew => theater_core.call_anew(&link, address),
                 });
                 if called.is_none() {
-                    house.end_call(&link, Outcome::Nothing);
+                    theater_core.end_call(&link, Outcome::Nothing);
                 }
             };
             if self.in_background("call", call).is_err() {
@@ -774,11 +783,11 @@ mod tests {
     fn the_first_connection_of_a_link_is_prepared_before_others_know_of_the_link() {
         let start = || Theater::builder().listen("127.0.0.1:0").start().unwrap();
         let (theater, peer) = (start(), start());
-        let hello = peer.house.first_hello();
+        let hello = peer.theater_core.first_hello();
         let link = {
-            let mut links = theater.house.links();
+            let mut links = theater.theater_core.links();
             let number = links.number();
-            let link = theater.house.new_link(&mut links, number, &hello, peer.address(), None);
+            let link = theater.theater_core.new_link(&mut links, number, &hello, peer.address(), None);
             assert_eq!(link.prepared(), 1);
             link
         };

@@ -26,14 +26,14 @@ thread_local! {
     pub static CENSUS: RefCell<Census> = RefCell::default();
 }
 
-fn seat<A: Actor>(ctx: &Context<A>) -> Seat {
+fn location<A: Actor>(ctx: &Context<A>) -> Seat {
     let system = playhouse_executor::current_system().expect("in an actor").id();
     (system, ctx.this().id().address().stage())
 }
 
 /// It has been started, or goes on.
 pub fn lives<A: Actor>(who: Who, ctx: &Context<A>) {
-    let (system, stage) = seat(ctx);
+    let (system, stage) = location(ctx);
     CENSUS.with_borrow_mut(|census| {
         census.stages.entry((who.0, system)).or_default().insert(stage);
         let lives = census.lives.entry(who).or_default();
@@ -45,8 +45,8 @@ pub fn lives<A: Actor>(who: Who, ctx: &Context<A>) {
 }
 
 pub fn departs<A: Actor>(who: Who, ctx: &Context<A>) {
-    let seat = seat(ctx);
-    CENSUS.with_borrow_mut(|census| census.lives.entry(who).or_default().remove(&seat));
+    let location = location(ctx);
+    CENSUS.with_borrow_mut(|census| census.lives.entry(who).or_default().remove(&location));
 }
 
 pub fn has_arrived<A: Actor>(who: Who, ctx: &Context<A>) {
@@ -68,8 +68,8 @@ impl Census {
         }
         for group in groups {
             let members = || self.lives.iter().filter(|((of, _), _)| *of == group);
-            let seats: BTreeSet<Seat> = members().flat_map(|(_, lives)| lives).copied().collect();
-            assert_eq!(seats.len(), 1, "group {group} is at {:?}", members().collect::<Vec<_>>());
+            let locations: BTreeSet<Seat> = members().flat_map(|(_, lives)| lives).copied().collect();
+            assert_eq!(locations.len(), 1, "group {group} is at {:?}", members().collect::<Vec<_>>());
             assert!(members().all(|(_, lives)| lives.len() == 1), "{:?}", members().collect::<Vec<_>>());
         }
     }

@@ -1,0 +1,175 @@
+//! Senders to actors of another system in this process.
+//!
+//! A worker of system A that sends to an actor of system B is no thread that B may block, because it has others to run. Its stage is muted in
+//! A, as for a receiver in A: while the worker in B is pressed, if the stage is a source by its account ([`super::accounts`]); and while
+//! that worker is overloaded, source or not. (No relay is noted over systems. What is put aside for the muted stage counts for its worker, so
+//! the overload reaches that stage's senders.) Requests do not come here: nobody is slowed that waits for an answer.
+//!
+//! *The stage goes on.* Its worker leaves word with the worker in B, and then looks whether that is pressed (I4, as in `overload.rs`): it sees
+//! the flag down, or is roused when that goes down, and when the worker in B admits sources. If the stage in B is full, the worker that
+//! lowers it rouses all that have left word with any worker of B. It is roused as well when B ends, and
+//! sees that. The monitor of A rouses it now and then besides.
+//!
+//! *Nobody waits for ever.* Two systems that flood each other may mute all that would work off what is put aside. Such knots are
+//! looked for over all systems ([`crate::backpressure::deadlock`]).
+//!
+//! *Simulated systems.* One runs only while somebody runs it, so nobody waits for it. The thread that runs one is a thread outside for
+//! others, and waits as such, but not for long: it may be the one that is waited for.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::sync::locks::lock;
+use crate::system::{SLOTS, SystemCore};
+use crate::worker::Worker;
+use crate::worker::core::{MuteRequest, Reason};
+use crate::worker::shared::WorkerShared;
+
+/// A worker of any system: the system's number, and the worker's.
+pub(crate) type AnyWorker = (u16, u16);
+
+/// In the place of a worker in an account: it is in another system.
+pub(crate) const ELSEWHERE: u16 = u16::MAX;
+
+/// How long a thread that runs a simulated system waits for another system, at most, for each message.
+const SIMULATED_WAIT: Duration = Duration::from_millis(50);
+
+/// A system of this process: its number, and its life among those under that number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    pub(crate) system: u16,
+    epoch: u64,
+}
+
+impl Home {
+    fn of(system: &SystemCore) -> Home {
+        Home { system: system.id, epoch: SLOTS[usize::from(system.id)].epoch.load(Ordering::Acquire) }
+    }
+
+    /// Returns the system, unless it has ended.
+    pub(crate) fn find(self) -> Option<Arc<SystemCore>> {
+        let system = SystemCore::by_id(self.system)?;
+        // Behind that, because another system may have moved in before.
+        let epoch = SLOTS[usize::from(self.system)].epoch.load(Ordering::Acquire);
+        (epoch == self.epoch).then_some(system)
+    }
+}
+
+impl Worker {
+    /// A message in the normal lane goes from here to stage `target` of another `system`. Asks to mute the sender if that stage is full, or
+    /// its worker is pressed by the sender.
+    pub(crate) fn note_sent_to_other_system(&self, system: &SystemCore, target: u16, bytes: usize) {
+        if self.system.simulation.is_some() {
+            return system.wait_while_overloaded_for(target, bytes as u64, Some(SIMULATED_WAIT));
+        }
+        let claimed = self.ownership.claimed();
+        let in_handler = self.ownership.is_user() && !claimed.is_null();
+        if !in_handler || system.simulation.is_some() || usize::from(target) >= system.route.len() {
+            return system.note_unslowed(target);
+        }
+        // SAFETY: the claimed record stays readable until the next one is claimed.
+        let sender = unsafe { (*claimed).stage() };
+        let home = Some(Home::of(system));
+        let worker = system.route[usize::from(target)].load(Ordering::Relaxed);
+        if system.full[usize::from(target)].is_full() {
+            self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, home });
+        }
+        let pressed = system.pressed_by(worker, target);
+        if pressed.is_none() && !self.holding.get() {
+            return;
+        }
+        let source = self.accounts.borrow_mut().charge(sender, bytes, pressed.map(|_| ELSEWHERE));
+        let Some(receiver) = pressed else { return };
+        let shared = &system.worker_table[usize::from(receiver)];
+        if source.is_some() {
+            system.note_source(receiver);
+        } else if !self.accounts.borrow().are_kept() {
+            // Without accounts, this worker cannot tell whether the sender is a source.
+            shared.standing.note_source();
+        }
+        let overloads = || shared.overloaded.load(Ordering::Relaxed).then(|| u32::try_from(bytes).unwrap_or(u32::MAX));
+        if let Some(owed) = source.or_else(overloads) {
+            self.request_mute(MuteRequest { sender, receiver, target, source: Some(owed), home });
+        }
+    }
+
+    /// Leaves word with the worker that stage `target` of another system is muted for, and then looks whether the stage stays muted. Returns
+    /// that worker, and whether the target is full.
+    pub(crate) fn stays_muted_in_other_systems(
+        &self,
+        system: &SystemCore,
+        target: u16,
+        source: bool,
+    ) -> Option<(u16, bool)> {
+        let target = usize::from(target);
+        // None: the system had ended when the sender noted its life, and another one had moved in.
+        let worker = system.route.get(target)?.load(Ordering::Acquire);
+        let receiver = if source { system.pressed_by(worker, target as u16).unwrap_or(worker) } else { worker };
+        let shared = &system.worker_table[usize::from(receiver)];
+        {
+            let mut muted = lock(&shared.muted_elsewhere);
+            let me = (self.system_id, self.id);
+            if !muted.contains(&me) {
+                muted.push(me);
+            }
+        }
+        // SeqCst: as in `stays_muted`. The lock orders this with the end of that system.
+        if source {
+            shared.muted_on_me.store(true, Ordering::SeqCst);
+        }
+        if system.closed.load(Ordering::Acquire) {
+            return None;
+        }
+        let full = system.full[target].wait_for();
+        let pressed = source && shared.is_pressed();
+        if pressed {
+            system.note_source(receiver);
+        }
+        (full || pressed).then_some((receiver, full))
+    }
+
+    /// Returns the stages that are muted here, and for what.
+    pub(crate) fn muted(&self) -> Vec<(u16, Reason)> {
+        // SAFETY: in RUNTIME; short borrow.
+        let parked = &unsafe { self.core() }.parked;
+        let muted = parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { .. }));
+        muted.map(|(stage, hold)| (*stage, hold.reason)).collect()
+    }
+}
+
+impl WorkerShared {
+    /// Rouses the workers of other systems with stages that are muted for this office's worker. Those that stay muted leave word again.
+    pub(crate) fn rouse_other_systems(&self) {
+        let muted = std::mem::take(&mut *lock(&self.muted_elsewhere));
+        for (system, worker) in muted {
+            // Another system may have this number by now.
+            if let Some(system) =
+                SystemCore::by_id(system).filter(|system| usize::from(worker) < system.worker_table.len())
+            {
+                system.rouse(worker);
+            }
+        }
+    }
+}
+
+impl SystemCore {
+    /// Returns whether a stage of `shared` is muted for another system.
+    fn waits_for_other_systems(&self, shared: &WorkerShared) -> bool {
+        lock(&shared.waits_for).iter().any(|(system, _)| *system != self.id)
+    }
+
+    /// Returns whether a stage is muted for another system.
+    pub(crate) fn is_muted_in_other_systems(&self) -> bool {
+        self.worker_table.made().any(|(_, shared)| self.waits_for_other_systems(shared))
+    }
+
+    /// Rouses the workers with stages that are muted for another system.
+    pub(crate) fn rouse_muted_of_other_systems(&self) {
+        for (worker, shared) in self.worker_table.made() {
+            if self.waits_for_other_systems(shared) {
+                self.rouse(worker);
+            }
+        }
+    }
+}

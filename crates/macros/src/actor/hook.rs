@@ -1,0 +1,224 @@
+//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]` and `#[migration_failed]`: methods that `Actor`'s methods forward to.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Attribute, ImplItemFn, Meta, ReturnType, Safety, Type};
+
+use crate::syntax::attrs::Inherited;
+use crate::syntax::errors::{Errors, pretty};
+use crate::syntax::generics::ActorType;
+use crate::syntax::params::{self, Param};
+
+/// Which method of `Actor` a hook stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HookKind {
+    /// Before the first message.
+    Started,
+    /// After the last.
+    Stopped,
+    /// When a watched actor has ended.
+    Terminated,
+    /// When it has handled nothing for a while.
+    ReceiveTimeout,
+    /// Before it is taken to another theater.
+    Migrating,
+    /// When it has come from one.
+    Migrated,
+    /// When it was to be taken to one, and was not.
+    MigrationFailed,
+}
+
+impl HookKind {
+    /// The kind that `#[name]` marks.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "started" => Some(Self::Started),
+            "stopped" => Some(Self::Stopped),
+            "terminated" => Some(Self::Terminated),
+            "receive_timeout" => Some(Self::ReceiveTimeout),
+            "migrating" => Some(Self::Migrating),
+            "migrated" => Some(Self::Migrated),
+            "migration_failed" => Some(Self::MigrationFailed),
+            _ => None,
+        }
+    }
+
+    /// The kind that is meant by a name that hooks have elsewhere.
+    fn meant_by(name: &str) -> Option<Self> {
+        match name {
+            "starting" | "on_start" | "pre_start" | "post_start" => Some(Self::Started),
+            "stopping" | "on_stop" | "pre_stop" | "post_stop" => Some(Self::Stopped),
+            "on_link_died" => Some(Self::Terminated),
+            _ => None,
+        }
+    }
+
+    /// The name of the attribute and of the method of `Actor`.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Started => "started",
+            Self::Stopped => "stopped",
+            Self::Terminated => "terminated",
+            Self::ReceiveTimeout => "receive_timeout",
+            Self::Migrating => "migrating",
+            Self::Migrated => "migrated",
+            Self::MigrationFailed => "migration_failed",
+        }
+    }
+
+    /// What it is told besides its context: the name, the type, and what is said where it is missing.
+    fn argument(self) -> Option<(&'static str, &'static str, &'static str)> {
+        match self {
+            Self::Terminated => {
+                Some(("terminated", "Terminated", "a `#[terminated]` method is told who ended, and why"))
+            }
+            Self::MigrationFailed => {
+                Some(("why", "MigrateError", "a `#[migration_failed]` method is told why the actor stays"))
+            }
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => None,
+        }
+    }
+
+    /// The signature that a user should write.
+    fn form(self) -> &'static str {
+        match self {
+            Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => {
+                "(&mut self, ctx: &mut Context<Self>)"
+            }
+            Self::MigrationFailed => "(&mut self, why: MigrateError, ctx: &mut Context<Self>)",
+            Self::Terminated => "(&mut self, terminated: Terminated, ctx: &mut Context<Self>)",
+        }
+    }
+}
+
+/// Removes an attribute that is taken for a hook, and returns what is right.
+pub(crate) fn take_misnamed(attrs: &mut Vec<Attribute>) -> Option<syn::Error> {
+    let meant = |attr: &Attribute| HookKind::meant_by(&attr.path().get_ident()?.to_string());
+    let (at, kind) = attrs.iter().enumerate().find_map(|(at, attr)| Some((at, meant(attr)?)))?;
+    let attr = attrs.remove(at);
+    let when = match kind {
+        HookKind::Started => "runs before the first message",
+        HookKind::Stopped => "runs after the last message",
+        _ => "runs when an actor has ended that this one watches",
+    };
+    let text = format!("there is no hook `{}`\nhelp: `#[{}]` {when}", pretty(&attr), kind.name());
+    Some(syn::Error::new_spanned(attr, text))
+}
+
+/// A hook, ready to be forwarded to.
+pub(crate) struct Hook {
+    /// Which one.
+    pub(crate) kind: HookKind,
+    pub(crate) method: Ident,
+    params: Vec<Param>,
+    inherited: Inherited,
+}
+
+impl Hook {
+    /// Reads `function`, marked with `mark`.
+    pub(crate) fn read(
+        kind: HookKind,
+        function: &ImplItemFn,
+        mark: &Attribute,
+        actor: &ActorType,
+    ) -> syn::Result<Self> {
+        let mut errors = Errors::default();
+        let (sig, name) = (&function.sig, kind.name());
+        let help = format!("help: write `fn {}{}`", sig.ident, kind.form());
+
+        if !matches!(mark.meta, Meta::Path(_)) {
+            errors.at(mark, format!("`#[{name}]` takes no arguments"));
+        }
+        params::check_receiver(sig, &format!("`#[{name}]` method"), &mut errors);
+        if let Some(token) = &sig.asyncness {
+            errors.at(
+                token,
+                format!(
+                    "a `#[{name}]` method cannot be `async`\nhelp: send `ctx.this()` a message with an `async` method"
+                ),
+            );
+        }
+        if let Safety::Unsafe(token) = &sig.safety {
+            errors.at(token, format!("a `#[{name}]` method cannot be `unsafe`: the runtime calls it"));
+        }
+        if !sig.generics.params.is_empty() {
+            errors.at(&sig.generics, format!("a `#[{name}]` method cannot be generic\n{help}"));
+        }
+        match &sig.output {
+            ReturnType::Default => {}
+            ReturnType::Type(_, ty) if is_unit(ty) => {}
+            ReturnType::Type(_, ty) => errors.at(
+                ty,
+                format!("nobody receives what a `#[{name}]` method returns\nhelp: return nothing; for an error, call `ctx.fail(error)`"),
+            ),
+        }
+        let params = params::read(sig, actor, &mut errors);
+        let mut has_argument = false;
+        for param in &params {
+            let ty = match param {
+                Param::Context => continue,
+                Param::Reply(_) => {
+                    let text = format!("nobody has asked for a `#[{name}]` method, so it has no `Reply`\n{help}");
+                    errors.at(&sig.ident, text);
+                    continue;
+                }
+                Param::Argument { ty, .. } => ty,
+            };
+            if !has_argument && kind.argument().is_some_and(|(_, wanted, _)| is_called(ty, wanted)) {
+                has_argument = true;
+            } else {
+                errors.at(ty, format!("the runtime has no `{}` to pass to a `#[{name}]` method\n{help}", pretty(ty)));
+            }
+        }
+        if let (Some((_, _, missing)), false) = (kind.argument(), has_argument) {
+            errors.at(&sig.ident, format!("{missing}\n{help}"));
+        }
+        let inherited = Inherited::new(&function.attrs, &actor.name, name);
+        errors.or(Self { kind, method: sig.ident.clone(), params, inherited })
+    }
+
+    /// The method of `Actor` that forwards to this hook.
+    pub(crate) fn forward(&self) -> TokenStream {
+        let method = &self.method;
+        let span = Span::mixed_site().located_at(method.span());
+        let cfgs = &self.inherited.cfgs;
+        let of_actor = Ident::new(self.kind.name(), span);
+        let has_context = self.params.iter().any(|param| matches!(param, Param::Context));
+        let ctx = Ident::new(if has_context { "ctx" } else { "_ctx" }, span);
+        let (argument, ty, _) = self.kind.argument().unwrap_or(("told", "Terminated", ""));
+        let (argument, ty) = (Ident::new(argument, span), Ident::new(ty, span));
+        let argument_param = self.kind.argument().map(|_| quote_spanned!(span=> #argument: ::playhouse::#ty,));
+        let passed = self.params.iter().map(|param| match param {
+            Param::Context => &ctx,
+            // (A `Reply` is an error.)
+            Param::Argument { .. } | Param::Reply(_) => &argument,
+        });
+        let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
+        quote_spanned! {span=>
+            #(#cfgs)*
+            #allow
+            fn #of_actor(&mut self, #argument_param #ctx: &mut ::playhouse::Context<Self>) {
+                Self::#method(self, #(#passed),*);
+            }
+        }
+    }
+}
+
+/// An error for a method that looks like a hook, but is not marked as one: nothing would call it.
+pub(crate) fn check_unmarked(function: &ImplItemFn, actor: &ActorType) -> Option<syn::Error> {
+    let kind = HookKind::from_name(&function.sig.ident.to_string())?;
+    let params = params::read(&function.sig, actor, &mut Errors::default());
+    params.iter().any(|param| matches!(param, Param::Context)).then(|| {
+        let name = kind.name();
+        let text = format!("nothing calls this method, although it looks like `Actor::{name}`\nhelp: mark it with `#[{name}]`, or rename it");
+        syn::Error::new_spanned(&function.sig.ident, text)
+    })
+}
+
+fn is_unit(ty: &Type) -> bool {
+    matches!(ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+}
+
+fn is_called(ty: &Type, name: &str) -> bool {
+    matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
+}

@@ -1,0 +1,101 @@
+//! A network to be tried.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use mio::Interest;
+use playhouse::transport::{Listener, Transport, Wire};
+
+use super::watch::Watch;
+use super::{Outcome, WAIT_MAX};
+
+/// Two ends.
+type Pair = (Box<dyn Wire>, Box<dyn Wire>);
+
+/// What is tried: makes transports of one network.
+#[derive(Clone)]
+pub struct Subject {
+    pub(super) make: Arc<dyn Fn() -> Arc<dyn Transport> + Send + Sync>,
+    pub(super) address: String,
+}
+
+impl fmt::Debug for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Subject({})", self.address)
+    }
+}
+
+impl Subject {
+    pub(super) fn new<T: Transport>(address: &str, make: impl Fn() -> T + Send + Sync + 'static) -> Subject {
+        Subject { make: Arc::new(move || Arc::new(make())), address: address.to_owned() }
+    }
+
+    pub(super) fn transport(&self) -> Arc<dyn Transport> {
+        (self.make)()
+    }
+
+    pub(super) fn listen(&self) -> Result<(WatchedListener, SocketAddr), String> {
+        let address: SocketAddr =
+            self.address.parse().map_err(|error| format!("{:?} is no address: {error}", self.address))?;
+        let mut listener = describe("listening", self.transport().listen(address))?;
+        let address = describe("the listener's address", listener.address())?;
+        let watch = Watch::new(Interest::READABLE, |registration| listener.register(registration))?;
+        Ok((WatchedListener { listener, watch }, address))
+    }
+
+    pub(super) fn call(&self, address: SocketAddr) -> Result<Box<dyn Wire>, String> {
+        with_time_limit(describe("calling", self.transport().connect(address, WAIT_MAX))?)
+    }
+
+    /// Calls who listens there, who hears it meanwhile: both ends.
+    pub(super) fn meet(&self, listener: &mut WatchedListener, address: SocketAddr) -> Result<Pair, String> {
+        std::thread::scope(|scope| {
+            let calls = scope.spawn(|| self.call(address));
+            let called = listener.accept().and_then(with_time_limit);
+            Ok((calls.join().map_err(|_| "`connect` panics")??, called?))
+        })
+    }
+
+    /// Both ends of a connection: who called, and who was called.
+    pub(super) fn pair(&self) -> Result<Pair, String> {
+        let (mut listener, address) = self.listen()?;
+        self.meet(&mut listener, address)
+    }
+}
+
+/// A listener, and what tells of callers.
+pub(super) struct WatchedListener {
+    pub(super) listener: Box<dyn Listener>,
+    pub(super) watch: Watch,
+}
+
+impl WatchedListener {
+    /// Waits for the next caller, as theaters do.
+    pub(super) fn accept(&mut self) -> Result<Box<dyn Wire>, String> {
+        loop {
+            match self.listener.accept() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
+                heard => return describe("hearing a caller", heard),
+            }
+        }
+    }
+
+    pub(super) fn wait(&mut self) -> Outcome {
+        self.watch.until("that somebody has called", mio::event::Event::is_readable)
+    }
+}
+
+pub(super) fn with_time_limit(wire: Box<dyn Wire>) -> Result<Box<dyn Wire>, String> {
+    describe("setting a limit", wire.set_limit(WAIT_MAX))?;
+    Ok(wire)
+}
+
+pub(super) fn describe<T>(what: &str, result: std::io::Result<T>) -> Result<T, String> {
+    result.map_err(|error| format!("{what}: {error} ({:?})", error.kind()))
+}
+
+pub(super) fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Outcome {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}

@@ -1,0 +1,141 @@
+//! References on a link.
+
+use playhouse_actor::away::{Forwarder, MakeStub, RefCodec, RefName, StubPlacement};
+
+use super::*;
+use crate::naming::{BadName, RemoteActorId};
+use crate::proxy::pending::PendingProxy;
+
+impl RefCodec for Link {
+    fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
+        if let Some(handle) = lock(&self.stubs).handles.get(&id) {
+            return Ok(RefName::Yours(*handle));
+        }
+        self.directory.name_for_others(id, Some(self.incarnation))
+    }
+
+    fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError> {
+        // Who has ended, or was never here: what is sent to it is heard by nobody. Whatever holds the reference is none the worse.
+        let nobody = ActorId::nobody;
+        match name {
+            RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
+            RefName::Mine { slot, incarnation, capability } => {
+                let far = RemoteActorId {
+                    theater: self.incarnation,
+                    address: self.advertised,
+                    slot,
+                    incarnation,
+                    capability,
+                };
+                match self.met(&far)? {
+                    Some(id) => Ok(id),
+                    None => self.settle_there(self.incarnation, (far, far), stub),
+                }
+            }
+            RefName::Moved { born, at } => {
+                let (born, here) = (RemoteActorId::from(born), self.directory.incarnation);
+                let known = self.met(&born)?;
+                // One of this theater that was lost lives after all: it has another place from now on.
+                let was_lost = born.theater == here && at.theater != here;
+                let was_lost = was_lost && known.is_some_and(|id| self.directory.was_lost(id));
+                if let Some(id) = known.filter(|_| !was_lost) {
+                    return Ok(id);
+                }
+                if born.theater == here && !was_lost {
+                    return Ok(nobody());
+                }
+                if at.theater == here {
+                    return Ok(self
+                        .directory
+                        .own_or_ended(at.slot, at.incarnation, at.capability)
+                        .unwrap_or_else(nobody));
+                }
+                let id = if let Some(link) = self.directory.link(at.theater) {
+                    link.settle_there(self.incarnation, (born, at.into()), stub)?
+                } else if at.address.is_some() {
+                    PendingProxy::settle(&self.directory, self.incarnation, (born, at.into()), stub)?
+                } else {
+                    return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
+                };
+                self.directory.note_stub(id, at.into(), None);
+                Ok(id)
+            }
+            RefName::Other { theater, address, slot, incarnation, capability } => {
+                let far = RemoteActorId { theater, address: Some(address), slot, incarnation, capability };
+                if let Some(id) = self.met(&far)? {
+                    return Ok(id);
+                }
+                if theater == self.directory.incarnation {
+                    return Ok(nobody());
+                }
+                if let Some(link) = self.directory.link(theater) {
+                    return link.settle_there(self.incarnation, (far, far), stub);
+                }
+                Ok(PendingProxy::settle(&self.directory, self.incarnation, (far, far), stub)?)
+            }
+            RefName::Member { group, born, at } => {
+                // Only for a new place: a group without members would be kept for every name that somebody makes up.
+                let beside: MakeStub<'_> = &|core: &SystemCore, _, forwarder: Arc<dyn Forwarder>| {
+                    let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
+                    stub(core, StubPlacement::Group(stage), forwarder)
+                };
+                let name = match at {
+                    None => {
+                        RefName::Mine { slot: born.slot, incarnation: born.incarnation, capability: born.capability }
+                    }
+                    Some(at) => RefName::Moved { born, at },
+                };
+                let id = self.meet(name, beside)?;
+                // Of those that were born here it is known.
+                let is_own = at.is_some() && born.theater == self.directory.incarnation;
+                if let Some((_, entry)) = self.registry.migration_vtable(id).filter(|_| !is_own) {
+                    self.directory.groups().join(group, id, (entry.actor_name)());
+                }
+                Ok(id)
+            }
+        }
+    }
+}
+
+impl Link {
+    /// The place here of the actor that the other end calls so, if there is one.
+    fn met(&self, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        self.directory.met(self.incarnation, far).inspect_err(|why| self.note_bad_name(far, *why))
+    }
+
+    /// A theater that contradicts itself does not keep to the protocol. What it tells of actors of others it may have been told.
+    fn note_bad_name(&self, far: &RemoteActorId, why: BadName) {
+        if far.theater == self.incarnation && why != BadName::TooMany {
+            self.fault(Fault::Name(why));
+        }
+    }
+
+    /// Makes the place of an actor that was born as `born`, and is in the other theater as `far`, as the theater `teller` says.
+    fn settle_there(
+        &self,
+        teller: u64,
+        (born, far): (RemoteActorId, RemoteActorId),
+        stub: MakeStub<'_>,
+    ) -> Result<ActorId, WireError> {
+        self.may_name_more()?;
+        let id = self.name_next(
+            |_| Ok(()),
+            |core, stage, proxy| {
+                let id = stub(core, StubPlacement::Link(stage), proxy);
+                (id, id)
+            },
+            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
+        )?;
+        self.directory.note(teller, id, born)?;
+        Ok(id)
+    }
+
+    /// From now on this link is the way to the actor, whose place there is already.
+    pub(crate) fn adopt(&self, id: ActorId, far: &RemoteActorId) -> Result<Arc<Proxy>, WireError> {
+        self.name_next(
+            |_| Ok(()),
+            |_, _, proxy| (id, proxy),
+            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
+        )
+    }
+}
