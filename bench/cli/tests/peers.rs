@@ -316,8 +316,8 @@ mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; 
         ("kameo", "rthroughput", "kameo-remote"),
         ("kameo", "rcreate", "kameo-remote"),
         ("kameo", "rrings-320", "kameo-remote"),
-        ("alone", "fib", "playhouse-alone"),
-        ("alone", "rpingpong", "playhouse-alone-remote"),
+        ("alone", "fib", "playhouse-self-peer"),
+        ("alone", "rpingpong", "playhouse-self-peer-remote"),
         ("actix", "rpingpong", "actix"),
         // The servers are one program here, and its first word names one of them.
         ("web", "playhouse", "web-playhouse"),

@@ -1,12 +1,12 @@
-//! Dining philosophers: an arbitrator has the forks; who does not get them asks again.
+//! Dining philosophers: an arbitrator has the forks; a philosopher that does not get them asks again.
 
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const PHILOSOPHERS: Benchmark = program(
     "savina-philosophers",

@@ -4,10 +4,10 @@ use playhouse::prelude::*;
 
 use super::sorting::{check_sorted, numbers};
 use super::{SLICE, lead, program};
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::steps::Steps;
 
 pub(crate) const RADIXSORT: Benchmark = program(
     "savina-radixsort",

@@ -3,10 +3,10 @@
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const TRAPEZOID: Benchmark =
     program("savina-trapezoid", "piece", "100 workers integrate a function from 1 to 5 in 10,000,000 pieces", run);

@@ -8,8 +8,8 @@ use super::activity::Activity;
 use super::load::Load;
 use super::pattern::Pattern;
 use super::stopwatch::Stopwatch;
-use crate::memory;
-use crate::outcome::Failure;
+use crate::harness::memory;
+use crate::harness::outcome::Failure;
 
 /// One of the compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What is shown of a theater, as tables.
+//! The tables of a theater.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -7,11 +7,11 @@ use playhouse::{LinkState, Snapshot, StageStats};
 
 use super::attached::Seen;
 
-/// One thing that is shown, with what it is sorted by.
+/// A cell of a table, with the key that it is sorted by.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub text: String,
-    /// Not a number: it is sorted by its text.
+    /// Not a number where the cell is sorted by its text.
     key: f64,
 }
 
@@ -22,7 +22,7 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// The tables that one can change between.
+/// The tables that the keys choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pane {
     Actors,
@@ -78,6 +78,12 @@ impl Table {
             };
             order.then_with(|| names(one).cmp(&names(other)))
         });
+    }
+
+    /// Leaves the rows that have the text in one of their cells, in letters of either case.
+    pub fn filter(&mut self, text: &str) {
+        let text = text.to_lowercase();
+        self.rows.retain(|row| row.iter().any(|cell| cell.text.to_lowercase().contains(&text)));
     }
 
     /// Whether the column is one of numbers, which stand at its right.

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use playhouse_bench::bootstrap::{Estimate, RESAMPLES, RUNS_MIN, most_sure};
-use playhouse_bench::peer::Row;
+use playhouse_bench::harness::runner::Measured;
+use playhouse_bench::peers::peer::Row;
 use playhouse_bench::registry;
+use playhouse_bench::report::bootstrap::{Estimate, RESAMPLES, RUNS_MIN, most_sure};
 use playhouse_bench::report::figure;
-use playhouse_bench::runner::Measured;
 use playhouse_bench::scaling::measured::unrest;
 
 use super::origin;
@@ -145,7 +145,7 @@ fn beside_floors(measured: &[Measured]) -> String {
             report.op.clone(),
             plain_figure(report.ns_per_op),
             interval(Estimate::of(&ours), plain_figure),
-            or_dash(report.limit_ns_per_op, plain_figure),
+            or_dash(report.baseline_ns_per_op, plain_figure),
             interval(Estimate::of(&floor), plain_figure),
             or_dash(ratio, |ratio| figure(ratio.median)),
             interval(ratio, figure),

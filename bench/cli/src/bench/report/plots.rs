@@ -1,9 +1,9 @@
 //! The plots of a report.
 
-use playhouse_bench::bootstrap::Estimate;
-use playhouse_bench::latency::Cdf;
-use playhouse_bench::peer::{OURS, Row};
-use playhouse_bench::runner::{Measured, Run};
+use playhouse_bench::harness::runner::{Measured, Run};
+use playhouse_bench::peers::peer::{OURS, Row};
+use playhouse_bench::report::bootstrap::Estimate;
+use playhouse_bench::report::latency::Cdf;
 
 use super::plot::cdf::{self, plain};
 use super::plot::dots::{self, About, Line};
@@ -58,7 +58,7 @@ fn latencies(measured: &Measured) -> Option<(String, Vec<Cdf>)> {
 
 /// The times of the runs, and those of the floor; empty where there is none.
 pub fn times(runs: &[Run]) -> (Vec<f64>, Vec<f64>) {
-    (runs.iter().map(|run| run.ns_per_op).collect(), runs.iter().filter_map(|run| run.limit_ns_per_op).collect())
+    (runs.iter().map(|run| run.ns_per_op).collect(), runs.iter().filter_map(|run| run.baseline_ns_per_op).collect())
 }
 
 /// How many times as long as the floor, if there is one.

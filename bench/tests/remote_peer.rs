@@ -1,0 +1,24 @@
+//! How the other process of a remote benchmark is started. In a process of its own: how is settled once for each.
+
+use std::process::Command;
+
+use playhouse_bench::harness::remote_peer;
+use playhouse_bench::{Size, Steps, registry};
+
+/// It hears what it is told, and says that it listens where it cannot be called.
+const SCRIPT: &str = "read line; echo with-$0-workers 127.0.0.1:9; cat > /dev/null";
+
+#[test]
+fn it_has_as_many_workers_as_the_first_one() {
+    remote_peer::set_program(|workers| {
+        let mut command = Command::new("sh");
+        command.args(["-c", SCRIPT]).arg(workers.to_string());
+        command
+    });
+    let system = playhouse::System::builder().workers(3).start().unwrap();
+    for name in ["rpingpong", "rcreate", "rrings-1"] {
+        let failure =
+            (registry::find(name).unwrap().workload)(&system, Size::Smoke, Steps::NONE).unwrap_err().to_string();
+        assert!(failure.contains("with-3-workers"), "{name}: {failure}");
+    }
+}
