@@ -187,7 +187,7 @@ fn long_values_are_cut() {
 
 #[test]
 fn the_guide_says_the_limits() {
-    let guide = include_str!("../../guide/chatapp.md");
+    let guide = include_str!("../../guide/src/chatapp.md");
     let says = |key: &str, range: RangeInclusive<u32>| {
         let row =
             guide.lines().find(|line| line.starts_with(&format!("| `{key}`"))).unwrap_or_else(|| panic!("no {key}"));

@@ -344,7 +344,7 @@ fn drivers_may_say_what_no_dice_would() {
 /// The recording that the guide shows is the one of the scenario that it shows.
 #[test]
 fn the_guide_shows_a_recording_of_its_scenario() {
-    let guide = include_str!("../../../guide/chatapp.md");
+    let guide = include_str!("../../../guide/src/chatapp.md");
     let block = |begins: &str| {
         let block = guide.split("```").find(|block| block.contains(begins)).unwrap();
         block.split_once('\n').unwrap().1
