@@ -1,4 +1,4 @@
-//! The programs that are explored, and what holds in all of their states.
+//! The explored programs, and the properties of all of their states.
 
 use stateright::{Checker, Model, Property};
 
@@ -24,7 +24,7 @@ impl World {
         let is_nobody = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
         let is_whole =
             !program.together || self.theaters.iter().all(|theater| is_together(theater) || is_nobody(theater));
-        // Those of a group are lost as one.
+        // The members of a group are lost as one.
         let may_die = |actor: usize| self.may_die[actor] || program.together && self.may_die.contains(&true);
         (0..ACTORS).all(is_done)
             && is_whole
@@ -83,7 +83,7 @@ impl Model for Roaming {
                 {
                     steps.push(Step::Send { at, from: actor });
                 }
-                // A place sends nothing on over a link that is lost. It is about to hear of that.
+                // A stub forwards nothing over a link that is lost. It is about to learn of the loss.
                 let sends_on = cell.mode == Mode::Place && !cell.is_closed && !world.leads_nowhere(at, actor);
                 if !cell.mail.is_empty() && (is_live || sends_on) {
                     steps.push(Step::Mail { at, actor });

@@ -1,4 +1,4 @@
-//! What each step does to the theaters, links and cells.
+//! The effect of each step on the theaters, links and cells.
 
 use std::collections::VecDeque;
 
@@ -36,7 +36,7 @@ impl World {
         let mut theaters: Vec<Theater> = (0..THEATERS).map(theater).collect();
         let mut links = vec![vec![VecDeque::new(); THEATERS]; THEATERS];
         if program.starts {
-            // As if it had left the theater that it is born in, and had not begun in the other one.
+            // Its state is that of an actor that has left its birth theater, and has not begun in the other one.
             let there = 1;
             let birth = &mut theaters[BIRTH];
             birth.views[0] = View::new(BIRTH as TheaterId, Residence::Away { at: there, begun: false, reroute: None });
@@ -165,12 +165,12 @@ impl World {
         }
         self.theaters[at].has_lost = true;
         let gone = dead as TheaterId;
-        // Nothing is said any more of what came over that link.
+        // Nothing more is said of messages that came over that link.
         let theater = &mut self.theaters[at];
         theater.owed.iter_mut().flatten().filter(|owed| owed.to == gone).for_each(|owed| owed.entry = None);
         theater.fences.retain(|fence| fence.of != gone);
         theater.bound[dead] = [false; ACTORS];
-        // Messages that were sent on to the dead theater are settled.
+        // Messages that were forwarded to the dead theater are settled.
         let entries = self.theaters[at].owed.iter().enumerate();
         let lost = |owed: &Option<Owed>| owed.is_some_and(|owed| owed.sent_to == Some(gone));
         let lost: Vec<usize> = entries.filter(|(_, owed)| lost(owed)).map(|(entry, _)| entry).collect();
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// Asks all theaters that are not lost to settle what they have got for an actor.
+    /// Asks all theaters that are not lost to settle the mail that they have got for an actor.
     pub(super) fn settle_others(&mut self, at: usize, actor: usize, search: u64, program: &Roaming) {
         if self.cut.is_some() {
             return self.step(at, actor, Event::Settled { search }, program);
@@ -233,7 +233,7 @@ impl World {
         }
     }
 
-    /// Answers a theater that seeks the actor.
+    /// Answers a theater that locates the actor.
     pub(super) fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
         let knows = match self.theaters[at].views[actor].residence() {
             Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } => true,
@@ -243,7 +243,7 @@ impl World {
         self.say(at, from, Frame::Found { actor, lost, knows });
     }
 
-    /// The actor of this place is lost.
+    /// Reports mail of this stub, because its actor is lost.
     pub(super) fn report(&mut self, at: usize, actor: usize, item: Item) {
         match item {
             Item::Message { number, owed, .. } => {
@@ -273,7 +273,7 @@ impl World {
         self.say(at, to, Frame::Word { actor, word: Word::Ended, other_at });
     }
 
-    /// The members of a group take an event of the same kind, by their attempts. All leave by that, or nobody.
+    /// Applies an event of the same kind to the members of a group, by their attempts. It commits all of them, or none.
     pub(super) fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
         for actor in 0..ACTORS {
             if let Residence::Leaving { attempt, .. } = self.theaters[at].views[actor].residence() {
@@ -286,21 +286,21 @@ impl World {
         }
     }
 
-    /// The actor is to move. It is frozen in its own stage, before anything else is sent from there.
+    /// Begins a migration of the actor. It is frozen in its own stage, before anything else is sent from that stage.
     pub(super) fn migrate(&mut self, from: usize, actor: usize, to: TheaterId, program: &Roaming) {
         if from == BIRTH {
             self.theaters[BIRTH].hosts[actor] = 1 << to;
         }
-        // The birth theater knows what leaves it, and what comes to it.
+        // The birth theater knows actors that leave it, and actors that come to it.
         let is_out_of_reach = self.has_lost(from, BIRTH);
         let noted = from == BIRTH || to as usize == BIRTH || is_out_of_reach || program.without == Some(Rule::Note);
         self.step(from, actor, Event::Migrate { to, noted }, program);
         self.do_request(from, actor, program);
     }
 
-    /// A group is to move: all of it is frozen.
+    /// Begins a migration of a group: all of it is frozen.
     pub(super) fn migrate_together(&mut self, from: usize, to: TheaterId, program: &Roaming) {
-        // The first one drains and is noted for all.
+        // The first member drains and is noted for all.
         for actor in (0..ACTORS).rev() {
             self.migrate(from, actor, to, program);
         }
@@ -308,7 +308,7 @@ impl World {
         self.say(from, to, Frame::Together { attempts });
     }
 
-    /// A group is to come: all of it or nobody.
+    /// Takes a group: all of it or none.
     pub(super) fn take_together(&mut self, at: usize, from: TheaterId, attempts: [u64; ACTORS], program: &Roaming) {
         for (actor, attempt) in attempts.into_iter().enumerate() {
             self.meet(at, actor, from, program);
@@ -330,7 +330,7 @@ impl World {
         };
         for action in theater.views[actor].step(event, &mut next_number) {
             match action {
-                // That of the group is said for all of it.
+                // The group says this once for all of its members.
                 Action::Accept { .. } | Action::Say(_, Word::Move { .. }) if program.together => {}
                 Action::Note { .. } | Action::Drain { .. } if program.together && actor > 0 => {}
                 Action::Accept { from, attempt } => {
@@ -393,7 +393,7 @@ impl World {
         }
     }
 
-    /// Asks where the actor is: the birth theater and those that it names, or all if it is lost.
+    /// Asks for the actor: the birth theater and the theaters that it names, or all theaters if it is lost.
     pub(super) fn locate(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
         if self.dead.is_none() && self.cut.is_none() {
             self.flaw = Some("others are asked though no theater is lost");
@@ -426,7 +426,7 @@ impl World {
         }
     }
 
-    /// Returns the theater that this one names to others.
+    /// Returns the theater that this one names to others as the actor's residence.
     pub(super) fn name_for(&self, at: usize, actor: usize, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
         match view.residence() {
@@ -435,13 +435,13 @@ impl World {
         }
     }
 
-    /// Returns whether a name of the actor makes a place. Where the actor was born, its place is known by its name also when it has ended.
+    /// Returns whether a name of the actor makes a stub. The birth theater knows its stub by its name also after the stub has ended.
     pub(super) fn makes_place(&self, at: usize, actor: usize) -> bool {
         let theater = &self.theaters[at];
         theater.is_unknown(actor) && !(at == BIRTH && theater.cells[actor].reports())
     }
 
-    /// A name of the actor is told: `route` knows the way to it. If that is this theater, the actor has been lost since.
+    /// Takes a name of the actor: `route` knows the route to it. If that is this theater, the actor has been lost since.
     pub(super) fn meet(&mut self, at: usize, actor: usize, route: TheaterId, program: &Roaming) {
         let link = self.link(at, route);
         if self.theaters[at].is_unknown(actor) && route as usize != at {
@@ -456,7 +456,7 @@ impl World {
         }
     }
 
-    /// A message that came over a link is in a mailbox.
+    /// Notes that a message that came over a link is in a mailbox.
     pub(super) fn settle(&mut self, at: usize, entry: usize) {
         let theater = &mut self.theaters[at];
         let Some(owed) = theater.owed.get_mut(entry).and_then(Option::take) else {
@@ -488,7 +488,7 @@ impl World {
         entry
     }
 
-    /// Returns whether a frame is for the antechamber.
+    /// Returns whether a frame is for the arrival buffer.
     pub(super) fn binds(&mut self, at: usize, from: usize, to: To) -> bool {
         let theater = &mut self.theaters[at];
         let bound = &mut theater.bound[from][to.actor];
@@ -499,7 +499,7 @@ impl World {
         *bound
     }
 
-    /// The answer to a marker goes back, or has come back.
+    /// Takes the answer to a marker, or sends it back.
     pub(super) fn answer(
         &mut self,
         here: usize,
@@ -609,7 +609,7 @@ impl World {
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
                 if matches!(theater.views[actor].residence(), Residence::Away { .. }) {
-                    // Behind what this theater sends on.
+                    // The question goes behind the mail that this theater forwards.
                     theater.cells[actor].mail.push_back(Item::Settle { from: sender, search });
                 } else {
                     self.say(at, sender, Frame::Settled { actor, search });
@@ -674,7 +674,7 @@ impl World {
         }
     }
 
-    /// The source has left the actor.
+    /// Notes that the source has committed the actor.
     pub(super) fn begin(&mut self, from: usize, at: usize, (actor, attempt): (usize, u64), program: &Roaming) {
         let sender = from as TheaterId;
         let theater = &mut self.theaters[at];
@@ -740,13 +740,13 @@ impl World {
         self.go_on_draining(at);
     }
 
-    /// Returns whether the way of a place goes over a link that is lost.
+    /// Returns whether the route of a stub goes over a link that is lost.
     pub(super) fn leads_nowhere(&self, at: usize, actor: usize) -> bool {
         let Cell { route, link, .. } = self.theaters[at].cells[actor];
         self.has_lost(at, route as usize) || link != self.link(at, route)
     }
 
-    /// Sends it along the way of the cell.
+    /// Sends the item along the route of the cell.
     pub(super) fn send_on(&mut self, at: usize, actor: usize, item: Item) {
         match item {
             Item::Begin { to, attempt, link } => {
