@@ -1,4 +1,4 @@
-//! Tests: actors that come and leave, and what is drained for them, frame by frame.
+//! Tests: actors that come and leave, and their drains, frame by frame.
 
 mod leaving;
 mod lost_actors;
@@ -32,7 +32,7 @@ fn begin(born: RemoteActorId) -> Head {
     Head::Begin { theater, slot, incarnation, capability }
 }
 
-/// Returns all that the theater says to the other end, up to the frame that is meant.
+/// Returns all frames that the theater sends to the other end, up to the matching one.
 fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
     let mut said = Vec::new();
     eventually(|| {
@@ -50,7 +50,7 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     source.hears(&moves(&theater, born), &guest());
     let evacuation = std::thread::scope(|scope| {
         let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
-        // Many times as long as it takes where nobody is awaited.
+        // Many times the duration of an evacuation that waits for no actor.
         let until = theater.theater_core.now() + Duration::from_millis(100);
         eventually(|| evacuation.is_finished() || theater.theater_core.now() > until);
         assert!(!evacuation.is_finished(), "it does not wait");
@@ -75,7 +75,7 @@ fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_ha
     source.hears(&Head::Ended { handles: vec![handle] }, &[]);
     theater.system().run_until_idle();
     source.hears(&begin(born), &[]);
-    // Something was sent to the place, perhaps: so it waits for its marker.
+    // The stub may have forwarded something, so the actor waits for its marker.
     for (head, _) in source.says() {
         if let Head::Marker { ask, .. } = head {
             source.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
@@ -100,7 +100,7 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
 
-/// Otherwise what was read before could come to the antechamber when that is no more.
+/// Otherwise mail that was read before could come to the arrival buffer after its end.
 #[test]
 fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
     let [theater] = theaters();
@@ -142,7 +142,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     assert_eq!((directory.migrations(), directory.begun()), ((0, 0), 1));
 }
 
-/// It ends in its hook, or cannot be read: nobody is called so, and that is said.
+/// The actor ends in its hook, or cannot be read: the handle means no actor, and the other end is told.
 #[test]
 fn an_actor_that_is_started_in_vain_is_reported() {
     let [theater] = theaters();
@@ -187,11 +187,11 @@ fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(stub).unwrap();
     other.hears(&Head::Name { handle: 0, slot, incarnation, capability }, &[]);
     source.hears(&begin(born), &[]);
-    // A request that came earlier would be sent on to where it comes from.
+    // An earlier request would be forwarded to the source.
     eventually(|| !theater.theater_core.directory.awaits_anybody());
     (theater.theater_core.registry.controls(stub).unwrap().stop)(stub, false);
     eventually(|| stub.address().is_stale());
-    // One has called it by a number before, and one does so now.
+    // One link has called it by a number before, and one does so now.
     other.hears(&Head::Name { handle: 1, slot, incarnation, capability }, &[]);
     for handle in 0..2 {
         let watch = handle.into();
@@ -201,7 +201,7 @@ fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     }
 }
 
-/// Looks who is a guest while it is dropped.
+/// An actor that reads the set of incoming actors while it is dropped.
 #[derive(Serialize, Deserialize)]
 struct Nosy;
 static LOOKED: AtomicU32 = AtomicU32::new(0);
@@ -228,7 +228,7 @@ fn a_guest_that_is_refused_is_dropped_without_a_lock() {
     if let Head::Move { kind, .. } = &mut comes {
         *kind = kind_of::<Nosy>(&theater);
     }
-    // It lives here, under the name of another.
+    // It lives in this theater, under the name of another actor.
     source.hears(&comes, &state);
     assert_eq!(LOOKED.load(Ordering::Relaxed), before + 1);
 }
@@ -302,7 +302,7 @@ fn fences_wait_in_the_order_in_which_they_are_written() {
     assert_eq!(waiting, written);
 }
 
-/// An actor that does not move.
+/// An actor that does not migrate.
 struct Fixed;
 impl Actor for Fixed {}
 impl playhouse_actor::Handler<Greet> for Fixed {
@@ -328,16 +328,16 @@ fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that
     lost.lose();
     left.lose();
     eventually(|| ended(&of_left) == of_left.len());
-    // However many theaters come and go.
+    // The same holds after many other theaters have come and gone.
     (0..300).map(|number| rejected_peer(&theater, 100 + number)).for_each(|link| link.lose());
     let large = rejected_peer(&theater, 12);
     let of_large = stubs(&large, APART_MAX + 10);
     large.lose();
-    // Places of the theater that has the most are given up.
+    // Stubs of the theater with the most stubs are given up.
     eventually(|| ended(&of_large) == of_large.len() - APART_MAX * 3 / 4);
     theater.system().run_until_idle();
     assert_eq!((ended(&of_large), ended(&of_lost)), (of_large.len() - APART_MAX * 3 / 4, 0));
-    // There is a link with it again: its places do not count, and it says goodbye before any of them is used.
+    // There is a link with it again: its stubs do not count, and it announces its shutdown before any of them is used.
     let again = rejected_peer(&theater, 10);
     let other = rejected_peer(&theater, 13);
     let of_other = stubs(&other, APART_MAX);
@@ -360,7 +360,7 @@ fn simulated() -> (Simulation, Theater) {
     (net, theater)
 }
 
-/// Has the other end answer what it is asked, as `reply` says. After 10 times `lost_after` it says nothing any more, so that nothing waits for ever.
+/// Has the other end answer its asks, as `reply` says. After 10 times `lost_after` it is silent, so that nothing waits for ever.
 fn replies(
     theater: &Theater,
     link: &Arc<Link>,
@@ -377,8 +377,8 @@ fn replies(
     theater.theater_core.until_done("answers", Duration::from_millis(10), answer).unwrap();
 }
 
-/// Has the other end take each actor that is sent to it, answer all that it is asked, and know of no actor that is sought. It never says that an
-/// actor has begun.
+/// Has the other end take each actor that is sent to it, answer all its asks, and know of no actor that is being located. It never says that an actor
+/// has begun.
 fn answers(theater: &Theater, link: &Arc<Link>) {
     let there = link.incarnation;
     replies(theater, link, move |head| match head {
@@ -417,7 +417,7 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     assert!(has_left_but_may_live(&why), "{why}");
     let took = net.now() - left;
     assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
-    // What it says later does no harm.
+    // Its later frames do no harm.
     let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = name(&theater, own.id());
     target.hears(&Head::Begun { theater: birth, slot, incarnation, capability }, &[]);
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
@@ -461,10 +461,10 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
     assert_eq!(theater.theater_core.directory.migrations(), (0, 1));
 }
 
-/// The number of an ask, where actors go, and who they are.
+/// The number of an ask, the target of the actors, and their names.
 type Departs = (u64, Host, Vec<(u64, u64, u64, Epoch)>);
 
-/// Returns what the theater tells this other end of actors that are about to leave.
+/// Returns the theater's frames to this other end about actors that are about to leave.
 fn departs(link: &Link) -> Vec<Departs> {
     let said = link.says().into_iter();
     let departs = |(head, _)| match head {
@@ -474,7 +474,7 @@ fn departs(link: &Link) -> Vec<Departs> {
     said.filter_map(departs).collect()
 }
 
-/// An actor that was born in theater 10 as this, and lives in `theater`, which it came to from there.
+/// Returns an actor that was born in theater 10 with this slot, and lives in `theater` after a migration from there.
 fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
     let born = far(10, slot, 7);
     birth.hears(&moves(theater, born), &guest());
@@ -574,14 +574,14 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     assert_eq!(hosts(), [10, 11, 10]);
     note(&links[1], 12, capability, Epoch { departure, hops: 2 });
     assert_eq!(hosts(), [11, 12, 10]);
-    // From the time before; from an earlier departure; and by an invented name.
+    // By the slot's earlier note, by an earlier departure, and by an invented name.
     note(&links[0], 11, capability, Epoch { departure, hops: 1 });
     note(&links[2], 10, capability, Epoch { departure: departure ^ 1, hops: 9 });
     note(&links[2], 10, capability + 1, Epoch { departure, hops: 9 });
     assert_eq!(hosts(), [11, 12, 10]);
 }
 
-/// Its birthplace believes only those that have had it.
+/// Its birth theater believes only theaters that have had it.
 #[test]
 fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
     let (_net, theater) = simulated();
@@ -631,7 +631,7 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
     link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     let second = link.stub_of_its(2, 7);
     assert_eq!(link.handle_of(second), Some(handle));
-    // Time passes while something is to come.
+    // Time passes while a packet is under way.
     let (theater_core, until) = (Arc::clone(&theater.theater_core), theater.theater_core.now() + 10 * TICK);
     theater.theater_core.until_done("time", TICK, move || theater_core.now() > until).unwrap();
     net.run_until_idle();
@@ -652,7 +652,7 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (1, 1)));
 }
 
-/// A way that keeps its markers for a test, and looks for each message whether a drain would wait for the place that sends it on.
+/// A route that keeps its markers for a test. It checks for each message whether a drain would wait for the forwarding stub.
 struct Looks {
     directory: Arc<Directory>,
     stub: OnceLock<ActorId>,
@@ -712,7 +712,7 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     source.tidy();
     let said = source.says();
     assert!(said.iter().any(|(head, _)| *head == Head::Ended { handles: vec![0] }), "{said:?}");
-    // Once, and not of a number that was given up.
+    // Once, and not for a number that was given up.
     source.named(1, known);
     source.hears(&Head::Release { ask: 0, handles: vec![1] }, &[]);
     source.tidy();
@@ -725,7 +725,7 @@ fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     let (net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
     let stub = target.stub_of_its(1, 7);
-    // A simulation in which nothing is to be done has no ticks.
+    // A simulation without work has no ticks.
     let ticks = || {
         (0..3).for_each(|_| {
             theater.theater_core.tick();
@@ -769,7 +769,7 @@ fn an_actor_whose_state_cannot_be_read_for_a_panic_is_refused_at_once() {
     assert!(who.contains("Counts"), "{who}");
     is_why(*why);
 
-    // The link lives, and all are where they were.
+    // The link lives, and all actors are in their former theaters.
     assert_eq!(guest.ask(Greet).wait(), Ok(guest));
     let free = here.system().spawn(Guest);
     here.migrate(free, &peer).wait().unwrap();

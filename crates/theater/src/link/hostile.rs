@@ -1,4 +1,4 @@
-//! Tests: a member that invents names, claims actors that it does not have, and fills what is kept for it.
+//! Tests: a member that invents names, claims actors that it does not have, and fills the state kept for it.
 
 use std::any::type_name;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -18,7 +18,7 @@ use crate::{Peer, Theater};
 
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
 
-/// Passes on the references that it is told.
+/// Passes on the references that it receives.
 struct Keeper(Sender<ActorRef<Guest>>);
 #[derive(Serialize, Deserialize)]
 struct Keep(ActorRef<Guest>);
@@ -42,7 +42,7 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
     from.find::<A>(&format!("playhouse://{}/{name}", at.address().unwrap())).wait().unwrap()
 }
 
-/// The name of an actor of `theater`.
+/// Returns the name of an actor of `theater`.
 pub(super) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
     let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(id).unwrap();
     RemoteActorId {
@@ -99,7 +99,7 @@ impl Hostile {
         self.say(session::Lane::System, &Head::Name { handle, slot, incarnation, capability }, &[]);
     }
 
-    /// Tells the keeper that it calls 0.
+    /// Tells the keeper with the handle 0.
     fn tell(&mut self, reference: RefName) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.message(TypeId::of::<Keeper>(), TypeId::of::<Keep>(), "Keep").unwrap();
@@ -107,7 +107,7 @@ impl Hostile {
         self.say(session::Lane::Normal, &head, &bytes(&reference));
     }
 
-    /// Says that an actor comes, with this count, and was left.
+    /// Says that an actor comes, with this count, and was committed.
     fn moves(&mut self, name: RemoteActorId, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
@@ -131,7 +131,7 @@ fn state(count: u64) -> Vec<u8> {
     state_of(&Counts(count, None))
 }
 
-/// A keeper in `theater`, which `hostile` calls 0.
+/// Starts a keeper in `theater`, with the handle 0 for `hostile`.
 fn keeper(theater: &Theater, hostile: &mut Hostile) -> Receiver<ActorRef<Guest>> {
     let (keep, kept) = mpsc::channel();
     let keeper = theater.system().spawn(Keeper(keep));
@@ -216,7 +216,7 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 
 // -- frame by frame -----------------------------------------------------------------------------------------------------
 
-/// A link with a member that is not connected: the test gives it the frames to read.
+/// Makes a link with a member that is not connected: the test gives it the frames to read.
 pub(super) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
     let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
     let names = (incarnation, None, None);
@@ -244,7 +244,7 @@ impl Link {
         said
     }
 
-    /// The place of the other end's actor that was born with this name.
+    /// Returns the stub of the other end's actor with this birth name.
     pub(super) fn stub_of_its(&self, slot: u64, capability: u64) -> ActorId {
         self.meet_any(RefName::Mine { slot, incarnation: 1, capability }).unwrap()
     }
@@ -282,12 +282,12 @@ pub(super) fn guest() -> Vec<u8> {
     state_of(&Guest)
 }
 
-/// As `guest`, by a departure with this epoch.
+/// Writes a `guest` with a departure of this epoch.
 pub(super) fn guest_with(epoch: Epoch) -> Vec<u8> {
     written(&Guest, epoch)
 }
 
-/// An actor as it is written.
+/// Writes an actor.
 pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
     written(actor, Epoch::default())
 }
@@ -322,7 +322,7 @@ fn a_theater_that_contradicts_itself_is_lost() {
     assert_eq!(link.stub_of_its(1, 7), id);
 }
 
-/// Does not move.
+/// An actor that does not migrate.
 #[derive(Serialize, Deserialize)]
 struct Fixed;
 impl Actor for Fixed {}
@@ -362,7 +362,7 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
-    // The second one has come from there, and lives there by now.
+    // The second one has come from that theater, and lives in it again.
     let (started, own) = (started(&links[0], &Guest), theater.system().spawn(Guest).id());
     let _route = links[1].adopt(own, &far(11, 1, 7)).unwrap();
     directory.note_stub(own, far(11, 1, 7), None);
@@ -377,7 +377,7 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
     }
 }
 
-/// Not even by the theater that it was born in.
+/// Even its birth theater cannot.
 #[test]
 fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     let [theater] = theaters();
@@ -396,7 +396,7 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     assert!(first.is_some_and(|first| !first.address().is_stale()) && said == 1);
     assert_eq!(start(&link, 1, (1, 1, 7)), (None, 0));
     assert_eq!(link.fault.get(), None);
-    // Another seal is another life of a theater that tells what is not true.
+    // Another capability makes the name an invented one: its theater contradicts itself.
     assert_eq!(start(&link, 2, (1, 1, 8)).0, None);
     assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
     // The same numbers of another theater are another name.
@@ -484,7 +484,7 @@ fn an_actor_that_lives_here_does_not_come() {
     let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
     assert_eq!(answer, Err("it is there already".to_owned()));
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
-    // Theaters that were apart may both have an actor: nothing is made up.
+    // Disconnected theaters may both have an actor: nothing is invented.
     assert_eq!(link.fault.get(), None);
 }
 
@@ -519,7 +519,7 @@ fn a_group_keeps_its_actors_whatever_others_say() {
     assert_eq!((groups.of(id), groups.of(own)), (Some(mine), None));
 }
 
-/// A place in `theater` that leads over one link, and is known over another one as 0.
+/// Returns a stub in `theater` that leads over one link, and is known over another one as 0.
 fn known_stub(theater: &Theater) -> ([Arc<Link>; 2], ActorId) {
     let links = [10, 11].map(|incarnation| rejected_peer(theater, incarnation));
     let id = links[1].stub_of_its(1, 7);
@@ -558,7 +558,7 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
 fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     let [theater] = theaters();
     let ([from, to], _) = known_stub(&theater);
-    // The actor comes, and the marker of its place is on its way to where it was.
+    // The actor comes, and the marker of its stub is on its way to its former theater.
     from.hears(&moves(&theater, far(11, 1, 7)), &guest());
     from.hears(&Head::Begin { theater: 11, slot: 1, incarnation: 1, capability: 7 }, &[]);
     let mut sent = Vec::new();
@@ -638,7 +638,7 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
     let error = spawn().unwrap_err().to_string();
     assert!(error.contains("no more can be"), "{error}");
     assert!(link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).is_err());
-    // An actor that has gone there has a number in any case.
+    // An actor that has migrated to that theater has a number in any case.
     let own = theater.system().spawn(Guest).id();
     assert!(link.adopt(own, &far(10, 2, 7)).is_ok());
 }
@@ -656,7 +656,7 @@ fn names_that_one_theater_tells_are_bounded() {
     assert!(error.contains("and has told them"), "{error}");
     assert_eq!(tell(0), Ok(told[0]));
     assert_eq!(link.fault.get(), None);
-    // What is forgotten makes room.
+    // Forgotten actors make room.
     assert!(theater.theater_core.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
@@ -720,7 +720,7 @@ fn member(theater: &Theater, of: u64, at: u32, born: RemoteActorId) -> Head {
     }
 }
 
-/// The answer to the word that a group is whole.
+/// Returns the answer to the frame that completes a group.
 fn together(link: &Link, of: u64, count: u32) -> Result<Vec<ActorLocation>, (u32, String)> {
     link.says();
     link.hears(&Head::Together { ask: of, of, group: GroupName { theater: 10, number: of }, count }, &[]);
@@ -739,7 +739,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     let send = |of: u64, at: u32, rest: &[u8]| {
         link.hears(&member(&theater, of, at, far(10, of << 32 | u64::from(at), 7)), rest);
     };
-    // Too many of one group, and another group after that.
+    // Too many members of one group, and another group after that.
     for at in 0..2 * MEMBERS_MAX as u32 {
         send(1, at, &guest());
         assert!(kept().0 <= MEMBERS_MAX);
@@ -750,7 +750,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     assert!(why.contains("more was sent"), "{why}");
     assert_eq!(together(&link, 2, 1).map(|locations| locations.len()), Ok(1));
     assert_eq!(kept(), (0, 0));
-    // Too large ones: what stands behind a state is not read.
+    // Too large members: the bytes behind a state are not read.
     let large = [guest(), vec![0; 1024 * 1024]].concat();
     let most = MEMBER_WINDOWS_MAX * link.window_bytes + RESERVE_BYTES;
     for at in 0..64 {
@@ -759,7 +759,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     }
     assert!(together(&link, 3, 64).is_err());
     assert_eq!((kept(), link.fault.get()), ((0, 0), None));
-    // No group is whole.
+    // No group is complete.
     for of in 0..2 * MEMBERS_MAX as u64 + 1 {
         send(of, 0, &guest());
     }

@@ -1,4 +1,4 @@
-//! Tests: actors that are sought, and places whose theaters are lost, frame by frame.
+//! Tests: actors that are being located, and stubs whose theaters are lost, frame by frame.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
     let stub = via.stub_of_its(1, 7);
     via.lose();
     theater.system().run_until_idle();
-    // The other one has not seen it, and the one says then that it has gone there.
+    // The other one has not seen it, and the one says then that it has gone to the other one.
     sighted(&other, locate(&other).unwrap(), None);
     sighted(&one, locate(&one).unwrap(), Some(Whereabouts::Gone(11)));
     assert!(!stub.address().is_stale());
@@ -49,14 +49,14 @@ fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
     assert_eq!((locate(&one), locate(&other)), (None, None));
 }
 
-/// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
-/// is not sought.
+/// Has the other end name an actor of theater 10, which has no link yet. Therefore its stub has no route over a link, and is not located if that
+/// theater is lost.
 pub(super) fn named_by(link: &Link) -> ActorRef<Guest> {
     let address = "127.0.0.1:9".parse().unwrap();
     meet_by(link, RefName::Other { theater: 10, address, slot: 1, incarnation: 1, capability: 7 })
 }
 
-/// The other end names an actor that was not known by this name.
+/// Has the other end name an actor that was not known by this name.
 pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     let named = Cell::new(None);
     let stub = |core: &SystemCore, stub_placement: StubPlacement, forwarder: Arc<dyn Forwarder>| {
@@ -82,7 +82,7 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     net.run_for(TICK);
     source.hears(&begin(born), &[]);
     assert_eq!(directory.migrations(), (1, 0));
-    // A name that comes later is that of the same place, and what is sent there arrives.
+    // A later name is that of the same stub, and mail to it arrives.
     assert_eq!(directory.known_as(born.key()), Some(known.id()));
     for _ in 0..2 {
         assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
@@ -166,7 +166,7 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
     let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
     let source = rejected_peer(&theater, 11);
-    // Nobody is where the theater is said to be that it was born in, so others are asked.
+    // The address of the birth theater has no theater, so others are asked.
     known.tell(Greet);
     let asked = known.ask(Greet);
     let (mut from_teller, mut from_source) = (None, None);
@@ -190,8 +190,8 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
     assert!(!theater.theater_core.directory.is_remote(known.id()));
 }
 
-/// Has the theater seek an actor that was born in the lost theater 12. A message waits at the actor's place. The actor is a guest from theater 11,
-/// whose answer to the search is older than that. Returns the link with theater 11.
+/// Has the theater locate an actor that was born in the lost theater 12. A message waits at the actor's stub. The actor is an incoming one from
+/// theater 11, whose answer to the search is older than that. Returns the link with theater 11.
 fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
     let [via, source] = [12, 11].map(|incarnation| rejected_peer(theater, incarnation));
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
@@ -206,13 +206,13 @@ fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRe
     (source, known)
 }
 
-/// Has the theater do what is due with a tick. A simulation in which nothing is to be done has no ticks.
+/// Has the theater do the work of a tick. A simulation without work has no ticks.
 fn ticks(net: &Simulation, theater: &Theater) {
     theater.theater_core.tick();
     net.run_until_idle();
 }
 
-/// Has the theater behind the link know of no actor that is sought, for twice as long as a search goes on whose answers contradict each other.
+/// Has the theater behind the link know of no actor that is being located, for twice the duration of a search with contradicting answers.
 fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
     for _ in 0..40 {
         ticks(net, theater);
@@ -271,7 +271,7 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     let directory = &theater.theater_core.directory;
     let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let stub = via.stub_of_its(1, 7);
-    // The cell hears of its turn after it has heard that the way is lost.
+    // The cell learns of its reroute after it has learned that the route is lost.
     let actions = directory.step(stub, Event::Moved { from: 12 });
     let [Action::Ask(Request::Turn { reroute })] = actions[..] else { panic!("{actions:?}") };
     via.lose();
@@ -303,7 +303,7 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
     net.run_for(TICK);
     let ask = locate(&source).expect("it is not sought");
     source.hears(&moves(&theater, far(12, 1, 7)), &guest());
-    // The cell takes it before it hears that the actor has come.
+    // The cell takes it before it learns that the actor has come.
     known.tell(Greet);
     source.hears(&begin(far(12, 1, 7)), &[]);
     sighted(&source, ask, None);
@@ -338,7 +338,7 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
     let mut searches = 0;
     net.run_until(|| {
         if let Some(ask) = locate(&other) {
-            // In another theater each time, which nobody can call.
+            // In another theater each time, which no theater can call.
             let location =
                 ActorLocation { theater: 20 + searches, address: None, slot: 1, incarnation: 1, capability: 9 };
             searches += 1;
@@ -352,7 +352,7 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
-/// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
+/// Has the other end name an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
 fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
     let location = |theater| ActorLocation {
         theater,
@@ -364,8 +364,8 @@ fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
     meet_by(link, RefName::Moved { born: location(10), at: location(11) })
 }
 
-/// Has the place of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail
-/// turns when that theater says that the actor has gone on, or else that the place is free when that theater says that the actor has ended.
+/// Has the stub of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail is
+/// rerouted when that theater says that the actor has gone on. If that theater says that the actor has ended, the stub must be free.
 fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_ended: bool) {
     let (net, theater) = simulated();
     let teller = rejected_peer(&theater, 12);
@@ -406,7 +406,7 @@ fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_t
     is_used_after_a_loss(named_elsewhere_by, 11, true);
 }
 
-/// Looks at one guest, and tells of its end.
+/// Watches one guest, and reports its end.
 struct Looker(ActorRef<Guest>, mpsc::Sender<StopReason>);
 impl Actor for Looker {
     fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
@@ -455,7 +455,7 @@ fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     let (told, downs) = mpsc::channel();
     let looker = theater.system().spawn(Looker(ActorRef::of_id(stub).unwrap(), told));
     step();
-    // The link looks as it does while it is being lost.
+    // The link looks as during its loss.
     via.lost.store(true, Ordering::Release);
     looker.tell(Look(true));
     theater.system().run_until_idle();
