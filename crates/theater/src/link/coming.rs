@@ -395,7 +395,7 @@ fn answers(theater: &Theater, link: &Arc<Link>) {
 
 fn has_left_but_may_live(why: &MigrateError) -> bool {
     let MigrateError::Unreachable(why) = why else { return false };
-    why.contains("has left") && why.contains("does not say that it has begun")
+    why.contains("has left") && why.contains("has not confirmed that it has begun")
 }
 
 #[test]
@@ -621,7 +621,7 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
     let said = link.says();
     let marker = said.iter().find_map(|(head, _)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
-    link.hears(&Head::Answer { ask: marker.expect("it does not turn"), codec: Wire::Positional }, &bytes(&location));
+    link.hears(&Head::Answer { ask: marker.expect("it does not reroute"), codec: Wire::Positional }, &bytes(&location));
     net.run_until_idle();
     // The number is free when the other end says so.
     link.tidy();

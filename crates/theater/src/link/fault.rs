@@ -44,14 +44,17 @@ impl fmt::Display for Fault {
             Fault::Session(error) => error.fmt(f),
             Fault::Name(why) => why.fmt(f),
             Fault::Handle { found, next } => {
-                write!(f, "an actor was to be called {found}: numbers are released ones or the next one, {next}")
+                write!(
+                    f,
+                    "the peer gave an actor the number {found}: it must be a released one or the next one, {next}"
+                )
             }
-            Fault::Handles => write!(f, "more than {HANDLES_MAX} actors were called by numbers"),
-            Fault::Watches => write!(f, "more than {WATCHES_MAX} watches were asked for at one time"),
+            Fault::Handles => write!(f, "the peer gave numbers to more than {HANDLES_MAX} actors"),
+            Fault::Watches => write!(f, "the peer has more than {WATCHES_MAX} watches at one time"),
             Fault::Members => {
-                write!(f, "members of groups came, and of {MEMBERS_MAX} no group was made whole or called off")
+                write!(f, "the peer sent {MEMBERS_MAX} members of groups, and completed or cancelled no group")
             }
-            Fault::Leavings => write!(f, "the theater said more than {LEAVINGS_MAX} times at once that it leaves"),
+            Fault::Leavings => write!(f, "the peer announced its shutdown more than {LEAVINGS_MAX} times at once"),
         }
     }
 }

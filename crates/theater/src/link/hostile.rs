@@ -190,7 +190,7 @@ fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
         hostile.moves(invented(name), 666);
         eventually(|| hostile.peer.is_lost());
         let why = hostile.peer.protocol_error().expect("its peer broke the protocol").to_string();
-        assert!(why.contains("has another seal"), "{why}");
+        assert!(why.contains("has another capability"), "{why}");
         assert_eq!(told.recv_timeout(LIMIT), Ok(why));
         for counts in [known, own] {
             assert_eq!(counts.ask(Sum).within(LIMIT).wait(), Ok(0));
@@ -482,7 +482,7 @@ fn an_actor_that_lives_here_does_not_come() {
     let said = link.says();
     let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
     let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
-    assert_eq!(answer, Err("it is there already".to_owned()));
+    assert_eq!(answer, Err("it has the actor already".to_owned()));
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
     // Disconnected theaters may both have an actor: nothing is invented.
     assert_eq!(link.fault.get(), None);
@@ -636,7 +636,7 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
         spawn().unwrap();
     }
     let error = spawn().unwrap_err().to_string();
-    assert!(error.contains("no more can be"), "{error}");
+    assert!(error.contains("cannot know more"), "{error}");
     assert!(link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).is_err());
     // An actor that has migrated to that theater has a number in any case.
     let own = theater.system().spawn(Guest).id();
@@ -653,7 +653,7 @@ fn names_that_one_theater_tells_are_bounded() {
     };
     let told: Vec<ActorId> = (0..NAMES_MAX as u64).map(|slot| tell(slot).unwrap()).collect();
     let error = tell(NAMES_MAX as u64).unwrap_err().to_string();
-    assert!(error.contains("and has told them"), "{error}");
+    assert!(error.contains("must not tell more"), "{error}");
     assert_eq!(tell(0), Ok(told[0]));
     assert_eq!(link.fault.get(), None);
     // Forgotten actors make room.
@@ -747,7 +747,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     send(2, 0, &guest());
     assert_eq!(kept().0, 2);
     let (_, why) = together(&link, 1, 2 * MEMBERS_MAX as u32).unwrap_err();
-    assert!(why.contains("more was sent"), "{why}");
+    assert!(why.contains("no more members"), "{why}");
     assert_eq!(together(&link, 2, 1).map(|locations| locations.len()), Ok(1));
     assert_eq!(kept(), (0, 0));
     // Too large members: the bytes behind a state are not read.

@@ -461,7 +461,7 @@ impl Link {
     }
 
     fn this(&self) -> Arc<Link> {
-        self.this.upgrade().expect("it is used")
+        self.this.upgrade().expect("the caller holds the link")
     }
 
     // -- connections --------------------------------------------------------------------------------------------------

@@ -65,8 +65,7 @@ impl Departure {
 
     /// Keeps the actors in the source because the migration takes too long, unless they have left.
     pub(crate) fn give_up(&self) {
-        let why =
-            "a theater has not said that it has got the actor, or all that the actor had sent, or where the actor goes";
+        let why = "no answer in time that the actor is accepted, its messages have arrived, and its departure is noted";
         self.stay(MigrateError::Unreachable(why.to_owned()));
     }
 
@@ -100,7 +99,7 @@ impl Departure {
             let Some(events) = events.collect::<Option<Vec<Event<RemoteActorId>>>>() else {
                 let count = members.len();
                 drop(pending);
-                return self.stay(MigrateError::Refused(format!("it names too few places for {count}")));
+                return self.stay(MigrateError::Refused(format!("it names too few stubs for {count} actors")));
             };
             let taken = members.iter().zip(&events);
             let locations = taken.clone().map(|(member, event)| directory.view(member.id).leaves_by(*event));
@@ -126,7 +125,7 @@ impl Left {
     pub(crate) fn give_up(&self) {
         let done = lock(&self.done).take();
         if let Some(done) = done {
-            let why = "the actor has left, and the other theater does not say that it has begun there";
+            let why = "the actor has left, and the target has not confirmed that it has begun";
             done(Err(MigrateError::Unreachable(why.to_owned())));
         }
     }
@@ -265,7 +264,7 @@ impl Link {
     /// Keeps offered actors if the migration takes too long. Called behind the offer, because the other theater must not learn that before.
     pub(super) fn note_departure(&self, departure: &Arc<Departure>) {
         if departure.is_early() {
-            return departure.stay(MigrateError::Refused("it has come, and has not begun".to_owned()));
+            return departure.stay(MigrateError::Refused("it has arrived, and has not begun yet".to_owned()));
         }
         if let Some(theater_core) = self.theater_core() {
             theater_core.note_late(MigrationDeadline::Departure(Arc::downgrade(departure)));
@@ -324,7 +323,7 @@ impl Link {
                     |out| out.departs,
                     |departs, out| match departs {
                         true => Head::Begin { theater, slot, incarnation, capability }.write(out),
-                        false => Err(WireError::new("this theater has taken leave")),
+                        false => Err(WireError::new("this theater has announced its shutdown")),
                     },
                 );
                 if sent.is_err() || link.is_lost() {
@@ -458,7 +457,7 @@ impl Link {
         let incoming = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
         let accepted = incoming.map_err(|error| (0, error)).and_then(|incoming| self.accept(None, vec![incoming]));
         let received: Received = match accepted {
-            Ok(locations) => locations.into_iter().next().ok_or_else(|| "it has no place".to_owned()),
+            Ok(locations) => locations.into_iter().next().ok_or_else(|| "it names no stub for the actor".to_owned()),
             Err((_, error)) => Err(error.to_string()),
         };
         self.say_received(ask, &received);
@@ -492,14 +491,17 @@ impl Link {
         bytes: &[u8],
     ) -> Result<IncomingActor, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
-        let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
+        let (entry, moves) = entry.ok_or_else(|| WireError::new("it does not know the type of the actor"))?;
         let metadata = postcard::take_from_bytes::<MetadataForm>(bytes);
         let (
             MetadataForm { name, supervisor_link, watching, last_timer, timers, receive_timeout, birth, epoch },
             state,
         ) = metadata.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
-            let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
+            let entry = self
+                .registry
+                .message(timer.kind)
+                .ok_or_else(|| WireError::new("it does not know the type of a timer's message"))?;
             let start = (entry.timer)(&timer.message, timer.codec.into())?;
             Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
@@ -590,7 +592,7 @@ impl Link {
         let mut location_for = |incoming: &IncomingActor| {
             let stub = self.stub_for(incoming, group)?;
             if !(incoming.moves.fits)(stub) {
-                return Err(WireError::new("it is an actor of another type there"));
+                return Err(WireError::new("it knows the actor as one of another type"));
             }
             let location = self.directory.location(stub, theater_core.listens)?;
             match self.directory.step(stub, Event::Said { from, word: Word::Move { attempt: number } })[..] {
@@ -599,7 +601,7 @@ impl Link {
                     self.directory.note_birth_address(stub, incoming.born.address);
                     locations.push((stub, location));
                 }
-                _ => return Err(WireError::new("it is there already")),
+                _ => return Err(WireError::new("it has the actor already")),
             }
             Ok(())
         };

@@ -19,7 +19,7 @@ fn is_worth_while(bytes_before: usize, bytes: usize) -> bool {
 const ROOM_EVERY: Duration = Duration::from_millis(1);
 
 fn too_full() -> WireError {
-    WireError::new("too much waits for that theater: it does not read, or not fast enough")
+    WireError::new("the queue for that theater is full: it reads too slowly, or not at all")
 }
 
 impl Link {
@@ -351,7 +351,7 @@ impl Link {
         if lock(&self.out).watches.len() >= WATCHES_MAX / 2 {
             notify(StopReason::TheaterLost.into());
             return Err(WireError::new(format!(
-                "{} actors of that theater are watched, and no more can be",
+                "this theater watches {} actors of that theater, and cannot watch more",
                 WATCHES_MAX / 2
             )));
         }
@@ -513,7 +513,9 @@ impl Link {
         let out = lock(&self.out);
         if out.free_handles.is_empty() && out.next_handle as usize >= HANDLES_MAX / 2 {
             let most = HANDLES_MAX / 2;
-            return Err(WireError::new(format!("{most} actors of that theater are known here, and no more can be")));
+            return Err(WireError::new(format!(
+                "this theater knows {most} actors of that theater, and cannot know more"
+            )));
         }
         Ok(())
     }

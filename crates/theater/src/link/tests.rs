@@ -212,7 +212,7 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     let says = |word| directory.step(last, Event::Said { from: attempt.from, word });
     assert_eq!(says(Word::Move { attempt: attempt.number }).len(), 1);
     let MigrateError::Member { why, .. } = there.migrate_group(group, &back).wait().unwrap_err() else { panic!() };
-    assert_eq!(*why, MigrateError::Refused("it is there already".to_owned()));
+    assert_eq!(*why, MigrateError::Refused("it has the actor already".to_owned()));
     says(Word::Stays { attempt: attempt.number });
 
     // That has changed nothing: they are in the other theater, and can come.

@@ -188,14 +188,14 @@ impl Link {
         let mut incoming_actors = match pending_group {
             Some(PendingGroup::Kept(incoming_actors)) => incoming_actors,
             Some(PendingGroup::Refused(at)) => {
-                let why = "more was sent of groups that move than is kept until they are whole".to_owned();
+                let why = "it keeps no more members of incomplete groups".to_owned();
                 return self.say_received(ask, &Received::Err((at, why)));
             }
             None => FxHashMap::default(),
         };
         let incoming = |at| match incoming_actors.remove(&at) {
             Some((incoming, _)) => incoming.map_err(|why| (at, why)),
-            None => Err((at, "it was not sent".to_owned())),
+            None => Err((at, "the member was not sent".to_owned())),
         };
         match (0..count).map(incoming).collect::<Result<Vec<IncomingActor>, _>>() {
             Ok(incoming_actors) => {

@@ -120,7 +120,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
         let all = theaters.each_ref().map(watches);
         let sum = all.iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
         assert_eq!(sum, (watched, watched), "seed {seed}: {all:?}");
-        assert_eq!(downs.try_iter().count(), 0, "seed {seed}: somebody was told of an end that was none");
+        assert_eq!(downs.try_iter().count(), 0, "seed {seed}: a watcher was told of an end that was none");
 
         rovers[0].iter().for_each(|rover| rover.stop());
         net.run_for(Duration::from_secs(5));

@@ -385,7 +385,7 @@ impl TheaterCore {
         arrival_buffer: Option<ActorId>,
     ) -> Result<(Box<Settles>, ArrivalRoute), WireError> {
         if !(moves.fits)(id) {
-            return Err(WireError::new("its place has ended"));
+            return Err(WireError::new("its stub of the actor has ended"));
         }
         if self.directory.begin_freely(id, attempt) {
             let settling = self.note_settling(id, false);
@@ -393,10 +393,11 @@ impl TheaterCore {
             return Ok((settling, ArrivalRoute::Freely { is_settled: arrival_buffer.is_some() }));
         }
         let arrival_buffer = arrival_buffer.or_else(|| (moves.arrival_buffer)(&self.directory.core, id));
-        let arrival_buffer = arrival_buffer.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
+        let arrival_buffer =
+            arrival_buffer.ok_or_else(|| WireError::new("it knows the actor as one of another type"))?;
         let Some((reroute, is_new)) = self.directory.begin_behind(id, attempt, arrival_buffer) else {
             self.forget_arrival_buffer(arrival_buffer);
-            return Err(WireError::new("it is there already"));
+            return Err(WireError::new("it has the actor already"));
         };
         // If the stub reroutes already, the marker of that reroute is on its way, and is as good. If the stub was locating its actor, the marker goes
         // behind the kept mail. The actor waits for that marker instead of answers of other theaters.

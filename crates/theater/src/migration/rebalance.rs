@@ -74,7 +74,7 @@ impl Rebalance {
     /// # Panics
     /// Panics if `time` is zero.
     pub fn every(mut self, time: Duration) -> Rebalance {
-        assert!(!time.is_zero(), "a balance that looks around all the time leaves none for anything else");
+        assert!(!time.is_zero(), "the interval between two inspections is 0: it must be longer");
         self.every = time;
         self
     }
@@ -98,7 +98,7 @@ impl Rebalance {
 }
 
 /// A [`Rebalance`] that is active until this guard is dropped.
-#[must_use = "the balance is off again when this is dropped"]
+#[must_use = "the rebalancing ends when this guard is dropped"]
 pub struct RebalanceGuard(ActorRef<Rebalancer>);
 
 impl fmt::Debug for RebalanceGuard {

@@ -97,12 +97,12 @@ impl fmt::Display for NameError {
                 write!(f, "a name has 1 to {NAME_BYTES_MAX} bytes, and this one has {bytes}")
             }
             NameError::Taken { name, by } => write!(f, "the name {name:?} is taken by a {by}"),
-            NameError::Unknown { name } => write!(f, "nobody is called {name:?}"),
+            NameError::Unknown { name } => write!(f, "no actor is called {name:?}"),
             NameError::WrongType { name, expected, found } => {
                 write!(f, "{name:?} is a {found}, and a {expected} was asked for")
             }
-            NameError::Ended { name } => write!(f, "the actor that was to be called {name:?} has ended"),
-            NameError::Full { names } => write!(f, "the name server keeps {names} names, and no more"),
+            NameError::Ended { name } => write!(f, "the actor for the name {name:?} has ended"),
+            NameError::Full { names } => write!(f, "the name server is full: it keeps {names} names"),
             NameError::NoAnswer(why) => write!(f, "the name server has not answered: {why}"),
         }
     }

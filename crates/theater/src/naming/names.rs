@@ -51,17 +51,17 @@ impl fmt::Display for BadName {
             BadName::Invented((theater, slot, incarnation)) => {
                 write!(
                     f,
-                    "the name of actor {slot}.{incarnation} of theater {theater} has another seal than that theater gave it"
+                    "the name of actor {slot}.{incarnation} of theater {theater} has another capability than that theater gave it"
                 )
             }
             BadName::Renamed((theater, slot, incarnation)) => {
                 write!(
                     f,
-                    "actor {slot}.{incarnation} of theater {theater} is said to be an actor that has another name"
+                    "actor {slot}.{incarnation} of theater {theater} is named like an actor that has another name"
                 )
             }
             BadName::TooMany => {
-                write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
+                write!(f, "a theater has told the names of {NAMES_MAX} actors, and must not tell more")
             }
         }
     }

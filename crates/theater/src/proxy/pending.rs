@@ -823,7 +823,7 @@ impl Forwarder for PendingProxy {
                     self.directory.drains.note_keeping(self.this.clone());
                 }
                 if first {
-                    self.this.upgrade().expect("it is used").call_in_background();
+                    self.this.upgrade().expect("the caller holds the route").call_in_background();
                 }
                 Ok(())
             }

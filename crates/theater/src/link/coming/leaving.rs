@@ -34,7 +34,7 @@ fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_
     theater.theater_core.reroute(to.id(), 11);
     to.tell(Greet);
     net.run_for(TICK);
-    let [marker] = markers(&other.says())[..] else { panic!("it does not turn") };
+    let [marker] = markers(&other.says())[..] else { panic!("it does not reroute") };
     leaves.hears(&Head::Leaving { ask: 5 }, &[]);
     net.run_for(TICK);
     assert_eq!(leaves.says(), []);
@@ -42,7 +42,7 @@ fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_
     lives_in(&other, marker, 10);
     net.run_for(TICK);
     let said = leaves.says();
-    let [marker] = markers(&said)[..] else { panic!("it does not turn again: {said:?}") };
+    let [marker] = markers(&said)[..] else { panic!("it does not reroute again: {said:?}") };
     assert_eq!(count_tells(&said), 1);
     assert!(!said.iter().any(|(head, _)| matches!(head, Head::Answer { ask: 5, .. })), "{said:?}");
     lives_in(&leaves, marker, 11);

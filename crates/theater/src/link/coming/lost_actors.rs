@@ -98,7 +98,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     let stub = via.stub_of_its(1, 7);
     via.lose();
     net.run_for(TICK);
-    assert!(locate(&other).is_some(), "it is not sought");
+    assert!(locate(&other).is_some(), "it is not located");
     let again = rejected_peer(&theater, 12);
     answers(&theater, &again);
     let born = far(12, 1, 7);
@@ -199,7 +199,7 @@ fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRe
     net.run_for(TICK);
     known.tell(Greet);
     net.run_for(TICK);
-    let ask = locate(&source).expect("it is not sought");
+    let ask = locate(&source).expect("it is not located");
     source.hears(&moves(theater, far(12, 1, 7)), &guest());
     sighted(&source, ask, None);
     net.run_for(TICK);
@@ -245,7 +245,7 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     ticks(&net, &theater);
     let ask = locate(&source);
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
-    sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(location)));
+    sighted(&source, ask.expect("it is not located again"), Some(Whereabouts::At(location)));
     known.tell(Greet);
     net.run_for(TICK);
     let said = source.says();
@@ -282,11 +282,11 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     (moves.begin_reroute)(stub, reroute, theater.theater_core.marker(stub, reroute));
     net.run_for(TICK);
     assert_eq!(directory.view(stub).reroute(), Some(reroute));
-    sighted(&other, locate(&other).expect("it is not sought"), None);
+    sighted(&other, locate(&other).expect("it is not located"), None);
     ticks(&net, &theater);
     assert_eq!(directory.rerouting(), []);
     assert_eq!(theater.system().stats().total.dead_letters, 0);
-    sighted(&other, locate(&other).expect("it is not sought again"), None);
+    sighted(&other, locate(&other).expect("it is not located again"), None);
     ticks(&net, &theater);
     assert_eq!(theater.system().stats().total.dead_letters, 1);
     assert!(stub.address().is_stale());
@@ -301,7 +301,7 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
-    let ask = locate(&source).expect("it is not sought");
+    let ask = locate(&source).expect("it is not located");
     source.hears(&moves(&theater, far(12, 1, 7)), &guest());
     // The cell takes it before it learns that the actor has come.
     known.tell(Greet);
@@ -346,7 +346,7 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
         }
         known.id().address().is_stale()
     });
-    assert!(known.id().address().is_stale(), "it is sought after {searches} searches");
+    assert!(known.id().address().is_stale(), "it is located after {searches} searches");
     assert_eq!(theater.system().stats().total.dead_letters, 1);
     ticks(&net, &theater);
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
@@ -381,7 +381,7 @@ fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_
     if has_ended {
         again.hears(&Head::Ended { handles: vec![handle] }, &[]);
         (0..3).for_each(|_| ticks(&net, &theater));
-        assert!(known.id().address().is_stale(), "the place whose way leads to {leads_to} is not free");
+        assert!(known.id().address().is_stale(), "the stub with a route to {leads_to} is not free");
         assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
     } else {
         again.hears(&Head::Moved { handle }, &[]);
@@ -389,7 +389,7 @@ fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_
         let said = again.says();
         assert!(
             said.iter().any(|(head, _)| matches!(head, Head::Marker { .. })),
-            "the place whose way leads to {leads_to} does not turn: {said:?}"
+            "the stub with a route to {leads_to} does not reroute: {said:?}"
         );
     }
 }

@@ -167,7 +167,9 @@ impl Model for Roaming {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::<Self>::always("each message is handled once and in order", |_, world| world.flaw.is_none()),
-            Property::<Self>::always("one life at most", |_, world| (0..ACTORS).all(|actor| world.lives(actor) <= 1)),
+            Property::<Self>::always("an actor lives in one theater at most", |_, world| {
+                (0..ACTORS).all(|actor| world.lives(actor) <= 1)
+            }),
             Property::<Self>::always("nothing is reported while its receiver lives", |program, world| {
                 program.cuts || (0..ACTORS).all(|actor| world.lives(actor) == 0 || world.reported[actor] == 0)
             }),

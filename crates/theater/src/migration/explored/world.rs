@@ -536,7 +536,7 @@ impl World {
                     return self.report(at, actor, Item::Message { number, owed, awaited: 0 });
                 }
                 if self.theaters[at].cells[actor].mode == Mode::Vacant {
-                    self.flaw = Some("a message for an actor of which nothing is known");
+                    self.flaw = Some("a message for an unknown actor");
                     return;
                 }
                 let owed = if program.without == Some(Rule::AcknowledgeLate) {
