@@ -23,8 +23,8 @@ pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
 /// Most actors that are located together.
 pub(crate) const LOST_ACTORS_MAX: usize = 4 * 1024;
-/// Most links that a marker goes over. Routes lead to later residences of an actor, so a marker comes to a theater twice at most: to its sender, and
-/// to the theater that the actor has come back to. A marker that goes over more links is in a circle.
+/// Most links that a marker goes over. Routes lead to later residences of an actor. Therefore a marker comes to a theater twice at most: to its
+/// sender, and to the theater that the actor has come back to. A marker that goes over more links is in a circle.
 pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 
 /// The number that one end has given to an actor of the other end.
@@ -214,7 +214,7 @@ pub(crate) struct MetadataForm {
     pub(crate) supervisor_link: Option<SupervisorLink>,
     pub(crate) watching: Vec<Watched>,
     pub(crate) last_timer: u64,
-    pub(crate) timers: Vec<PackedTimer>,
+    pub(crate) timers: Vec<TimerForm>,
     pub(crate) receive_timeout: Option<Duration>,
     /// The address of its birth theater, if that is known.
     pub(crate) birth: Option<SocketAddr>,
@@ -222,7 +222,7 @@ pub(crate) struct MetadataForm {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct PackedTimer {
+pub(crate) struct TimerForm {
     pub(crate) id: u64,
     pub(crate) left: Duration,
     pub(crate) pace: Pace,
@@ -265,7 +265,7 @@ pub(crate) struct Hello {
     pub(crate) listens: Option<SocketAddr>,
     /// The incarnation that is expected at the other end, and the packets received from it.
     pub(crate) resumes: Option<Resume>,
-    /// Theaters that it has links with. If it calls one of them, it has this address under no known theater.
+    /// Theaters that it has links with. If the called theater is one of them, the caller did not know it by this address.
     #[serde(deserialize_with = "at_most::<_, _, THEATERS_MAX>")]
     pub(crate) knows: Vec<u64>,
     /// Theaters that it had links with, and has given up, if it resumes nothing.

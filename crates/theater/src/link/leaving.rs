@@ -7,9 +7,9 @@
 //!
 //! # Names that are under way
 //!
-//! A message or the state of an actor may be on its way from H to a third theater, and may name an actor as one of T's. Therefore H answers when all
-//! that it has sent by then has arrived. The third theater may have answered before. Therefore T asks at least twice, and again until no route has
-//! changed, and nothing was sent over T in between. A route that was changed by [`Moved`](Head::Moved) may have been told to others before.
+//! A message or a state may be on its way from H to a third theater, and may name an actor as one of T's. Therefore H answers when all that it has
+//! sent by then has arrived. The third theater may have answered before. Therefore T asks at least twice, and again until no route has changed, and
+//! nothing was sent over T in between. A route that was changed by [`Moved`](Head::Moved) may have been told to others before.
 //!
 //! H waits for earlier reroutes, and for its sent messages, for half of [`REACH_MAX`] each. A name that is under way for longer leads to T after T's
 //! end.
@@ -64,7 +64,7 @@ pub(super) struct Leaving {
 }
 
 /// Waits until the mail of all stubs with routes to the theater behind `link` takes other routes.
-struct Farewell {
+struct RerouteAll {
     link: Arc<Link>,
     theater_core: Arc<TheaterCore>,
     /// The asks to be answered.
@@ -83,7 +83,7 @@ enum Step {
     /// Reroutes of these numbers had begun when the question came, or begin then. The wait for them ends at this time.
     Settle(Vec<u64>, Duration),
     /// These stubs reroute. There were links with these theaters when that began.
-    Turn {
+    Reroute {
         stubs: Vec<ActorId>,
         linked: FxHashSet<u64>,
     },
@@ -96,7 +96,7 @@ enum Step {
     Drain(Weak<DrainGuard>, Duration),
 }
 
-impl Farewell {
+impl RerouteAll {
     /// Continues as far as possible without waiting. Returns whether all is answered.
     fn go_on(&mut self) -> bool {
         match std::mem::replace(&mut self.step, Step::Begin) {
@@ -116,12 +116,12 @@ impl Farewell {
                 }
                 let linked = self.theater_core.directory.linked().into_iter().collect();
                 let stubs = self.reroute_all();
-                self.step = Step::Turn { stubs, linked };
+                self.step = Step::Reroute { stubs, linked };
                 false
             }
-            Step::Turn { stubs, linked } => {
+            Step::Reroute { stubs, linked } => {
                 if !self.link.is_lost() && self.theater_core.directory.is_any_rerouting(&stubs) {
-                    self.step = Step::Turn { stubs, linked };
+                    self.step = Step::Reroute { stubs, linked };
                     return false;
                 }
                 self.look_at(&stubs, &linked);
@@ -254,7 +254,7 @@ impl Link {
         }
         let deadline = theater_core.now() + REACH_MAX;
         let theater_core_here = Arc::clone(&theater_core);
-        let mut farewell = Farewell {
+        let mut reroute_all = RerouteAll {
             link,
             theater_core,
             asks: vec![ask],
@@ -264,7 +264,7 @@ impl Link {
             step: Step::Begin,
         };
         // If no thread can be started, the other end waits as long as it wants to.
-        if theater_core_here.until_done("turn", REROUTES_LAST, move || farewell.go_on()).is_err() {
+        if theater_core_here.until_done("turn", REROUTES_LAST, move || reroute_all.go_on()).is_err() {
             *lock(&self.leaving) = None;
         }
     }

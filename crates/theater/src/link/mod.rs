@@ -21,10 +21,10 @@
 //! *No deadlock by that.* Theaters that flood each other may all withhold acknowledgements that the others wait for. The actors of one theater are
 //! muted because the window is full, so they stay overloaded. Therefore nothing is acknowledged, and the window of the other theater stays full. No
 //! theater observes that whole cycle. But each observes that it sleeps while it withholds an acknowledgement. If other workers are busy, it observes
-//! that only mail of muted actors, or of actors that wait for room on a link themselves, makes it withhold. A slow or stuck actor does not sleep, and
-//! is not muted. Therefore a theater that has observed this for a while acknowledges. The observation may also be wrong: the actor may be muted for
-//! an actor in a third theater that is only slow. Therefore the while is doubled each time, and halved when room was made on some link (not for
-//! actors that wait for room on a certain link). Then the admitted mail exceeds the sent mail by a few windows at most.
+//! the cause of the withholding: only mail of muted actors, or of actors that wait for room on a link themselves. A slow or stuck actor does not
+//! sleep, and is not muted. Therefore a theater that has observed this for some time acknowledges. The observation may also be wrong: the actor may
+//! be muted for an actor in a third theater that is only slow. Therefore the time is doubled at each acknowledgement, and halved when room was made
+//! on some link (not for actors that wait for room on a certain link). Then the admitted mail exceeds the sent mail by a few windows at most.
 //!
 //! *Everything counts.* Answers, starts, migrations, watches and look-ups wait in the same window as messages. A full window pauses the stage of the
 //! actor that answers, or whose message is forwarded; the answer itself is on its way by then. Therefore at most one answer of each stage comes on
@@ -36,11 +36,11 @@
 //! answered take more than a window. Above 8 windows and 32 MiB of such replies, or 16 windows and 32 MiB read without an acknowledgement, the link
 //! is read no further. A connection that takes nothing for `lost_after`, at least 6 s, is lost.
 //!
-//! *No cycle of full links stands still.* A peer that keeps the rules has at most about 2 windows of requests unacknowledged, and replies are about
-//! as long as their requests. Therefore its replies stay below the 8 windows, and it is always read, acknowledgements and answers included. Bytes
-//! that are always read leave their writer's connection: unwritten replies go below one window, and no longer withhold acknowledgements.
-//! Acknowledgements that are withheld for asks without an answer, or for overloaded actors, follow as described above, because the answering stages
-//! wait for room on a link, which counts as muted. (Therefore windows of theaters that talk should be alike; the 32 MiB are for different ones.)
+//! *No cycle of full links stands still.* A peer that keeps the rules has at most about 2 windows of requests unacknowledged. Replies are about as
+//! long as their requests. Therefore its replies stay below the 8 windows, and it is always read, acknowledgements and answers included. Bytes that
+//! are always read leave their writer's connection: unwritten replies go below one window, and no longer withhold acknowledgements. Acknowledgements
+//! that are withheld for asks without an answer, or for overloaded actors, follow as described under *No deadlock by that*. The answering stages wait
+//! for room on a link, which counts as muted. (Therefore windows of theaters that talk should be alike; the 32 MiB are for different ones.)
 //!
 //! *Encryption.* The bytes to and from the socket go through the connection's [`Cipher`](crate::transport::tls), if it has one. The session counts
 //! bytes as written when the cipher has taken them. If they never leave, they are written again with the rest.
@@ -231,12 +231,12 @@ struct AckBackpressure {
 
 /// The actors that this end's handles mean.
 #[derive(Default)]
-struct Places {
+struct StubHandles {
     handles: FxHashMap<ActorId, Handle>,
     by_handle: Vec<ActorId>,
 }
 
-impl Places {
+impl StubHandles {
     /// Returns the actors that the valid handles mean, in the order of the handles.
     fn in_order(&self) -> Vec<ActorId> {
         let present = |(id, handle): (&ActorId, Handle)| (self.handles.get(id) == Some(&handle)).then_some(*id);
@@ -314,9 +314,9 @@ pub(crate) struct Link {
     /// The rule that the other end has broken. The reading thread checks it.
     fault: OnceLock<Fault>,
     /// Whether the other end has announced its shutdown.
-    taken_leave_of: AtomicBool,
+    shutdown_announced: AtomicBool,
     /// The number of the link at the other end, or 0.
-    number_there: AtomicU64,
+    peer_number: AtomicU64,
     /// Whether the link is given up because this theater shuts down. It is lost when this theater has ended its workers.
     is_left: AtomicBool,
     /// Notified when the connection is gone.
@@ -326,7 +326,7 @@ pub(crate) struct Link {
     ack_backpressure: Mutex<AckBackpressure>,
     out: Mutex<Out>,
     inn: Mutex<In>,
-    stubs: Mutex<Places>,
+    stubs: Mutex<StubHandles>,
     /// Members of groups that were sent, and wait for the others, by group migration.
     pending_groups: Mutex<together::PendingGroups>,
     /// Watches of the other end that have not ended.
@@ -420,8 +420,8 @@ impl Link {
             changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             fault: OnceLock::new(),
-            taken_leave_of: AtomicBool::new(false),
-            number_there: AtomicU64::new(0),
+            shutdown_announced: AtomicBool::new(false),
+            peer_number: AtomicU64::new(0),
             is_left: AtomicBool::new(false),
             shutdown_waker,
             last_target: AtomicU64::new(u64::MAX),
@@ -579,11 +579,11 @@ impl Link {
     /// Notes the number that the other end has for the link.
     pub(crate) fn note_number_there(&self, number: Option<u64>) {
         // Relaxed, as for the load: it publishes no other memory. Numbers begin at 1.
-        self.number_there.store(number.unwrap_or(0), Ordering::Relaxed);
+        self.peer_number.store(number.unwrap_or(0), Ordering::Relaxed);
     }
 
-    fn number_there(&self) -> Option<u64> {
-        Some(self.number_there.load(Ordering::Relaxed)).filter(|number| *number > 0)
+    fn peer_number(&self) -> Option<u64> {
+        Some(self.peer_number.load(Ordering::Relaxed)).filter(|number| *number > 0)
     }
 
     /// Gives up the link because this theater shuts down: its actors are not told.
@@ -719,7 +719,7 @@ impl Link {
                 std::mem::take(&mut out.watching),
                 std::mem::take(&mut out.watches),
                 out.connection.take(),
-                Places { handles: std::mem::take(&mut stubs.handles), by_handle: stubs.by_handle.clone() },
+                StubHandles { handles: std::mem::take(&mut stubs.handles), by_handle: stubs.by_handle.clone() },
             )
         };
         if let Some(connection) = connection {
@@ -745,10 +745,10 @@ impl Link {
             lost_actors.push(LostActor { id, watchers: watchers.collect() });
         }
         // Mobile actors may have gone on from that theater, and may come to this one. Some are located only when something is sent to them.
-        let has_left = self.taken_leave_of.load(Ordering::Relaxed);
+        let has_left = self.shutdown_announced.load(Ordering::Relaxed);
         let kept = self
             .directory
-            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.migration_vtable(id).is_some());
+            .lose((self.incarnation, self.peer_number()), has_left, |id| self.registry.migration_vtable(id).is_some());
         seam(2);
         // This comes before the loss of markers is told. Otherwise the mail at such a stub would be forwarded, along a lost route.
         LostActor::locate(lost_actors, &self.directory, &self.registry, self.incarnation);

@@ -13,7 +13,7 @@ use playhouse_executor::{Crash, StubRoute};
 
 use super::together::PreparedMember;
 use super::*;
-use crate::link::frame::{MetadataForm, PackedTimer, RemoteSlot};
+use crate::link::frame::{MetadataForm, RemoteSlot, TimerForm};
 use crate::migration::arrivals::{Awaited, IncomingActor};
 use crate::migration::authority::{Departing, Epoch, Host};
 use crate::migration::drain::MigrationDeadline;
@@ -293,9 +293,9 @@ impl Link {
         locations: &[RemoteActorId],
         done: Done,
     ) {
-        let route = |(member, far): (&PreparedMember, &RemoteActorId)| {
+        let route = |(member, remote): (&PreparedMember, &RemoteActorId)| {
             // If that theater is lost, the actors continue in the source.
-            let proxy = self.adopt(member.id, far).map_err(|_| MigrateError::TheaterLost)?;
+            let proxy = self.adopt(member.id, remote).map_err(|_| MigrateError::TheaterLost)?;
             Ok((proxy as Arc<dyn Forwarder>, Arc::default()))
         };
         let routes: Vec<(_, Arc<StubRoute>)> = match members.iter().zip(locations).map(route).collect() {
@@ -376,7 +376,7 @@ impl Link {
             let mut message = Vec::new();
             (timer.write)(codec, &mut message)?;
             let (id, left, pace, kept) = (timer.id, timer.left, timer.pace, timer.kept);
-            Ok(PackedTimer { id, left, pace, kept, kind, codec: codec.into(), message })
+            Ok(TimerForm { id, left, pace, kept, kind, codec: codec.into(), message })
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
         let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
@@ -478,13 +478,13 @@ impl Link {
         bytes: &[u8],
     ) -> Result<IncomingActor, WireError> {
         // A peer waits for the answer.
-        catch_unwind(AssertUnwindSafe(|| self.unpack(kind, names, bytes))).unwrap_or_else(|payload| {
+        catch_unwind(AssertUnwindSafe(|| self.read_parts(kind, names, bytes))).unwrap_or_else(|payload| {
             let why = Crash::Panic(payload.into()).describe();
             Err(WireError::new(format!("reading the actor's state panicked: {why}")))
         })
     }
 
-    fn unpack(
+    fn read_parts(
         &self,
         (kind, codec): (u32, Codec),
         (born, at): (RemoteActorId, RemoteActorId),

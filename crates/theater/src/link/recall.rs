@@ -176,9 +176,9 @@ mod tests {
             registry.table(registry.kinds()).message(TypeId::of::<Gate>(), TypeId::of::<Knock>(), "?").unwrap();
         caller.named(0, name(&theater, gate.id()));
         let knock = |ask: u64| {
-            caller.hears(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask }, &bytes(&Knock(ask as u32)))
+            caller.receives(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask }, &bytes(&Knock(ask as u32)))
         };
-        let take_back = |ask, cycle: bool| caller.hears(&Head::TakeBack { ask, for_cycle: cycle.then_some(0) }, &[]);
+        let take_back = |ask, cycle: bool| caller.receives(&Head::TakeBack { ask, for_cycle: cycle.then_some(0) }, &[]);
         let failed = |meant| {
             let said = caller.says();
             let of = |(head, rest): &(Head, Vec<u8>)| match head {
@@ -199,7 +199,7 @@ mod tests {
         let (away, relayed) = (target.stub_of_its(1, 7), registry.table(registry.kinds()));
         let (greet, _) = relayed.message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
         caller.named(1, name(&theater, away));
-        caller.hears(&Head::Ask { to: 1, kind: greet, codec: Wire::Positional, ask: 6 }, &bytes(&Greet));
+        caller.receives(&Head::Ask { to: 1, kind: greet, codec: Wire::Positional, ask: 6 }, &bytes(&Greet));
         let mut said = Vec::new();
         let mut says = |is_meant: &dyn Fn(&Head) -> bool| {
             eventually(|| {
@@ -215,11 +215,11 @@ mod tests {
         assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: None, .. })), 2);
         // The remote handler has begun it, and this is passed on.
         let ask = said.iter().find_map(|head| if let Head::Ask { ask, .. } = head { Some(*ask) } else { None });
-        target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
-        target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
+        target.receives(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
+        target.receives(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
         let too_late = caller.says().iter().filter(|(head, _)| *head == Head::TooLate { ask: 6, forwards: 0 }).count();
         assert_eq!(too_late, 1);
-        target.hears(&Head::Failed { ask: ask.unwrap() }, &bytes(&AskError::Stopped));
+        target.receives(&Head::Failed { ask: ask.unwrap() }, &bytes(&AskError::Stopped));
         // A peer that gives a number twice has one request that it can take back.
         knock(4);
         take_back(4, false);

@@ -118,7 +118,7 @@ impl Link {
                 self.lose_for(Fault::Session(error));
                 return Progress::Broken;
             }
-            if self.taken_leave_of.load(Ordering::Relaxed) {
+            if self.shutdown_announced.load(Ordering::Relaxed) {
                 // The other end waits for the acknowledgement of its announcement.
                 self.received.store(inn.inbound.received(), Ordering::Release);
                 self.flush(true);
@@ -403,7 +403,7 @@ impl Link {
             }
             Head::Ended { handles } => self.take_ended(&handles),
             Head::Beat => {}
-            Head::Goodbye => self.taken_leave_of.store(true, Ordering::Relaxed),
+            Head::Goodbye => self.shutdown_announced.store(true, Ordering::Relaxed),
         }
     }
 

@@ -21,16 +21,16 @@ impl RefCodec for Link {
         match name {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
             RefName::Mine { slot, incarnation, capability } => {
-                let far = RemoteActorId {
+                let remote = RemoteActorId {
                     theater: self.incarnation,
                     address: self.advertised,
                     slot,
                     incarnation,
                     capability,
                 };
-                match self.met(&far)? {
+                match self.met(&remote)? {
                     Some(id) => Ok(id),
-                    None => self.settle_there(self.incarnation, (far, far), stub),
+                    None => self.settle_there(self.incarnation, (remote, remote), stub),
                 }
             }
             RefName::Moved { born, at } => {
@@ -62,17 +62,17 @@ impl RefCodec for Link {
                 Ok(id)
             }
             RefName::Other { theater, address, slot, incarnation, capability } => {
-                let far = RemoteActorId { theater, address: Some(address), slot, incarnation, capability };
-                if let Some(id) = self.met(&far)? {
+                let remote = RemoteActorId { theater, address: Some(address), slot, incarnation, capability };
+                if let Some(id) = self.met(&remote)? {
                     return Ok(id);
                 }
                 if theater == self.directory.incarnation {
                     return Ok(nobody());
                 }
                 if let Some(link) = self.directory.link(theater) {
-                    return link.settle_there(self.incarnation, (far, far), stub);
+                    return link.settle_there(self.incarnation, (remote, remote), stub);
                 }
-                Ok(PendingProxy::settle(&self.directory, self.incarnation, (far, far), stub)?)
+                Ok(PendingProxy::settle(&self.directory, self.incarnation, (remote, remote), stub)?)
             }
             RefName::Member { group, born, at } => {
                 // Only for a new stub, because a group without members would be kept for every invented name.
@@ -100,13 +100,13 @@ impl RefCodec for Link {
 
 impl Link {
     /// Returns the stub of the actor with the other end's name `far`, if there is one.
-    fn met(&self, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        self.directory.met(self.incarnation, far).inspect_err(|why| self.note_bad_name(far, *why))
+    fn met(&self, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        self.directory.met(self.incarnation, remote).inspect_err(|why| self.note_bad_name(remote, *why))
     }
 
     /// Notes a bad name. A theater that contradicts itself breaks the protocol. Names of actors of third theaters may come from these.
-    fn note_bad_name(&self, far: &RemoteActorId, why: BadName) {
-        if far.theater == self.incarnation && why != BadName::TooMany {
+    fn note_bad_name(&self, remote: &RemoteActorId, why: BadName) {
+        if remote.theater == self.incarnation && why != BadName::TooMany {
             self.fault(Fault::Name(why));
         }
     }
@@ -115,7 +115,7 @@ impl Link {
     fn settle_there(
         &self,
         teller: u64,
-        (born, far): (RemoteActorId, RemoteActorId),
+        (born, remote): (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, WireError> {
         self.may_name_more()?;
@@ -125,18 +125,28 @@ impl Link {
                 let id = stub(core, StubPlacement::Link(stage), proxy);
                 (id, id)
             },
-            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
+            |handle, _| Head::Name {
+                handle,
+                slot: remote.slot,
+                incarnation: remote.incarnation,
+                capability: remote.capability,
+            },
         )?;
         self.directory.note(teller, id, born)?;
         Ok(id)
     }
 
     /// Makes this link the route to the actor, which has a stub already.
-    pub(crate) fn adopt(&self, id: ActorId, far: &RemoteActorId) -> Result<Arc<Proxy>, WireError> {
+    pub(crate) fn adopt(&self, id: ActorId, remote: &RemoteActorId) -> Result<Arc<Proxy>, WireError> {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),
-            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
+            |handle, _| Head::Name {
+                handle,
+                slot: remote.slot,
+                incarnation: remote.incarnation,
+                capability: remote.capability,
+            },
         )
     }
 }

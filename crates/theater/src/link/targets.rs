@@ -37,7 +37,7 @@ pub(super) struct Targets {
     /// Handles that have got mail since the last fence, except by an arrival buffer.
     pub(super) reached: FxHashSet<Handle>,
     /// Handles that were given to actors which had ended already, and of which the other end was not told.
-    pub(super) for_nobody: FxHashSet<Handle>,
+    pub(super) unbound: FxHashSet<Handle>,
     /// The position at which the search for ended actors goes on.
     pub(super) looked_at: usize,
 }
@@ -68,9 +68,9 @@ impl Targets {
             let has_ended = target.is_none_or(|target| target.id.address().is_stale());
             *free = target.map(|target| Target { told_end: has_ended, ..target });
             if has_ended {
-                self.for_nobody.insert(handle);
+                self.unbound.insert(handle);
             } else {
-                self.for_nobody.remove(&handle);
+                self.unbound.remove(&handle);
             }
             let Some(target) = target else { return };
             if let Some(arrival_buffer) = target.arrival_buffer {
@@ -82,7 +82,7 @@ impl Targets {
     pub(super) fn release(&mut self, handle: Handle) {
         let released = self.all.get_mut(handle as usize).and_then(Option::take);
         self.reached.remove(&handle);
-        self.for_nobody.remove(&handle);
+        self.unbound.remove(&handle);
         if let Some(arrival_buffer) = released.and_then(|target| target.arrival_buffer)
             && let Some(before) = self.before.get_mut(&arrival_buffer)
         {
@@ -97,7 +97,7 @@ impl Targets {
         /// The share of handles that one call examines, 1 in 64, so that all are examined within seconds.
         const ONE_IN: usize = 64;
         let count = LOOKED_AT.max(self.all.len() / ONE_IN).min(self.all.len());
-        let mut ended: Vec<Handle> = self.for_nobody.drain().collect();
+        let mut ended: Vec<Handle> = self.unbound.drain().collect();
         ended.sort_unstable();
         for _ in 0..count {
             self.looked_at = (self.looked_at + 1) % self.all.len();

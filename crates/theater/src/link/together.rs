@@ -95,7 +95,7 @@ impl Link {
     // -- leaving --------------------------------------------------------------------------------------------------------
 
     /// Sends the `at`th member of a frozen group, as part of the group migration `of`. Runs in its stage.
-    pub(crate) fn pack_member(
+    pub(crate) fn prepare_member(
         &self,
         (of, at): (u64, u32),
         id: ActorId,
@@ -122,7 +122,7 @@ impl Link {
     }
 
     /// Tells the target that the members of this group migration do not come.
-    pub(crate) fn say_apart(&self, of: u64) {
+    pub(crate) fn say_abort(&self, of: u64) {
         // A failure does not matter: then the target forgets them with the link.
         let _ = self.send(Lane::Normal, |out| Head::Apart { of }.write(out));
     }

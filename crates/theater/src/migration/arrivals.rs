@@ -51,7 +51,7 @@ struct GroupArrival {
 /// All incoming actors of a theater.
 #[derive(Default)]
 pub(crate) struct IncomingActors {
-    companies: FxHashMap<u64, GroupArrival>,
+    group_arrivals: FxHashMap<u64, GroupArrival>,
     /// The group arrival of each actor that its source has not committed yet.
     by_name: FxHashMap<Key, u64>,
     /// The group arrival, and the position in it.
@@ -62,12 +62,15 @@ pub(crate) struct IncomingActors {
 impl IncomingActors {
     /// Returns whether the actor of this stub is an incoming one that came over this link.
     pub(crate) fn came_over(&self, link: u64, stub: ActorId) -> bool {
-        self.by_stub.get(&stub).and_then(|(number, _)| self.companies.get(number)).is_some_and(|of| of.link == link)
+        self.by_stub
+            .get(&stub)
+            .and_then(|(number, _)| self.group_arrivals.get(number))
+            .is_some_and(|of| of.link == link)
     }
 
     /// Returns whether there is no incoming actor.
     pub(crate) fn is_empty(&self) -> bool {
-        self.companies.is_empty()
+        self.group_arrivals.is_empty()
     }
 
     /// Returns the stubs of all incoming actors.
@@ -81,13 +84,14 @@ impl IncomingActors {
         let number = self.last_number;
         self.by_name.extend(members.iter().map(|member| (member.incoming.born.key(), number)));
         self.by_stub.extend(members.iter().zip(0..).map(|(member, at)| (member.stub, (number, at))));
-        self.companies.insert(number, GroupArrival { link, to_leave: members.len(), members });
+        self.group_arrivals.insert(number, GroupArrival { link, to_leave: members.len(), members });
     }
 
     /// Notes that the theater behind this link has committed the actor. Returns the actors that begin.
     pub(crate) fn leave(&mut self, link: u64, born: Key) -> Vec<Awaited> {
         let Some(number) = self.by_name.get(&born).copied() else { return Vec::new() };
-        let Some(group_arrival) = self.companies.get_mut(&number).filter(|group_arrival| group_arrival.link == link)
+        let Some(group_arrival) =
+            self.group_arrivals.get_mut(&number).filter(|group_arrival| group_arrival.link == link)
         else {
             return Vec::new();
         };
@@ -99,14 +103,14 @@ impl IncomingActors {
     /// Notes that the actor stays in its source. Returns it and the other members of its group arrival: they do not begin.
     pub(crate) fn stay(&mut self, link: u64, born: Key) -> Vec<Awaited> {
         let number = self.by_name.get(&born).copied();
-        let number =
-            number.filter(|number| self.companies.get(number).is_some_and(|group_arrival| group_arrival.link == link));
+        let number = number
+            .filter(|number| self.group_arrivals.get(number).is_some_and(|group_arrival| group_arrival.link == link));
         number.map_or_else(Vec::new, |number| self.take(number))
     }
 
     /// Notes that the link is lost. Returns the actors that came over it: they do not begin.
     pub(crate) fn take_of(&mut self, link: u64) -> Vec<Awaited> {
-        let of_link = self.companies.iter().filter(|(_, group_arrival)| group_arrival.link == link);
+        let of_link = self.group_arrivals.iter().filter(|(_, group_arrival)| group_arrival.link == link);
         let mut numbers: Vec<u64> = of_link.map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         numbers.into_iter().flat_map(|number| self.take(number)).collect()
@@ -115,12 +119,12 @@ impl IncomingActors {
     /// Returns the incoming actor of this stub, if it came over this link.
     pub(crate) fn at(&mut self, link: u64, stub: ActorId) -> Option<&mut Awaited> {
         let (number, at) = self.by_stub.get(&stub)?;
-        let group_arrival = self.companies.get_mut(number)?;
+        let group_arrival = self.group_arrivals.get_mut(number)?;
         group_arrival.members.get_mut(*at).filter(|_| group_arrival.link == link)
     }
 
     fn take(&mut self, number: u64) -> Vec<Awaited> {
-        let members = self.companies.remove(&number).map_or_else(Vec::new, |group_arrival| group_arrival.members);
+        let members = self.group_arrivals.remove(&number).map_or_else(Vec::new, |group_arrival| group_arrival.members);
         for member in &members {
             self.by_stub.remove(&member.stub);
             let born = member.incoming.born.key();

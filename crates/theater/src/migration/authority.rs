@@ -4,10 +4,10 @@
 //! of a theater loses no knowledge of the targets of its actors.
 //!
 //! *The birth theater* is the authority while it lives. Its record of an actor names two theaters at most: the last source of the actor, and the
-//! target of that migration. Each record has an [`Epoch`], and one with a lower epoch changes nothing: it is late, because it came over a link that
-//! its sender regards as lost. If the birth theater is lost to the source, or does not answer a call, the actor leaves without a note. Then the other
-//! theaters can locate the actor only by their routes. A theater that did not answer is not called again for `lost_after`. Therefore actors whose
-//! birth theaters have ended are not frozen for long.
+//! target of that migration. Each record has an [`Epoch`], and one with a lower epoch changes nothing. Such a record is late, because it came over a
+//! link that its sender regards as lost. If the birth theater is lost to the source, or does not answer a call, the actor leaves without a note. Then
+//! the other theaters can locate the actor only by their routes. A theater that did not answer is not called again for `lost_after`. Therefore actors
+//! whose birth theaters have ended are not frozen for long.
 //!
 //! *A search* ([`locate`](crate::naming::locate)) asks all theaters that the locating theater is linked with. The authority adds the theaters that
 //! may have the actor. A link with each of them is made first.
@@ -144,7 +144,7 @@ impl Authority for BirthTheaters {
 
     fn reach(&self, theater_core: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended) {
         let at_end = AtEnd::new(ended);
-        let births = actors.iter().filter_map(|id| theater_core.directory.far_name(*id));
+        let births = actors.iter().filter_map(|id| theater_core.directory.remote_name(*id));
         let births = births.map(|RemoteActorId { theater, address, .. }| Host { theater, address });
         let hosts = actors.iter().flat_map(|id| theater_core.directory.hosts(*id)).chain(births);
         let is_new = |host: &Host| host.theater != theater_core.incarnation && !known.contains(&host.theater);

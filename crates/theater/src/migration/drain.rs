@@ -13,7 +13,7 @@
 //! Steps 2 and 3 do not wait for each other. Actors that leave in one gulp of a worker are drained together: step 1 begins at the gulp's end.
 //!
 //! A theater may be silent for as long as it is not lost, and an answer may come over several theaters. An actor that is not drained after 3 times
-//! that long stays in the source: it is frozen during the drain, and must not wait for a theater that never answers. A handler that does not return
+//! that long stays in the source. It is frozen during the drain, and must not wait for a theater that never answers. A handler that does not return
 //! delays the markers for its actor. For that reason, actors of a theater that has sent to this actor stay, too.
 //!
 //! # Why no two wait for each other

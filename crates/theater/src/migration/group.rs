@@ -55,7 +55,7 @@
 //! # Why nothing waits for ever
 //!
 //! While the group waits for the freeze, no member is frozen. During the preparation, each member is idle, and is asked once. Attempts end after
-//! [`GATHER_MAX`], at the next one. (An actor that awaits something for ever is never between two messages: the migration waits for it, as for a
+//! [`FREEZE_MAX`], at the next one. (An actor that awaits something for ever is never between two messages: the migration waits for it, as for a
 //! single actor.)
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -70,7 +70,7 @@ use crate::migration::host::Done;
 use crate::node::core::TheaterCore;
 
 /// The time in which attempts to find all members of a group between two messages begin.
-const GATHER_MAX: Duration = Duration::from_secs(10);
+const FREEZE_MAX: Duration = Duration::from_secs(10);
 
 /// The migration of one group.
 struct GroupMigration {
@@ -81,14 +81,14 @@ struct GroupMigration {
     /// The end of the attempts, in the system's time.
     until: Duration,
     done: Mutex<Option<Done>>,
-    packing: Mutex<Packing>,
+    preparation: Mutex<Preparation>,
 }
 
 #[derive(Default)]
-struct Packing {
+struct Preparation {
     /// The number of members that have not been asked yet.
     left: usize,
-    packed: Vec<PreparedMember>,
+    prepared: Vec<PreparedMember>,
     failed: Option<MigrateError>,
 }
 
@@ -97,23 +97,23 @@ impl TheaterCore {
     pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
         let queued = self.directory.groups().begin(group, (link, done));
         if let Some(queued) = queued {
-            self.set_out(group, queued);
+            self.begin_group(group, queued);
         }
     }
 
-    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
+    fn begin_group(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
         let group_migration = Arc::new(GroupMigration {
             theater_core: Arc::clone(self),
             group,
             link,
             number: self.directory.next_number(),
-            until: self.now() + GATHER_MAX,
+            until: self.now() + FREEZE_MAX,
             done: Mutex::new(Some(done)),
-            packing: Mutex::default(),
+            preparation: Mutex::default(),
         });
         let (here, elsewhere) = self.members(group);
         match here.first().or(elsewhere.first()) {
-            Some(first) => group_migration.gather_at(*first),
+            Some(first) => group_migration.freeze_at(*first),
             None => group_migration.end(Err(MigrateError::Stopped)),
         }
     }
@@ -140,19 +140,19 @@ impl TheaterCore {
 }
 
 impl GroupMigration {
-    fn packing(&self) -> MutexGuard<'_, Packing> {
-        self.packing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn preparation(&self) -> MutexGuard<'_, Preparation> {
+        self.preparation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks whether all members can be frozen when this member is between two messages.
-    fn gather_at(self: Arc<Self>, member: ActorId) {
+    fn freeze_at(self: Arc<Self>, member: ActorId) {
         match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.when_freezable) {
-            Some(gather) => gather(member, Box::new(move |freeze| self.look(freeze))),
+            Some(when_freezable) => when_freezable(member, Box::new(move |freeze| self.try_freeze(freeze))),
             None => self.fail(member, MigrateError::Immobile),
         }
     }
 
-    fn look(self: Arc<Self>, freeze: Result<Freeze<'_>, Undelivered>) {
+    fn try_freeze(self: Arc<Self>, freeze: Result<Freeze<'_>, Undelivered>) {
         if matches!(freeze, Err(Undelivered::Shutdown)) {
             return self.end(Err(MigrateError::Stopped));
         }
@@ -165,11 +165,11 @@ impl GroupMigration {
         {
             return self.fail(*stuck, MigrateError::Immobile);
         }
-        let Ok(freeze) = freeze else { return self.gather_at(*first) };
+        let Ok(freeze) = freeze else { return self.freeze_at(*first) };
         match freeze(&here) {
-            Ok(frozen) => self.pack(frozen),
+            Ok(frozen) => self.prepare(frozen),
             Err(busy) if self.theater_core.now() > self.until => self.fail(busy, MigrateError::Busy),
-            Err(busy) => self.gather_at(busy),
+            Err(busy) => self.freeze_at(busy),
         }
     }
 
@@ -184,65 +184,66 @@ impl GroupMigration {
         self.end(Err(why));
     }
 
-    fn pack(self: Arc<Self>, frozen: Vec<ActorId>) {
-        self.packing().left = frozen.len();
+    fn prepare(self: Arc<Self>, frozen: Vec<ActorId>) {
+        self.preparation().left = frozen.len();
         for (member, at) in frozen.into_iter().zip(0..) {
             let group_migration = Arc::clone(&self);
             match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.prepare_frozen) {
-                Some(pack) => pack(member, Box::new(move |pack| group_migration.packed(member, at, pack))),
-                None => drop(group_migration.packed(member, at, Err(MigrateError::Stopped))),
+                Some(prepare) => prepare(member, Box::new(move |actor| group_migration.prepared(member, at, actor))),
+                None => drop(group_migration.prepared(member, at, Err(MigrateError::Stopped))),
             }
         }
     }
 
     /// Takes a member that is prepared, or cannot be. After an error the member continues in the source, and has been told; it must not be told
     /// twice.
-    fn packed(
+    fn prepared(
         self: Arc<Self>,
         member: ActorId,
         at: u32,
-        pack: Result<PreparedActor<'_>, MigrateError>,
+        actor: Result<PreparedActor<'_>, MigrateError>,
     ) -> Result<(), MigrateError> {
-        let failed = self.packing().failed.clone();
-        let packed = match (failed, pack, self.theater_core.registry.migration_vtable(member)) {
+        let failed = self.preparation().failed.clone();
+        let prepared = match (failed, actor, self.theater_core.registry.migration_vtable(member)) {
             (Some(why), ..) => Err(why),
-            (None, Ok(pack), Some(moves)) => self.link.pack_member((self.number, at), member, *moves, &pack),
+            (None, Ok(actor), Some(moves)) => self.link.prepare_member((self.number, at), member, *moves, &actor),
             (None, Err(why), _) => Err(why),
             (None, Ok(_), None) => Err(MigrateError::Stopped),
         };
         let told = {
-            let mut packing = self.packing();
-            packing.left -= 1;
-            let told = match packed {
-                Ok(packed) => {
-                    packing.packed.push(packed);
+            let mut preparation = self.preparation();
+            preparation.left -= 1;
+            let told = match prepared {
+                Ok(prepared) => {
+                    preparation.prepared.push(prepared);
                     Ok(())
                 }
                 Err(why) => {
-                    let why = packing.failed.get_or_insert_with(|| self.theater_core.directory.of_member(member, why));
+                    let why =
+                        preparation.failed.get_or_insert_with(|| self.theater_core.directory.of_member(member, why));
                     Err(why.clone())
                 }
             };
-            if packing.left > 0 {
+            if preparation.left > 0 {
                 return told;
             }
             told
         };
-        self.go();
+        self.send();
         told
     }
 
     /// Sends the group, because all members have been asked.
-    fn go(self: Arc<Self>) {
-        let Packing { mut packed, failed, .. } = std::mem::take(&mut *self.packing());
-        packed.sort_by_key(|member| member.at);
+    fn send(self: Arc<Self>) {
+        let Preparation { mut prepared, failed, .. } = std::mem::take(&mut *self.preparation());
+        prepared.sort_by_key(|member| member.at);
         if let Some(why) = failed {
-            self.link.say_apart(self.number);
-            packed.iter().for_each(|member| (member.moves.abort)(member.id, why.clone()));
+            self.link.say_abort(self.number);
+            prepared.iter().for_each(|member| (member.moves.abort)(member.id, why.clone()));
             return self.end(Err(why));
         }
         let (link, group, number) = (Arc::clone(&self.link), self.group, self.number);
-        link.send_together(group, number, packed, Box::new(move |gone| self.end(gone)));
+        link.send_together(group, number, prepared, Box::new(move |gone| self.end(gone)));
     }
 
     fn end(&self, ended: Result<(), MigrateError>) {
@@ -252,7 +253,7 @@ impl GroupMigration {
         }
         let next = self.theater_core.directory.groups().end(self.group);
         if let Some(queued) = next {
-            self.theater_core.set_out(self.group, queued);
+            self.theater_core.begin_group(self.group, queued);
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An actor is noted before any other actor learns of it. The first message and the spawner note it where it is started; a received reference notes
 //! it when its stub is made. Therefore all references that go to other theaters ([`RefName::Member`](playhouse_actor::away::RefName::Member)) name
-//! its group, and all stubs of a group's actors are on one stage of each theater from the beginning.
+//! its group. And all stubs of a group's actors are on one stage of each theater from the beginning.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -33,21 +33,21 @@
 //! # Changes of the route of mail (per-pair order)
 //!
 //! A former residence of an actor forwards its mail. A theater that sends over such a detour is told ([`Moved`](crate::link::frame::Head::Moved)),
-//! and *reroutes*: new mail waits at its stub, and a *marker* goes along the old route, as a message would. The theater where the actor lives answers
-//! the marker. By then, all mail sent along the old route has come into the mail of that theater's stub, or is on a link to it, so the waiting mail
-//! may follow on a new route. (The marker does not wait for a frozen actor, because that actor lives in its source until the commit.) If the marker
-//! is lost, the mail before it is lost, too, and has been reported; then the stub keeps the old route. (One exception: mail that had passed the lost
-//! theater before, and goes from it over a third theater, comes late.) A stub has one reroute at a time. Therefore a sender's messages take one route
-//! after the other, and each route keeps order.
+//! and *reroutes*. New mail waits at its stub, and a *marker* goes along the old route, as a message would. The theater where the actor lives answers
+//! the marker. By then, all mail sent along the old route has come into the mail of that theater's stub, or is on a link to it. Therefore the waiting
+//! mail may follow on a new route. (The marker does not wait for a frozen actor, because that actor lives in its source until the commit.) If the
+//! marker is lost, the mail before it is lost, too, and has been reported; then the stub keeps the old route. (One exception: mail that had passed
+//! the lost theater before, and goes from it over a third theater, comes late.) A stub has one reroute at a time. Therefore a sender's messages take
+//! one route after the other, and each route keeps order.
 //!
 //! A stub may reroute while its actor is back for a moment. Then the route stays the same, and the actor may leave again before the next message.
 //! Therefore the theater on the detour sends [`Moved`](crate::link::frame::Head::Moved) more than once: at messages 1, 2, 4, 8 and so on over the
 //! detour. (There may be no other route.)
 //!
-//! Watches over the old route are moved to the new one. While they are on neither, `SettlingPlace` holds them, and an unwatch removes them from it.
+//! Watches over the old route are moved to the new one. While they are on neither, `SettlingStub` holds them, and an unwatch removes them from it.
 //!
-//! When an actor comes to a theater that has a stub for it already, that stub reroutes in the same manner; but the new route is the stub itself. The
-//! mail that waits at the stub (from actors of this theater, and from theaters that send over it) is later than the mail still under way on the old
+//! When an actor comes to a theater that has a stub for it already, that stub reroutes in the same manner. But the new route is the stub itself. The
+//! mail at the stub comes from actors of this theater, and from theaters that send over it. It is later than the mail still under way on the old
 //! route. Therefore mail by names given after the actor's arrival goes to an *arrival buffer* (`playhouse-executor`, `migration/freeze.rs`). Those
 //! names belong to theaters whose own reroutes ended at this theater, and to the source of the actor. Nothing that they send comes behind the mail
 //! that waits at the stub. When the marker has come round to its sender, all mail before it is in the arrival buffer, and is handled first.
@@ -65,7 +65,8 @@
 //! begin or an actor can be admitted. A request that is still late or early is recognised at the cell (`remote/route.rs` of `playhouse-actor`).
 //!
 //! Mail that the poller reads is on its way to other workers until the poller flushes it, after it has given the links back. Therefore the poller
-//! sends the request that ends an arrival buffer, whichever thread has found that the actor may begin: no mail comes to that arrival buffer later.
+//! sends the request that ends an arrival buffer, even if another thread has found that the actor may begin. No mail comes to that arrival buffer
+//! later.
 //!
 //! For a lost theater on the route, see [`locate`](crate::naming::locate).
 //!
@@ -73,15 +74,15 @@
 //!
 //! A marker never waits for another: at an arrival buffer it is answered at once. A stub that is rerouting holds it back only until its own marker
 //! has been answered, which lies before it on the way to the actor. Routes lead to later residences of the actor, so there are no circles. A hostile
-//! peer can claim a circle: a marker that has come over too many links ([`HOPS_MAX`](crate::link::frame::HOPS_MAX)) is answered as if it were lost,
-//! and so is a stub's last marker ([`migration`](crate::migration)). A marker does not wait for a handler of the actor that awaits something, or for
-//! the supervisor that handles its crash: the mail before the marker is in the actor's mail.
+//! peer can claim a circle. Therefore a marker that has come over too many links ([`HOPS_MAX`](crate::link::frame::HOPS_MAX)) is answered as if it
+//! were lost. The same holds for a stub's last marker ([`migration`](crate::migration)). A marker does not wait for a handler of the actor that
+//! awaits something, or for the supervisor that handles its crash. The mail before the marker is in the actor's mail.
 //!
 //! A reroute has no limit in time. A marker is in order behind the mail. A stage on the route whose handler does not return, or that waits for room
 //! on a link, delays the marker for as long as the mail itself. If an actor began at its stub after a timeout, it would get that mail behind later
-//! mail, though all theaters keep the rules. A stub without the actor could keep its old route without harm. That does not help: the route leads over
-//! the peer that does not answer, and this peer can delay the mail anyway. Therefore a peer that answers no marker delays the mail that goes over it
-//! until the link is lost. It also delays an actor that comes to a stub whose mail went over this peer.
+//! mail, though all theaters keep the rules. A stub without the actor could keep its old route without harm. Keeping it does not help, because the
+//! route leads over the peer that does not answer, and this peer can delay the mail anyway. Therefore a peer that answers no marker delays the mail
+//! that goes over it until the link is lost. It also delays an actor that comes to a stub whose mail went over this peer.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -97,12 +98,12 @@ use crate::error::TheaterError;
 use crate::link::frame::Handle;
 use crate::link::{Link, Taken, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
-use crate::naming::{Directory, RemoteActorId, Settling, SettlingPlace};
+use crate::naming::{Directory, RemoteActorId, Settling, SettlingStub};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
 /// The longest time from the arrival of an actor until its cell learns of it. It is as long as a worker takes for a gulp.
-const HEARS_MAX: Duration = Duration::from_secs(10);
+const ARRIVAL_MAX: Duration = Duration::from_secs(10);
 
 /// The time for the other theaters to find new routes to the actors of an evacuated theater.
 pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
@@ -180,7 +181,7 @@ impl TheaterCore {
             // The name belongs to another theater of this process.
             return done(Err(MigrateError::Elsewhere));
         }
-        self.migrate_until(self.now() + HEARS_MAX, id, link, done);
+        self.migrate_until(self.now() + ARRIVAL_MAX, id, link, done);
     }
 
     /// Does the work of [`TheaterCore::migrate`]. Until then, a cell may have to learn that its actor has come.
@@ -191,8 +192,8 @@ impl TheaterCore {
         }
         let Some(moves) = self.registry.migration_vtable(id).copied() else { return done(Err(MigrateError::Stopped)) };
         let theater_core = Arc::clone(self);
-        let offer = move |pack: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match pack {
-            Ok(pack) => link.offer(id, moves, &pack, done),
+        let offer = move |actor: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match actor {
+            Ok(actor) => link.offer(id, moves, &actor, done),
             Err(MigrateError::Elsewhere) if theater_core.directory.lives_here(id) && theater_core.now() < until => {
                 // The actor has begun in this theater, and the request that tells its cell is still with the worker that sends it.
                 theater_core.migrate_until(until, id, link, done);
@@ -248,7 +249,7 @@ impl TheaterCore {
         settling.last_number += 1;
         let number = settling.last_number;
         let watchers = Arc::default();
-        settling.stubs.insert(number, SettlingPlace { id, watchers: Arc::clone(&watchers) });
+        settling.stubs.insert(number, SettlingStub { id, watchers: Arc::clone(&watchers) });
         if begins {
             settling.answers.entry(id).or_default();
         }
@@ -298,7 +299,7 @@ impl TheaterCore {
     /// Reroutes the stub `id`, unless it does already: the actor is not in the theater `from`.
     pub(crate) fn reroute(self: &Arc<Self>, id: ActorId, from: u64) {
         let Some((moves, _)) = self.registry.migration_vtable(id) else { return };
-        if let [Action::Ask(Request::Turn { reroute })] = self.directory.step(id, Event::Moved { from })[..] {
+        if let [Action::Ask(Request::Reroute { reroute })] = self.directory.step(id, Event::Moved { from })[..] {
             seam(4);
             (moves.begin_reroute)(id, reroute, self.marker(id, reroute));
         }
@@ -499,20 +500,20 @@ impl TheaterCore {
     fn route_to(
         &self,
         id: ActorId,
-        far: &RemoteActorId,
+        remote: &RemoteActorId,
         links: &[Arc<Link>],
         settles: &Settles,
     ) -> Option<Arc<dyn Forwarder>> {
-        let link = self.directory.link(far.theater);
-        if link.is_none() && far.address.is_none() {
+        let link = self.directory.link(remote.theater);
+        if link.is_none() && remote.address.is_none() {
             return None;
         }
         // The old routes stay the same if there is no new one.
         let old: Vec<_> = links.iter().filter_map(|link| Some((link.number(), link.handle_of(id)?))).collect();
         let forwarder: Arc<dyn Forwarder> = match link {
-            Some(link) => link.adopt(id, far).ok()?,
+            Some(link) => link.adopt(id, remote).ok()?,
             None => {
-                let pending = PendingProxy::new(&self.directory, *far);
+                let pending = PendingProxy::new(&self.directory, *remote);
                 pending.is_at(id);
                 pending
             }

@@ -9,15 +9,15 @@
 //!
 //! - [`Action::Settle`]: a theater does not ask the others. It sends a marker behind the kept mail, or the actor begins at once. Therefore mail that
 //!   had passed the lost theater may come late.
-//! - Cells are asked, in their stages, whether their routes lead to a lost theater ([`Action::Seek`]), because a cell learns of a new route later
+//! - Cells are asked, in their stages, whether their routes lead to a lost theater ([`Action::Locate`]), because a cell learns of a new route later
 //!   than its view.
 //! - A search may find no actor while the actor's stub reroutes. Then the search ends the reroute and begins again, and the stub reports nothing. A
 //!   search that finds no actor while the actor is incoming begins again about a tick later.
 //! - Actors of a group take the same events together, and begin together ([`arrivals`](crate::migration::arrivals)).
 //!
 //! Supervision adds nothing to the views. A restarted child is the same actor in its cell, and a replacement for a lost child is another actor. The
-//! exploration leaves out: a birth theater that asks others for a third theater, calls to theaters without a link, refused or cancelled group
-//! migrations, and members born in different theaters.
+//! exploration leaves out a birth theater that asks others for a third theater, and calls to theaters without a link. It also leaves out refused or
+//! cancelled group migrations, and members born in different theaters.
 //!
 //! # The steps of a migration
 //!
@@ -40,7 +40,7 @@
 //! by then, so the stub sends the waiting mail along a new route. A marker never waits for a frozen actor, because that actor lives in the source
 //! until the commit.
 //!
-//! When an actor comes to a theater that has a stub for it, the stub reroutes in the same manner, but its new route is the cell itself. By names that
+//! When an actor comes to a theater that has a stub for it, the stub reroutes in the same manner. But its new route is the cell itself. By names that
 //! are bound after the actor's arrival, mail goes to the arrival buffer, which comes first. If nothing was forwarded since the actor left, nothing is
 //! under way, and the actor begins at once.
 //!
@@ -58,10 +58,10 @@
 //! wait at the stub that answers.
 //!
 //! Two theaters may lose each other though both live. Then these two theaters may report a message to an actor that lives, and so may a third theater
-//! whose messages go over one of them. No message is doubled, and nothing waits for ever, with or without a new link between the two. A message that
-//! waits in one of them may be overtaken by a later one from the other, because a search waits only for messages that were sent before. A search that
-//! finds no actor while the actor is incoming begins again, because the incoming actor may stay in its source. Without this rule, its mail waits for
-//! ever. A run by hand explored two migrations with one message (1,522,207 states; 3,144,688 with the new link).
+//! whose messages go over one of them. No message is doubled, and nothing waits for ever, with or without a new link between the two. A later message
+//! from one of them may overtake a message that waits in the other, because a search waits only for earlier messages. A search that finds no actor
+//! while the actor is incoming begins again, because the incoming actor may stay in its source. Without this rule, its mail waits for ever. A run by
+//! hand explored two migrations with one message (1,522,207 states; 3,144,688 with the new link).
 //!
 //! Runs by hand explored these programs before actors were noted, too: two messages (741,642 states), one message in each direction (1,483,547), a
 //! name that is told (1,094,927), and a cancelled attempt (484,257), each with two migrations and the loss of a theater.
@@ -136,7 +136,7 @@ pub(crate) enum Residence<S> {
         reroute: Option<u64>,
     },
     /// The theater that its mail went to is lost. This theater asks the others.
-    Sought {
+    Locating {
         /// The former target of its mail.
         lost: S,
         /// The number of the reroute that had begun before.
@@ -189,7 +189,7 @@ pub(crate) enum Event<S> {
     /// A theater is lost to this one: nothing comes from it any more.
     TheaterLost { theater: TheaterId },
     /// A theater was lost before, and its actors are being located. There may be a link with it again, over which the actor may be about to come.
-    WayLost { theater: TheaterId },
+    RouteLost { theater: TheaterId },
     /// The marker of a reroute was lost with a theater, which is lost to this one, too.
     MarkerLost { reroute: u64 },
     /// A theater says that the actor is `at`. It was asked after the loss of the theater `lost`, or because that one was reached again. `None`: all
@@ -222,11 +222,11 @@ pub(crate) enum Request<S> {
     /// The actor runs again.
     Stay,
     /// The cell becomes a stub. The waiting mail goes to the theater, and `Begin` behind it.
-    Leave { to: S, attempt: u64 },
+    Commit { to: S, attempt: u64 },
     /// New mail waits, and a marker goes along the old route.
-    Turn { reroute: u64 },
+    Reroute { reroute: u64 },
     /// Waiting mail goes on: by this route, or by the same as before.
-    Turned { at: Option<S> },
+    Rerouted { at: Option<S> },
     /// New mail waits for the actor, which has come. If mail does not wait already, a marker goes along the old route.
     Arrive { reroute: u64, reroutes_already: bool },
     /// One more marker goes along the old route.
@@ -253,7 +253,7 @@ pub(crate) enum Action<S> {
     /// [`Event::Drained`] is the answer.
     Drain { attempt: u64 },
     /// All other theaters are to be asked for the actor, because this theater is lost.
-    Seek { lost: TheaterId },
+    Locate { lost: TheaterId },
     /// The actor has come. All other theaters are to answer when they have forwarded the mail that they had got for it.
     Settle { search: u64 },
 }
@@ -283,7 +283,7 @@ impl<S: Site> View<S> {
     /// Returns the theater to which mail for the actor goes, unless the actor is in this theater.
     pub(crate) fn route(&self) -> Option<S> {
         match self.residence {
-            Residence::Away { at, .. } | Residence::Sought { lost: at, .. } => Some(at),
+            Residence::Away { at, .. } | Residence::Locating { lost: at, .. } => Some(at),
             Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } | Residence::Unknown => None,
         }
     }
@@ -291,7 +291,7 @@ impl<S: Site> View<S> {
     /// Returns the number of the reroute that has not ended.
     pub(crate) fn reroute(&self) -> Option<u64> {
         match self.residence {
-            Residence::Away { reroute, .. } | Residence::Sought { reroute, .. } => reroute,
+            Residence::Away { reroute, .. } | Residence::Locating { reroute, .. } => reroute,
             Residence::Arriving { reroute, .. } => Some(reroute),
             Residence::Here | Residence::Leaving { .. } | Residence::Unknown => None,
         }
@@ -303,7 +303,7 @@ impl<S: Site> View<S> {
     }
 
     /// Sets the stub of an actor that was started in another theater. Others do not learn it before [`Word::Begun`].
-    pub(crate) fn hear_stub(&mut self, there: S) {
+    pub(crate) fn learn_stub(&mut self, there: S) {
         if let Residence::Away { at, begun: false, .. } = &mut self.residence
             && at.theater() == there.theater()
         {
@@ -325,7 +325,7 @@ impl<S: Site> View<S> {
     pub(crate) fn leaves_by(&self, event: Event<S>) -> Option<S> {
         let actions = View::clone(self).step(event, &mut || 0);
         actions.into_iter().find_map(|action| match action {
-            Action::Ask(Request::Leave { to, .. }) => Some(to),
+            Action::Ask(Request::Commit { to, .. }) => Some(to),
             _ => None,
         })
     }
@@ -334,7 +334,7 @@ impl<S: Site> View<S> {
     ///
     /// `next_number` returns numbers for attempts and reroutes that this theater has not used before.
     pub(crate) fn step(&mut self, event: Event<S>, next_number: &mut dyn FnMut() -> u64) -> Vec<Action<S>> {
-        use Action::{Accept, Ask, Drain, Note, Say, Seek, Settle};
+        use Action::{Accept, Ask, Drain, Locate, Note, Say, Settle};
         match (event, self.residence) {
             (Event::Migrate { to, noted }, Residence::Here) => {
                 let attempt = next_number();
@@ -348,28 +348,29 @@ impl<S: Site> View<S> {
                 if of == attempt =>
             {
                 self.residence = Residence::Leaving { to, attempt, accepted, noted: true, drained };
-                self.leave()
+                self.commit()
             }
             (Event::Drained { attempt: of }, Residence::Leaving { to, attempt, accepted, noted, .. })
                 if of == attempt =>
             {
                 self.residence = Residence::Leaving { to, attempt, accepted, noted, drained: true };
-                self.leave()
+                self.commit()
             }
             (
                 Event::Said { from, word: Word::Accepted { attempt: of, at } },
                 Residence::Leaving { to, attempt, noted, drained, .. },
             ) if (from, of) == (to, attempt) => {
                 self.residence = Residence::Leaving { to, attempt, accepted: Some(at), noted, drained };
-                self.leave()
+                self.commit()
             }
             (Event::GiveUp, Residence::Leaving { to, attempt, .. }) => {
                 self.residence = Residence::Here;
                 vec![Ask(Request::Stay), Say(to, Word::Stays { attempt })]
             }
-            (Event::Said { from, word: Word::Move { attempt } }, Residence::Away { .. } | Residence::Sought { .. })
-                if self.incoming.is_none() =>
-            {
+            (
+                Event::Said { from, word: Word::Move { attempt } },
+                Residence::Away { .. } | Residence::Locating { .. },
+            ) if self.incoming.is_none() => {
                 self.incoming = Some(Attempt { from, number: attempt });
                 vec![Accept { from, attempt }]
             }
@@ -380,7 +381,7 @@ impl<S: Site> View<S> {
             (Event::Begin { attempt, closed }, residence) if self.incoming == Some(attempt) => {
                 self.incoming = None;
                 let mut actions = vec![Ask(self.begin(residence, closed, next_number)), Say(attempt.from, Word::Begun)];
-                if let (Residence::Sought { .. }, Residence::Arriving { reroute: search, .. }) =
+                if let (Residence::Locating { .. }, Residence::Arriving { reroute: search, .. }) =
                     (residence, self.residence)
                 {
                     actions.push(Settle { search });
@@ -396,11 +397,11 @@ impl<S: Site> View<S> {
             (Event::Moved { from }, Residence::Away { at, begun: true, reroute: None }) if at.theater() == from => {
                 let reroute = next_number();
                 self.residence = Residence::Away { at, begun: true, reroute: Some(reroute) };
-                vec![Ask(Request::Turn { reroute })]
+                vec![Ask(Request::Reroute { reroute })]
             }
             (Event::Answered { reroute: of, at }, Residence::Away { reroute: Some(reroute), .. }) if of == reroute => {
                 self.residence = Residence::Away { at, begun: true, reroute: None };
-                vec![Ask(Request::Turned { at: Some(at) })]
+                vec![Ask(Request::Rerouted { at: Some(at) })]
             }
             (Event::Answered { reroute: of, at }, Residence::Arriving { reroute, markers })
                 if of == reroute && at.theater() != self.me && markers < MARKERS_MAX =>
@@ -429,27 +430,29 @@ impl<S: Site> View<S> {
                 Residence::Away { at, begun, reroute: Some(reroute) },
             ) if of == reroute => {
                 self.residence = Residence::Away { at, begun, reroute: None };
-                vec![Ask(Request::Turned { at: None })]
+                vec![Ask(Request::Rerouted { at: None })]
             }
             (
                 Event::MarkerLost { reroute: of }
                 | Event::CameRound { reroute: of }
                 | Event::Answered { reroute: of, .. },
-                Residence::Sought { lost, reroute: Some(reroute) },
+                Residence::Locating { lost, reroute: Some(reroute) },
             ) if of == reroute => {
-                self.residence = Residence::Sought { lost, reroute: None };
-                vec![Ask(Request::Turned { at: None })]
+                self.residence = Residence::Locating { lost, reroute: None };
+                vec![Ask(Request::Rerouted { at: None })]
             }
             (Event::TheaterLost { theater }, _) => self.lose(theater),
-            (Event::WayLost { theater }, _) => self.lose_route(theater),
-            (Event::Found { lost: of, at: Some(at) }, Residence::Sought { lost, reroute }) if of == lost.theater() => {
+            (Event::RouteLost { theater }, _) => self.lose_route(theater),
+            (Event::Found { lost: of, at: Some(at) }, Residence::Locating { lost, reroute })
+                if of == lost.theater() =>
+            {
                 self.residence = Residence::Away { at, begun: true, reroute };
-                vec![Ask(Request::Turned { at: Some(at) })]
+                vec![Ask(Request::Rerouted { at: Some(at) })]
             }
-            (Event::Found { lost: of, at: None }, Residence::Sought { lost, .. }) if of == lost.theater() => {
+            (Event::Found { lost: of, at: None }, Residence::Locating { lost, .. }) if of == lost.theater() => {
                 if self.incoming.is_some() {
                     // The source of an incoming actor knows it. If the actor stays in its source, a later search finds it.
-                    return vec![Seek { lost: of }];
+                    return vec![Locate { lost: of }];
                 }
                 self.residence = Residence::Unknown;
                 vec![Ask(Request::Report)]
@@ -480,27 +483,27 @@ impl<S: Site> View<S> {
     fn lose_route(&mut self, theater: TheaterId) -> Vec<Action<S>> {
         match self.residence {
             Residence::Away { at, reroute, .. } if at.theater() == theater => {
-                self.residence = Residence::Sought { lost: at, reroute };
-                vec![Action::Ask(Request::Wait), Action::Seek { lost: theater }]
+                self.residence = Residence::Locating { lost: at, reroute };
+                vec![Action::Ask(Request::Wait), Action::Locate { lost: theater }]
             }
             _ => Vec::new(),
         }
     }
 
     /// Commits the migration, if nothing is missing.
-    fn leave(&mut self) -> Vec<Action<S>> {
+    fn commit(&mut self) -> Vec<Action<S>> {
         let Residence::Leaving { attempt, accepted: Some(to), noted: true, drained: true, .. } = self.residence else {
             return Vec::new();
         };
         self.residence = Residence::Away { at: to, begun: false, reroute: None };
-        vec![Action::Ask(Request::Leave { to, attempt })]
+        vec![Action::Ask(Request::Commit { to, attempt })]
     }
 
     fn begin(&mut self, residence: Residence<S>, closed: bool, next_number: &mut dyn FnMut() -> u64) -> Request<S> {
         let reroute = match residence {
             Residence::Away { reroute, .. } if reroute.is_some() || !closed => reroute,
             // The reroute, or else the search.
-            Residence::Sought { reroute, .. } => reroute.or_else(|| Some(next_number())),
+            Residence::Locating { reroute, .. } => reroute.or_else(|| Some(next_number())),
             _ => {
                 self.residence = Residence::Here;
                 return Request::Begin;

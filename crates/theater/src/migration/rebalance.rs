@@ -1,8 +1,8 @@
 //! Theaters that migrate their mobile actors by themselves.
 //!
-//! One actor for each active [`Rebalance`] inspects the theater at intervals, and migrates some actors. It knows what it can observe: the load of
-//! this theater and the reported load of the others, samples of the actors that the workers of this theater run, and the number of messages to each
-//! actor from each theater. Missing knowledge makes it careful rather than exact:
+//! One actor for each active [`Rebalance`] inspects the theater at intervals, and migrates some actors. It observes the load of this theater and the
+//! reported load of the others. It also observes samples of the actors that the workers of this theater run, and the number of messages to each actor
+//! from each theater. Missing knowledge makes it careful rather than exact:
 //!
 //! *Load.* A theater that is busier than the least busy one by more than the margin gives it actors with at most half of the difference. Therefore
 //! neither is the busier one afterwards, and nothing swings. An actor whose load alone exceeds half of the difference stays.
@@ -293,8 +293,8 @@ impl Rebalancer {
             let Some((&theater, &most)) = from.iter().max_by_key(|(_, count)| **count) else { continue };
             // Local messages are not counted, but can be estimated: the actor's sampled messages, less the remote ones.
             let guessed = of_all as f64 * samples.get(&actor).map_or(0.0, |count| *count as f64 / all as f64);
-            let far: u64 = from.values().sum();
-            let others = (guessed - far as f64).max(0.0) + (far - most) as f64;
+            let remote: u64 = from.values().sum();
+            let others = (guessed - remote as f64).max(0.0) + (remote - most) as f64;
             if most < MESSAGES_MIN
                 || (most as f64) <= others * (1.0 + self.balance.margin)
                 || !is_here(theater_core, actor)

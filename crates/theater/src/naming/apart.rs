@@ -8,7 +8,7 @@
 //! cost a small one its stubs.
 //!
 //! Mobile actors are located instead, and stubs of unknown ones are given up. Such an actor may have gone on, or may have been lost on its way to
-//! this theater, in which case its old route leads back to this theater.
+//! this theater. In the second case its old route leads back to this theater.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ const CALLED_MAX: usize = 256;
 struct Lost {
     theater: u64,
     /// The other end's number of the link, if it was known.
-    number_there: Option<u64>,
+    peer_number: Option<u64>,
     /// The stubs of its actors that do not migrate, if it has not announced its shutdown.
     kept: Vec<ActorId>,
 }
@@ -48,8 +48,8 @@ impl LostTheaters {
     }
 
     /// Returns the other end's number of the link with this theater, if one was lost.
-    pub(super) fn number_there(&self, theater: u64) -> Option<Option<u64>> {
-        self.0.iter().find(|lost| lost.theater == theater).map(|lost| lost.number_there)
+    pub(super) fn peer_number(&self, theater: u64) -> Option<Option<u64>> {
+        self.0.iter().find(|lost| lost.theater == theater).map(|lost| lost.peer_number)
     }
 
     /// Removes this theater, because there is a link with it.
@@ -58,8 +58,8 @@ impl LostTheaters {
     }
 
     /// Notes a theater. Returns the stubs that are to be given up.
-    fn add(&mut self, (theater, number_there): (u64, Option<u64>), kept: Vec<ActorId>) -> Vec<ActorId> {
-        self.0.push_front(Lost { theater, number_there, kept });
+    fn add(&mut self, (theater, peer_number): (u64, Option<u64>), kept: Vec<ActorId>) -> Vec<ActorId> {
+        self.0.push_front(Lost { theater, peer_number, kept });
         let mut number = 0;
         self.0.retain(|lost| {
             number += 1;
@@ -82,12 +82,12 @@ impl KnownActors {
     /// Forgets the actors of this theater that do not migrate, except for `keeps` of them. Returns the stubs of the kept ones, and of the forgotten
     /// ones.
     fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
-        let is_there = |id: ActorId, far: &RemoteActorId| {
-            far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
+        let is_there = |id: ActorId, remote: &RemoteActorId| {
+            remote.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
         };
-        let there = self.names.iter().filter(|(id, far)| is_there(**id, far));
+        let there = self.names.iter().filter(|(id, remote)| is_there(**id, remote));
         let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
-            there.map(|(id, far)| (far.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
+            there.map(|(id, remote)| (remote.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
         if lives.len() > keeps {
             // The order does not depend on positions in memory.
             lives.sort_unstable();
@@ -99,23 +99,23 @@ impl KnownActors {
 }
 
 impl Directory {
-    /// Handles the loss of a theater; there is no new link with it before this returns. The link had the number `number_there` at the other end.
+    /// Handles the loss of a theater; there is no new link with it before this returns. The link had the number `peer_number` at the other end.
     /// Keeps the stubs of its actors that do not migrate, if it has not announced its shutdown, and returns them. Called without the lock of the
     /// incoming actors.
     pub(super) fn keep_apart(
         self: &Arc<Self>,
-        (theater, number_there): (u64, Option<u64>),
+        (theater, peer_number): (u64, Option<u64>),
         has_left: bool,
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
         let keeps = if has_left { 0 } else { APART_MAX };
         let [kept, mut given_up] = self.known().split(theater, keeps, is_mobile);
-        let mut surplus = lock(&self.lost).add((theater, number_there), kept.clone());
+        let mut surplus = lock(&self.lost).add((theater, peer_number), kept.clone());
         // There may be a link again with some of the theaters.
         let linked = self.linked();
         {
             let mut known = self.known();
-            surplus.retain(|id| known.names.get(id).is_none_or(|far| !linked.contains(&far.theater)));
+            surplus.retain(|id| known.names.get(id).is_none_or(|remote| !linked.contains(&remote.theater)));
             surplus.iter().for_each(|id| known.forget(*id));
         }
         given_up.extend(surplus);
@@ -136,9 +136,9 @@ impl Directory {
 
 impl TheaterCore {
     /// Calls a lost theater, if that was not done lately. No thread waits for it.
-    pub(crate) fn call_lost(self: &Arc<Self>, far: &RemoteActorId) {
-        let Some(address) = far.address else { return };
-        let (host, now) = (Host { theater: far.theater, address: far.address }, self.now());
+    pub(crate) fn call_lost(self: &Arc<Self>, remote: &RemoteActorId) {
+        let Some(address) = remote.address else { return };
+        let (host, now) = (Host { theater: remote.theater, address: remote.address }, self.now());
         {
             let mut called = lock(&self.directory.called);
             called.retain(|(_, until)| *until > now);
@@ -147,7 +147,7 @@ impl TheaterCore {
             }
             called.push((host, now.saturating_add(self.settings.lost_after)));
         }
-        let callee = Callee { address, theater: Some(far.theater) };
+        let callee = Callee { address, theater: Some(remote.theater) };
         // One attempt.
         self.reach_later(callee, Duration::from_millis(1), Box::new(drop));
     }

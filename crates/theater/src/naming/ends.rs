@@ -100,8 +100,8 @@ impl Directory {
         lock(&self.again).push((id, Act::Watch(watcher, notify)));
     }
 
-    /// Ends the watch of the watcher. Returns whether there was one that the stub had not learned yet: it is about to, by the request with the new
-    /// route of the actor's mail, or some milliseconds later.
+    /// Ends the watch of the watcher. Returns whether there was one that the stub had not learned yet. The stub is about to learn it, by the request
+    /// with the new route of the actor's mail, or some milliseconds later.
     pub(crate) fn forget_watch(&self, id: ActorId, watcher: Watcher) -> bool {
         let stubs: Vec<_> = {
             let settling = lock(&self.settling);

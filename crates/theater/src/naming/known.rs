@@ -38,7 +38,7 @@ pub(super) struct Met {
     /// The theater that was the first to tell its name.
     pub(super) teller: u64,
     /// Whether its own theater has told it.
-    pub(super) is_sealed: bool,
+    pub(super) is_confirmed: bool,
 }
 
 impl KnownActors {
@@ -46,30 +46,30 @@ impl KnownActors {
     ///
     /// # Errors
     /// Its own theater has told another capability.
-    pub(super) fn hear(&mut self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        let met = self.met.get_mut(&far.key());
+    pub(super) fn learn(&mut self, teller: u64, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        let met = self.met.get_mut(&remote.key());
         if let Some(met) = &met
-            && met.is_sealed
+            && met.is_confirmed
         {
             return Ok(Some(met.id));
         }
-        if self.with_capability.get(&far.birth()).is_some_and(|capability| *capability != far.capability) {
-            return Err(BadName::Invented(far.birth()));
+        if self.with_capability.get(&remote.birth()).is_some_and(|capability| *capability != remote.capability) {
+            return Err(BadName::Invented(remote.birth()));
         }
         let Some(met) = met else { return Ok(None) };
-        if teller == far.theater {
-            met.is_sealed = true;
-            self.with_capability.insert(far.birth(), far.capability);
+        if teller == remote.theater {
+            met.is_confirmed = true;
+            self.with_capability.insert(remote.birth(), remote.capability);
         }
         Ok(Some(met.id))
     }
 
     /// Forgets the name of an actor.
-    pub(super) fn forget_name(&mut self, far: &RemoteActorId) {
-        let Some(met) = self.met.remove(&far.key()) else { return };
+    pub(super) fn forget_name(&mut self, remote: &RemoteActorId) {
+        let Some(met) = self.met.remove(&remote.key()) else { return };
         count_down(&mut self.told, met.teller);
-        if met.is_sealed {
-            self.with_capability.remove(&far.birth());
+        if met.is_confirmed {
+            self.with_capability.remove(&remote.birth());
         }
     }
 
@@ -97,7 +97,7 @@ impl KnownActors {
     }
 
     /// Returns the next actors, at most `count`, of those that may have ended.
-    pub(super) fn look(&mut self, count: usize) -> Vec<ActorId> {
+    pub(super) fn next_listed(&mut self, count: usize) -> Vec<ActorId> {
         let after = self.looked_at.map_or(Unbounded, Excluded);
         let ids: Vec<ActorId> = self.listed.range((after, Unbounded)).take(count).copied().collect();
         self.looked_at = if ids.len() < count { None } else { ids.last().copied() };

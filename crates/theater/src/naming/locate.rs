@@ -14,19 +14,20 @@
 //! locating one is not. Before that, links are made with the birth theater of an actor, and from there with theaters that may have the actor
 //! ([`authority`](crate::migration::authority)). A theater that knows the target of an actor asks that target, unless it was asked before. Therefore
 //! the chain of the actor's routes is followed to its location. A theater says of another one that it has an actor only if that theater cannot be
-//! asked. Otherwise it says that the actor has gone to it ([`Whereabouts::Gone`]). The reason: B may locate an actor that went from A to B and on
-//! over the lost theater, and A must not say that it is in B.
+//! asked. Otherwise it says that the actor has gone to it ([`Whereabouts::Gone`]). The reason is an actor that went from A to B and on over the lost
+//! theater. B may locate it, and A must not say that it is in B.
 //!
 //! *Replies at different times.* An actor may go from one theater to another between their replies. Then the target has not seen it, and the source
 //! says that it has gone to the target. Theaters with replies that contradict each other in this manner are asked again ([`ROUNDS_MAX`]). Replies do
-//! not contradict each other if the chain ends in the lost theater, or at the locating theater, which knows that the actor had gone to the lost one.
+//! not contradict each other if the chain ends in the lost theater. The same holds if it ends at the locating theater, which knows that the actor had
+//! gone to the lost one.
 //!
 //! *Incoming actors.* An actor that no theater knows may be incoming in the locating theater. In that case all replies are older than its arrival.
 //! The stub keeps its mail, and the locating theater asks all theaters again about a tick later. It does so until the source says that it has the
 //! actor, or the incoming actor has begun, stays, or its source is lost. This has no other bound. A hostile source that says nothing delays the mail
 //! of this stub until the link with it is lost. The actor of a stub that reroutes is located again in the same manner, after its marker is lost.
 //!
-//! *The affected stubs.* A link knows the actors that it is the route to, but a route may be about to change: the actor has come to this theater, or
+//! *The affected stubs.* A link knows the actors that it is the route to, but a route may be about to change. The actor has come to this theater, or
 //! leaves, or the stub has rerouted, and its cell has not learned of it. Therefore each cell is asked, in its stage. It has its mail kept
 //! ([`PendingProxy`]) if its route leads over the lost link then. A link that becomes a route after its loss asks once more
 //! ([`Forwarder::is_route_from`]). In the same manner a stub is asked again when its actor is found, whether it still waits for the actor.
@@ -148,11 +149,11 @@ pub(crate) enum Seen {
     /// It has come to this theater.
     Here,
     /// It has come to this theater, or was found, and has gone on to this location.
-    Elsewhere(RemoteActorId),
+    Moved(RemoteActorId),
     /// It is an incoming actor of this theater. All replies are older.
-    Awaited,
+    Incoming,
     /// Its stub reroutes, by this number. The reroute has to end first.
-    Turns(u64),
+    Reroutes(u64),
     /// It is lost.
     Nowhere,
 }
@@ -168,10 +169,10 @@ struct Missing {
 
 impl Missing {
     /// Returns whether the actor may have gone from one theater to another between the replies of the two.
-    fn may_have_passed(&self, lost: u64, seeker: u64) -> bool {
+    fn may_have_passed(&self, lost: u64, locator: u64) -> bool {
         let ends = |to: &u64| {
             let chain = std::iter::successors(Some(*to), |at| self.gone.get(at).copied());
-            chain.take(self.gone.len() + 1).any(|at| at == lost || at == seeker)
+            chain.take(self.gone.len() + 1).any(|at| at == lost || at == locator)
         };
         !self.gone.values().all(ends)
     }
@@ -196,7 +197,7 @@ impl Locate {
         for (id, _) in &lost_actors {
             // The actions are carried out already: its mail waits, and it is being located. At a repeated search, there may be a link with that
             // theater again.
-            directory.step(*id, Event::WayLost { theater: lost });
+            directory.step(*id, Event::RouteLost { theater: lost });
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
         let Some(theater_core) = directory.theater_core() else {
@@ -270,9 +271,9 @@ impl Locate {
             (found, open.to_answer == 0, open.is_incomplete)
         };
         for (Missing { id, route, .. }, location) in found {
-            let far = RemoteActorId::from(location);
+            let remote = RemoteActorId::from(location);
             seam(2);
-            match self.directory.note_found(id, self.lost, far) {
+            match self.directory.note_found(id, self.lost, remote) {
                 Some(at) => route.found(at),
                 None => route.is_not_needed(),
             }
@@ -290,8 +291,8 @@ impl Locate {
     /// Ends the round: all theaters have answered.
     fn close(&self) {
         let lost_actors = std::mem::take(&mut self.open().lost_actors);
-        let (lost, round, seeker) = (self.lost, self.round + 1, self.directory.incarnation);
-        let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, seeker);
+        let (lost, round, locator) = (self.lost, self.round + 1, self.directory.incarnation);
+        let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, locator);
         let (again, lost_too): (Vec<Missing>, Vec<Missing>) = lost_actors.into_iter().flatten().partition(may_be_alive);
         self.begin_later(again.into_iter().map(|missing| (missing.id, missing.route)).collect(), round);
         let mut awaited = Vec::new();
@@ -313,10 +314,10 @@ impl Locate {
         lost: u64,
     ) -> Option<(ActorId, Arc<PendingProxy>)> {
         match directory.note_not_found(id, lost) {
-            Seen::Elsewhere(at) => route.found(at),
+            Seen::Moved(at) => route.found(at),
             Seen::Here => route.is_not_needed(),
-            Seen::Awaited => return Some((id, route)),
-            Seen::Turns(reroute) => {
+            Seen::Incoming => return Some((id, route)),
+            Seen::Reroutes(reroute) => {
                 // Its marker waits behind the kept mail. The loss of the marker ends the reroute.
                 route.lose_marker(reroute);
                 return Some((id, route));

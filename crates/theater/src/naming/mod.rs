@@ -127,14 +127,14 @@ impl Identity {
 #[derive(Default)]
 pub(crate) struct Settling {
     /// Ordered by the end of the reroute.
-    pub(crate) stubs: BTreeMap<u64, SettlingPlace>,
+    pub(crate) stubs: BTreeMap<u64, SettlingStub>,
     pub(crate) last_number: u64,
     /// Answers that are due when an arrived actor begins, whether or not its reroute has ended.
     pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
 }
 
 /// A stub whose cell is about to learn the new route of its mail.
-pub(crate) struct SettlingPlace {
+pub(crate) struct SettlingStub {
     pub(crate) id: ActorId,
     /// The watchers of the actor over the old route. The cell notes them on the new one.
     pub(crate) watchers: Arc<Mutex<Vec<(Watcher, Tell)>>>,
@@ -231,14 +231,14 @@ impl Directory {
     /// Returns the other end's number of the lost link with `theater`, as far as it was known. Returns `None` if no link was lost, or there was one
     /// since.
     pub(crate) fn lost_link(&self, theater: u64) -> Option<Option<u64>> {
-        lock(&self.lost).number_there(theater)
+        lock(&self.lost).peer_number(theater)
     }
 
-    /// Forgets all knowledge of the lost `theater`, except for stubs that may still be of use: those of mobile actors, and those of its other actors,
-    /// if it has not announced its shutdown. Returns the latter.
+    /// Forgets all knowledge of the lost `theater`, except for stubs that may still be of use. These are the stubs of mobile actors, and those of its
+    /// other actors, if it has not announced its shutdown. Returns the latter.
     pub(crate) fn lose(
         self: &Arc<Self>,
-        (theater, number_there): (u64, Option<u64>),
+        (theater, peer_number): (u64, Option<u64>),
         has_left: bool,
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
@@ -253,7 +253,7 @@ impl Directory {
                 moved.view.reroute().is_some() || is_mobile(*id)
             });
         }
-        let kept = self.keep_apart((theater, number_there), has_left, is_mobile);
+        let kept = self.keep_apart((theater, peer_number), has_left, is_mobile);
         self.links().remove(&theater);
         kept
     }
@@ -341,7 +341,7 @@ impl Directory {
     pub(crate) fn note_started(&self, id: ActorId, at: RemoteActorId) {
         let mut known = self.known();
         if let Some(moved) = known.moved.get_mut(&id) {
-            moved.view.hear_stub(at);
+            moved.view.learn_stub(at);
         }
         let begun = Event::Said { from: at.theater, word: Word::Begun };
         known.step(self.incarnation, id, begun, &mut || self.next_number());
@@ -402,7 +402,7 @@ impl Directory {
         let mut stubs: Vec<ActorId> = {
             let known = self.known();
             let born_there =
-                known.names.iter().filter(|(id, far)| far.theater == theater && !known.moved.contains_key(id));
+                known.names.iter().filter(|(id, remote)| remote.theater == theater && !known.moved.contains_key(id));
             let leads_there = |moved: &Moved| moved.view.route().is_some_and(|at| at.theater == theater);
             let gone_there = known.moved.iter().filter(|(_, moved)| leads_there(moved));
             born_there.map(|(id, _)| *id).chain(gone_there.map(|(id, _)| *id)).filter(|id| is_mobile(*id)).collect()
@@ -492,18 +492,19 @@ impl Directory {
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         match view.residence() {
-            Residence::Sought { lost: at, reroute } if at.theater == lost => {
+            Residence::Locating { lost: at, reroute } if at.theater == lost => {
                 if let Some(reroute) = reroute.filter(|_| view.incoming_from().is_none()) {
-                    return Seen::Turns(reroute);
+                    return Seen::Reroutes(reroute);
                 }
                 let found = Event::Found { lost, at: None };
-                if let [Action::Seek { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..] {
-                    return Seen::Awaited;
+                if let [Action::Locate { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..]
+                {
+                    return Seen::Incoming;
                 }
                 known.forget(id);
                 Seen::Nowhere
             }
-            _ => view.route().map_or(Seen::Here, Seen::Elsewhere),
+            _ => view.route().map_or(Seen::Here, Seen::Moved),
         }
     }
 
@@ -533,7 +534,7 @@ impl Directory {
         let part = if self.numbers.is_some() { 1 } else { ONE_IN };
         let listed = self.known().listed.len();
         for _ in 0..(listed / part).div_ceil(LOOKED_AT).max(1) {
-            let mut ids = self.known().look(LOOKED_AT);
+            let mut ids = self.known().next_listed(LOOKED_AT);
             ids.retain(|id| id.address().is_stale());
             if !ids.is_empty() {
                 let mut known = self.known();
@@ -592,18 +593,18 @@ impl Directory {
     /// capability that this theater has told itself. A name that only third theaters have told cannot be checked. Two of them with different
     /// capabilities are treated as two actors, and the owner admits only messages to one of them. Or there is no stub, and `teller` has told too many
     /// names.
-    pub(crate) fn met(&self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        if far.theater == self.incarnation {
-            if !self.capability.is_right(far.slot, far.incarnation, far.capability) {
-                return Err(BadName::Invented(far.birth()));
+    pub(crate) fn met(&self, teller: u64, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        if remote.theater == self.incarnation {
+            if !self.capability.is_right(remote.slot, remote.incarnation, remote.capability) {
+                return Err(BadName::Invented(remote.birth()));
             }
             // An actor that had ended in this theater may have come back under that name.
             return Ok(self
-                .known_as(far.key())
-                .or_else(|| self.own_or_ended(far.slot, far.incarnation, far.capability)));
+                .known_as(remote.key())
+                .or_else(|| self.own_or_ended(remote.slot, remote.incarnation, remote.capability)));
         }
         let mut known = self.known();
-        let met = known.hear(teller, far)?;
+        let met = known.learn(teller, remote)?;
         if met.is_none() && known.told.get(&teller).is_some_and(|count| *count >= NAMES_MAX) {
             return Err(BadName::TooMany);
         }
@@ -614,39 +615,39 @@ impl Directory {
     ///
     /// # Errors
     /// The capability contradicts the known one, as in [`Directory::met`], or the stub has another name: then nothing has changed.
-    pub(crate) fn note(&self, teller: u64, id: ActorId, far: RemoteActorId) -> Result<(), BadName> {
-        let is_own = far.theater == self.incarnation;
-        if is_own && !self.capability.is_right(far.slot, far.incarnation, far.capability) {
-            return Err(BadName::Invented(far.birth()));
+    pub(crate) fn note(&self, teller: u64, id: ActorId, remote: RemoteActorId) -> Result<(), BadName> {
+        let is_own = remote.theater == self.incarnation;
+        if is_own && !self.capability.is_right(remote.slot, remote.incarnation, remote.capability) {
+            return Err(BadName::Invented(remote.birth()));
         }
         let mut known = self.known();
         // An actor that was born in this theater has no name in the list, and is noted as moved before another theater can name it.
         let is_renamed = match known.names.get(&id) {
-            Some(name) => name.key() != far.key(),
+            Some(name) => name.key() != remote.key(),
             None => known.moved.contains_key(&id),
         };
         if is_renamed {
-            return Err(BadName::Renamed(far.birth()));
+            return Err(BadName::Renamed(remote.birth()));
         }
         if !is_own {
-            known.hear(teller, &far)?;
+            known.learn(teller, &remote)?;
         }
         let KnownActors { met, told, names, listed, .. } = &mut *known;
         listed.insert(id);
-        names.insert(id, far);
-        let met = met.entry(far.key()).or_insert_with(|| {
+        names.insert(id, remote);
+        let met = met.entry(remote.key()).or_insert_with(|| {
             *told.entry(teller).or_default() += 1;
-            Met { id, teller, is_sealed: false }
+            Met { id, teller, is_confirmed: false }
         });
         // A stub that has ended, and is not forgotten yet, is replaced by this one.
         if met.id.address().is_stale() {
             met.id = id;
         }
-        if is_own { Ok(()) } else { known.hear(teller, &far).map(drop) }
+        if is_own { Ok(()) } else { known.learn(teller, &remote).map(drop) }
     }
 
     /// Returns the name of the actor with the stub `id`.
-    pub(crate) fn far_name(&self, id: ActorId) -> Option<RemoteActorId> {
+    pub(crate) fn remote_name(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().names.get(&id).copied()
     }
 
@@ -804,7 +805,7 @@ impl Directory {
 
     /// Returns the birth name of the actor.
     pub(crate) fn identity(&self, id: ActorId) -> Result<RemoteActorId, WireError> {
-        match self.far_name(id) {
+        match self.remote_name(id) {
             Some(name) => Ok(name),
             None => self.location(id, None).map(RemoteActorId::from),
         }

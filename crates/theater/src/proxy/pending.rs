@@ -4,7 +4,7 @@
 //! The stub of a mobile actor may have another route by the time when this one is ready. Therefore the stub is asked for its route, in its stage.
 //!
 //! Until then each message is written at once, by names (which every theater reads), and kept in order. Senders of more than a quarter of a window
-//! are slowed as by a link with a full window: the stub's stage waits behind a gate until the route is known.
+//! are slowed as by a link with a full window. The stub's stage waits behind a gate until the route is known.
 //!
 //! # Why no stage waits for itself
 //!
@@ -40,7 +40,7 @@ pub(crate) struct PendingProxy {
     this: Weak<PendingProxy>,
     directory: Arc<Directory>,
     /// The location of the actor; `None` while it is being located.
-    far: Mutex<Option<RemoteActorId>>,
+    remote: Mutex<Option<RemoteActorId>>,
     /// Whether nothing was sent from its stub along another route.
     is_first: bool,
     /// The number of searches.
@@ -139,12 +139,12 @@ impl PendingProxy {
     pub(crate) fn settle(
         directory: &Arc<Directory>,
         teller: u64,
-        (born, far): (RemoteActorId, RemoteActorId),
+        (born, remote): (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, BadName> {
-        let pending = PendingProxy::first(directory, far);
+        let pending = PendingProxy::first(directory, remote);
         let core = &directory.core;
-        let stub_placement = StubPlacement::Link(core.link_stage(far.theater as usize));
+        let stub_placement = StubPlacement::Link(core.link_stage(remote.theater as usize));
         let id = stub(core, stub_placement, Arc::clone(&pending) as Arc<dyn Forwarder>);
         directory.drains.note_stage(core, id.address().stage());
         pending.is_at(id);
@@ -154,13 +154,13 @@ impl PendingProxy {
     }
 
     /// Returns the first route of a stub.
-    pub(crate) fn first(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, Some(far), (true, false))
+    pub(crate) fn first(directory: &Arc<Directory>, remote: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(remote), (true, false))
     }
 
     /// Returns the route to an actor from a stub that had another route.
-    pub(crate) fn new(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, Some(far), (false, false))
+    pub(crate) fn new(directory: &Arc<Directory>, remote: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(remote), (false, false))
     }
 
     /// Returns the route to an actor that is being located: it waits for [`PendingProxy::found`], [`PendingProxy::is_not_needed`] or
@@ -171,7 +171,7 @@ impl PendingProxy {
 
     fn with(
         directory: &Arc<Directory>,
-        far: Option<RemoteActorId>,
+        remote: Option<RemoteActorId>,
         (is_first, called): (bool, bool),
     ) -> Arc<PendingProxy> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
@@ -179,7 +179,7 @@ impl PendingProxy {
         Arc::new_cyclic(|this| PendingProxy {
             this: this.clone(),
             directory: Arc::clone(directory),
-            far: Mutex::new(far),
+            remote: Mutex::new(remote),
             is_first,
             searches: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
@@ -220,9 +220,9 @@ impl PendingProxy {
     }
 
     /// Ends the search: the located actor is at `far`.
-    pub(crate) fn found(self: &Arc<Self>, far: RemoteActorId) {
-        *self.far() = Some(far);
-        match self.directory.link(far.theater) {
+    pub(crate) fn found(self: &Arc<Self>, remote: RemoteActorId) {
+        *self.remote() = Some(remote);
+        match self.directory.link(remote.theater) {
             Some(link) => self.reached(link),
             None => self.call_in_background(),
         }
@@ -253,8 +253,8 @@ impl PendingProxy {
         markers.into_iter().for_each(Kept::refuse);
     }
 
-    /// Ends the waiting because the actor has come to the stub of this route, or that stub has another route now. The kept messages go to the actor,
-    /// before the mail that waits for it at its stub, or behind the messages that have gone along the other route since.
+    /// Ends the waiting because the actor has come to the stub of this route, or that stub has another route now. The kept messages go to the actor
+    /// before the mail that waits for it at its stub. Or they go behind the messages that have gone along the other route since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
         self.is_known_now();
         let Some((id, theater_core)) = self.mobile() else { return self.give_to_actor() };
@@ -366,7 +366,7 @@ impl PendingProxy {
 
     /// Returns whether it keeps anything until a theater is called that an actor has gone on to.
     pub(crate) fn keeps_for_another_route(&self) -> bool {
-        !self.is_first && self.far().is_some() && self.keeps_anything()
+        !self.is_first && self.remote().is_some() && self.keeps_anything()
     }
 
     /// Returns the kept messages, if it still waited.
@@ -403,22 +403,22 @@ impl PendingProxy {
 
     fn call_in_background(self: &Arc<Self>) {
         let Some(theater_core) = self.directory.theater_core() else { return self.give_up() };
-        let far = *self.far();
-        if let Some(link) = far.and_then(|far| self.directory.link(far.theater)) {
+        let remote = *self.remote();
+        if let Some(link) = remote.and_then(|remote| self.directory.link(remote.theater)) {
             return self.reached(link);
         }
-        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else {
+        let Some((remote, address)) = remote.and_then(|remote| Some((remote, remote.address?))) else {
             return self.miss(&theater_core);
         };
         let (this, here) = (Arc::clone(self), Arc::clone(&theater_core));
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
-            Ok(link) if link.incarnation == far.theater => this.reached(link),
+            Ok(link) if link.incarnation == remote.theater => this.reached(link),
             // Another theater has this address, or none.
             Ok(_) | Err(_) => this.miss(&here),
         };
         // The attempts last as long as a silent theater with a link is not lost; they are fewer if the calls are refused.
         let patience = theater_core.settings.lost_after;
-        theater_core.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
+        theater_core.reach_later(Callee { address, theater: Some(remote.theater) }, patience, Box::new(called));
     }
 
     /// Has the theater called before anything is sent to it: it tells which actors have ended. If it cannot be reached, nothing changes.
@@ -426,8 +426,10 @@ impl PendingProxy {
         if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
             return;
         }
-        let (far, Some(theater_core)) = (*self.far(), self.directory.theater_core()) else { return };
-        let Some((theater, address)) = far.and_then(|far| Some((far.theater, far.address?))) else { return };
+        let (remote, Some(theater_core)) = (*self.remote(), self.directory.theater_core()) else { return };
+        let Some((theater, address)) = remote.and_then(|remote| Some((remote.theater, remote.address?))) else {
+            return;
+        };
         if let Some(link) = self.directory.link(theater) {
             return self.open_ahead(link);
         }
@@ -469,12 +471,12 @@ impl PendingProxy {
         if !self.was_lost() || self.mobile().is_some() {
             return None;
         }
-        let far = self.directory.far_name(*self.id.get()?)?;
-        let Some(link) = self.directory.link(far.theater) else {
-            self.directory.theater_core()?.call_lost(&far);
+        let remote = self.directory.remote_name(*self.id.get()?)?;
+        let Some(link) = self.directory.link(remote.theater) else {
+            self.directory.theater_core()?.call_lost(&remote);
             return None;
         };
-        *self.far() = Some(far);
+        *self.remote() = Some(remote);
         let proxy = self.proxy(&link)?;
         *self.state() = State::There(Arc::clone(&proxy));
         Some(proxy)
@@ -495,8 +497,8 @@ impl PendingProxy {
         theater_core.registry.migration_vtable(id).is_some().then_some((id, theater_core))
     }
 
-    fn far(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
-        self.far.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remote(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -512,8 +514,8 @@ impl PendingProxy {
         /// The number of searches after which a missed actor is regarded as dead, or too fast.
         const SEARCHES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
-        let far = self.far().take();
-        let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), far) else {
+        let remote = self.remote().take();
+        let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), remote) else {
             return self.give_up();
         };
         let (directory, registry) = (&self.directory, &theater_core.registry);
@@ -522,10 +524,10 @@ impl PendingProxy {
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
             if let Some(link) = directory.link(lost) {
                 // That link was made since.
-                *self.far() = far;
+                *self.remote() = remote;
                 return self.reached(link);
             }
-            directory.step(id, Event::WayLost { theater: lost });
+            directory.step(id, Event::RouteLost { theater: lost });
             lost_actors = Locate::end(id, Arc::clone(self), directory, registry, lost);
         }
         if let Some(lost_actors) = lost_actors {
@@ -601,17 +603,17 @@ impl PendingProxy {
     /// Notes that the route opens to this theater. If the theater was lost and linked again before the first message, the view still says that the
     /// actor is being located, though no search has begun. Such a view ignores the theater's later words that the actor has gone on, or has ended.
     fn note_open(&self, theater: u64) {
-        let far = *self.far();
-        if let (Some(id), Some(far)) = (self.stub(), far) {
+        let remote = *self.remote();
+        if let (Some(id), Some(remote)) = (self.stub(), remote) {
             // No search for the actor is under way: such a search has this route wait without a theater. Nothing changes if the actor has come to its
             // stub, or is known in another theater.
-            self.directory.note_found(id, theater, far);
+            self.directory.note_found(id, theater, remote);
         }
     }
 
     fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
-        let far = (*self.far())?;
-        link.adopt(*self.id.get()?, &far).ok()
+        let remote = (*self.remote())?;
+        link.adopt(*self.id.get()?, &remote).ok()
     }
 
     fn keep(&self, forwarded: ForwardedMessage<'_>) -> Result<(Kept, usize), WireError> {

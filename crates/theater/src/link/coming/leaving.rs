@@ -17,13 +17,13 @@ fn count_tells(said: &[(Head, Vec<u8>)]) -> usize {
 fn answer_fences(link: &Link) -> usize {
     let said = link.says().into_iter();
     let fences = said.filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(ask) } else { None });
-    fences.map(|ask| link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[])).count()
+    fences.map(|ask| link.receives(&Head::Answer { ask, codec: Wire::Positional }, &[])).count()
 }
 
 /// Has the other end say that the actor lives in this theater.
 fn lives_in(link: &Link, ask: u64, theater: u64) {
     let location = ActorLocation { theater, address: None, slot: 5, incarnation: 1, capability: 9 };
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&location));
+    link.receives(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&location));
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_
     to.tell(Greet);
     net.run_for(TICK);
     let [marker] = markers(&other.says())[..] else { panic!("it does not reroute") };
-    leaves.hears(&Head::Leaving { ask: 5 }, &[]);
+    leaves.receives(&Head::Leaving { ask: 5 }, &[]);
     net.run_for(TICK);
     assert_eq!(leaves.says(), []);
     // The actor was in the leaving theater when the marker came to it, and has gone back since.
@@ -65,9 +65,9 @@ fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_nam
     let known = named_by(&teller);
     known.tell(Greet);
     net.run_for(TICK);
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&begin(born), &[]);
     let before = net.now();
     assert!(net.run_until(|| directory.at(known.id()).is_none() && directory.rerouting().is_empty()));
     assert_eq!(known.ask(Greet).within(LIMIT).wait(), Ok(known));
@@ -85,7 +85,7 @@ fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<u
         let _ = told.send(count_tells(&said));
         open.extend(markers(&said).into_iter().map(|marker| (theater_core.now() + 5 * TICK, marker)));
         for (_, ask) in open.extract_if(.., |(due, _)| *due <= theater_core.now()) {
-            link.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+            link.receives(&Head::Failed { ask }, &bytes(&AskError::Stopped));
         }
         theater_core.now() > until
     };
@@ -161,7 +161,7 @@ fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come(
     let is_answer = |(head, _): &(Head, Vec<u8>)| matches!(head, Head::Answer { ask: 5, .. });
     // It could name an actor of the leaving theater.
     meet_by(&third, RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).tell(Greet);
-    leaves.hears(&Head::Leaving { ask: 5 }, &[]);
+    leaves.receives(&Head::Leaving { ask: 5 }, &[]);
     net.run_for(TICK);
     assert!(!leaves.says().iter().any(is_answer));
     assert_eq!(answer_fences(&third), 1);
@@ -200,7 +200,7 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
     let target = rejected_peer(&theater, 10);
     answers(&theater, &target);
     assert!(theater.evacuate(&[Peer { link: Arc::clone(&target) }]).stayed.is_empty());
-    target.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    target.receives(&moves(&theater, remote(10, 1, 7)), &guest());
     let said = target.says();
     let [(_, why)] = &said[..] else { panic!("{said:?}") };
     let why: Result<ActorLocation, String> = Codec::Positional.read(why).unwrap();

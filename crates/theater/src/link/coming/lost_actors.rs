@@ -9,7 +9,7 @@ fn locate(link: &Link) -> Option<u64> {
 }
 
 fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&LocateReply(vec![known])));
+    link.receives(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&LocateReply(vec![known])));
 }
 
 #[test]
@@ -76,11 +76,11 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     let known = named_by(&teller);
     let [birth, source] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     [&teller, &source].into_iter().for_each(|link| answers(&theater, link));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
     birth.lose();
     net.run_for(TICK);
-    source.hears(&begin(born), &[]);
+    source.receives(&begin(born), &[]);
     assert_eq!(directory.migrations(), (1, 0));
     // A later name is that of the same stub, and mail to it arrives.
     assert_eq!(directory.known_as(born.key()), Some(known.id()));
@@ -101,12 +101,12 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     assert!(locate(&other).is_some(), "it is not located");
     let again = rejected_peer(&theater, 12);
     answers(&theater, &again);
-    let born = far(12, 1, 7);
-    again.hears(&moves(&theater, born), &guest());
+    let born = remote(12, 1, 7);
+    again.receives(&moves(&theater, born), &guest());
     // The search begins again.
     other.lose();
     net.run_for(TICK);
-    again.hears(&begin(born), &[]);
+    again.receives(&begin(born), &[]);
     let known = ActorRef::<Guest>::of_id(stub).unwrap();
     assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     assert_eq!(directory.migrations(), (1, 0));
@@ -124,7 +124,7 @@ fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     sighted(&watching, locate(&watching).unwrap(), None);
     net.run_for(TICK);
     assert!(stub.address().is_stale());
-    watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
+    watching.receives(&Head::Watch { to: 0, watch: 5 }, &[]);
     net.run_for(TICK);
     let terminated = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
     let said = watching.says();
@@ -175,9 +175,9 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
         from_source = from_source.or_else(|| locate(&source));
         from_teller.is_some() && from_source.is_some()
     }));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&begin(born), &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
     let later = known.ask(Greet);
     // Their answers were true before it came.
@@ -200,7 +200,7 @@ fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRe
     known.tell(Greet);
     net.run_for(TICK);
     let ask = locate(&source).expect("it is not located");
-    source.hears(&moves(theater, far(12, 1, 7)), &guest());
+    source.receives(&moves(theater, remote(12, 1, 7)), &guest());
     sighted(&source, ask, None);
     net.run_for(TICK);
     (source, known)
@@ -228,7 +228,7 @@ fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     let (net, theater) = simulated();
     let (source, known) = lost_actors_guest(&net, &theater);
     knows_nobody(&net, &theater, &source);
-    source.hears(&begin(far(12, 1, 7)), &[]);
+    source.receives(&begin(remote(12, 1, 7)), &[]);
     answers(&theater, &source);
     assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
@@ -241,7 +241,7 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
     let (source, known) = lost_actors_guest(&net, &theater);
     knows_nobody(&net, &theater, &source);
-    source.hears(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    source.receives(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
     ticks(&net, &theater);
     let ask = locate(&source);
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
@@ -273,7 +273,7 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     let stub = via.stub_of_its(1, 7);
     // The cell learns of its reroute after it has learned that the route is lost.
     let actions = directory.step(stub, Event::Moved { from: 12 });
-    let [Action::Ask(Request::Turn { reroute })] = actions[..] else { panic!("{actions:?}") };
+    let [Action::Ask(Request::Reroute { reroute })] = actions[..] else { panic!("{actions:?}") };
     via.lose();
     net.run_for(TICK);
     ActorRef::<Guest>::of_id(stub).unwrap().tell(Greet);
@@ -302,10 +302,10 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
     via.lose();
     net.run_for(TICK);
     let ask = locate(&source).expect("it is not located");
-    source.hears(&moves(&theater, far(12, 1, 7)), &guest());
+    source.receives(&moves(&theater, remote(12, 1, 7)), &guest());
     // The cell takes it before it learns that the actor has come.
     known.tell(Greet);
-    source.hears(&begin(far(12, 1, 7)), &[]);
+    source.receives(&begin(remote(12, 1, 7)), &[]);
     sighted(&source, ask, None);
     answers(&theater, &source);
     assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
@@ -379,12 +379,12 @@ fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_
     let handle = said.iter().find_map(|(head, _)| if let Head::Tell { to, .. } = head { Some(*to) } else { None });
     let handle = handle.unwrap_or_else(|| panic!("nothing was sent: {said:?}"));
     if has_ended {
-        again.hears(&Head::Ended { handles: vec![handle] }, &[]);
+        again.receives(&Head::Ended { handles: vec![handle] }, &[]);
         (0..3).for_each(|_| ticks(&net, &theater));
         assert!(known.id().address().is_stale(), "the stub with a route to {leads_to} is not free");
         assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
     } else {
-        again.hears(&Head::Moved { handle }, &[]);
+        again.receives(&Head::Moved { handle }, &[]);
         net.run_for(TICK);
         let said = again.says();
         assert!(
@@ -434,9 +434,9 @@ fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
     looker.tell(Look(true));
     step();
     let source = rejected_peer(&theater, 11);
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&begin(born), &[]);
     step();
     assert!(!theater.theater_core.directory.is_remote(known.id()));
     looker.tell(Look(false));

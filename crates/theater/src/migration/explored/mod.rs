@@ -2,7 +2,7 @@
 //!
 //! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and the drain of a
 //! theater. Two actors are born in theater 0, or one of them is started from theater 0 in theater 1. They send numbered messages to each other. Any
-//! step may come next: an actor sends or handles a message, a cell carries out a request, a frame arrives, an actor migrates, an attempt is
+//! step may come next: an actor sends or handles a message, a cell carries out a request, or a frame arrives. Or an actor migrates, an attempt is
 //! cancelled, or a name is told to a theater that has none. One theater may die. Frames from it arrive until the others have lost it, which each does
 //! at a time of its own. Or two theaters lose each other in the same manner though both live, and there is a new link between them later. The stub of
 //! a lost actor has ended by then, so a name makes a new stub.
@@ -97,7 +97,7 @@ enum Mode {
     Vacant,
     Live,
     Frozen,
-    Place,
+    Stub,
     /// A stub or a cell whose mail waits.
     Waiting,
     /// A stub whose mail is reported.
@@ -117,7 +117,7 @@ struct Cell {
     /// Whether nothing is forwarded any more.
     is_closed: bool,
     mail: VecDeque<Item>,
-    antechamber: VecDeque<Item>,
+    arrival_buffer: VecDeque<Item>,
     /// The requests, with the number of the link that a new route goes over.
     requests: VecDeque<(Request<TheaterId>, u8)>,
 }
@@ -132,7 +132,7 @@ impl Cell {
     }
 
     fn go_by(&mut self, (route, link): (TheaterId, u8), is_used: bool) {
-        (self.mode, self.route, self.link) = (Mode::Place, route, link);
+        (self.mode, self.route, self.link) = (Mode::Stub, route, link);
         (self.is_fresh, self.is_used, self.is_closed) = (true, is_used, false);
     }
 }
@@ -200,7 +200,7 @@ enum Frame {
         actor: usize,
         attempt: u64,
     },
-    Seek {
+    Locate {
         actor: usize,
         lost: TheaterId,
     },
@@ -209,14 +209,14 @@ enum Frame {
         lost: TheaterId,
         knows: bool,
     },
-    /// A theater that is lost to the theater `seeker` only is asked to confirm that everything it has sent has come.
+    /// A theater that is lost to the theater `locator` only is asked to confirm that everything it has sent has come.
     Inquire {
         actor: usize,
-        seeker: TheaterId,
+        locator: TheaterId,
     },
     Inquired {
         actor: usize,
-        seeker: TheaterId,
+        locator: TheaterId,
     },
     Settle {
         actor: usize,

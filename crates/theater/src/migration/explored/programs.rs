@@ -10,8 +10,8 @@ impl World {
     fn has_ended(&self, program: &Roaming) -> bool {
         let is_at_rest = |cell: &Cell| {
             cell.mail.is_empty()
-                && cell.antechamber.is_empty()
-                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place | Mode::Reports)
+                && cell.arrival_buffer.is_empty()
+                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Stub | Mode::Reports)
         };
         let is_done = |actor: usize| {
             // A lost actor sends no more, and the last messages may be missing.
@@ -84,7 +84,7 @@ impl Model for Roaming {
                     steps.push(Step::Send { at, from: actor });
                 }
                 // A stub forwards nothing over a link that is lost. It is about to learn of the loss.
-                let sends_on = cell.mode == Mode::Place && !cell.is_closed && !world.leads_nowhere(at, actor);
+                let sends_on = cell.mode == Mode::Stub && !cell.is_closed && !world.leads_nowhere(at, actor);
                 if !cell.mail.is_empty() && (is_live || sends_on) {
                     steps.push(Step::Mail { at, actor });
                 }

@@ -15,7 +15,7 @@ impl World {
             is_used: false,
             is_closed: false,
             mail: VecDeque::new(),
-            antechamber: VecDeque::new(),
+            arrival_buffer: VecDeque::new(),
             requests: VecDeque::new(),
         };
         let residence = |at: usize| if at == 0 { Residence::Here } else { Residence::Unknown };
@@ -122,7 +122,7 @@ impl World {
                         |item: &Item| matches!(item, Item::Begin { to, .. } if other == at || *to as usize == at);
                     theater.cells[actor].mail.iter().any(begins)
                         || theater.cells[actor].requests.iter().any(|(request, _)| {
-                            matches!(request, Request::Leave { to, .. } if other == at || *to as usize == at)
+                            matches!(request, Request::Commit { to, .. } if other == at || *to as usize == at)
                         })
                         || other == at
                             && theater.cells[actor].requests.iter().any(|(request, _)| matches!(request, Request::Begin))
@@ -136,7 +136,7 @@ impl World {
         }
         for actor in 0..ACTORS {
             let cell = &mut self.theaters[at].cells[actor];
-            let items: Vec<Item> = cell.mail.drain(..).chain(cell.antechamber.drain(..)).collect();
+            let items: Vec<Item> = cell.mail.drain(..).chain(cell.arrival_buffer.drain(..)).collect();
             cell.requests.clear();
             cell.mode = Mode::Vacant;
             self.miss_items(actor, items);
@@ -188,7 +188,7 @@ impl World {
         for actor in 0..ACTORS {
             if self.theaters[at].views[actor].incoming_from() == Some(gone) {
                 self.theaters[at].left = 0;
-                let items = std::mem::take(&mut self.theaters[at].cells[actor].antechamber);
+                let items = std::mem::take(&mut self.theaters[at].cells[actor].arrival_buffer);
                 self.miss_items(actor, items);
             }
             self.step(at, actor, Event::TheaterLost { theater: gone }, program);
@@ -238,7 +238,7 @@ impl World {
         let knows = match self.theaters[at].views[actor].residence() {
             Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } => true,
             Residence::Away { at, .. } => at != from && at != lost,
-            Residence::Sought { .. } | Residence::Unknown => false,
+            Residence::Locating { .. } | Residence::Unknown => false,
         };
         self.say(at, from, Frame::Found { actor, lost, knows });
     }
@@ -344,7 +344,7 @@ impl World {
                 }
                 Action::Ask(request) => {
                     let link = match request {
-                        Request::Leave { to, .. } | Request::Turned { at: Some(to) } => self.link(at, to),
+                        Request::Commit { to, .. } | Request::Rerouted { at: Some(to) } => self.link(at, to),
                         _ => 0,
                     };
                     self.theaters[at].cells[actor].requests.push_back((request, link));
@@ -365,7 +365,7 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
-                Action::Seek { lost } => self.locate(at, actor, lost, program),
+                Action::Locate { lost } => self.locate(at, actor, lost, program),
                 Action::Settle { search } => self.settle_others(at, actor, search, program),
             }
         }
@@ -405,7 +405,7 @@ impl World {
         let source = self.theaters[at].views[actor].incoming_from().map(|source| source as usize);
         match others.find(is_asked).or(source) {
             // There are three theaters, and one is lost.
-            Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor, lost }),
+            Some(to) => self.say(at, to as TheaterId, Frame::Locate { actor, lost }),
             None => self.step(at, actor, Event::Found { lost, at: None }, program),
         }
     }
@@ -521,10 +521,10 @@ impl World {
             Frame::Message { to, number, acknowledge } => {
                 let actor = to.actor;
                 let settled = Item::Message { number, owed: None, awaited: 0 };
-                let for_antechamber = self.binds(at, from, to);
+                let for_arrival_buffer = self.binds(at, from, to);
                 let cell = &mut self.theaters[at].cells[actor];
-                if for_antechamber || cell.has_actor() {
-                    if for_antechamber { &mut cell.antechamber } else { &mut cell.mail }.push_back(settled);
+                if for_arrival_buffer || cell.has_actor() {
+                    if for_arrival_buffer { &mut cell.arrival_buffer } else { &mut cell.mail }.push_back(settled);
                     if let Some(entry) = acknowledge {
                         self.say(at, sender, Frame::Acknowledged { entry });
                     }
@@ -555,7 +555,7 @@ impl World {
             Frame::Acknowledged { entry } => self.settle(at, entry),
             Frame::Marker { to, origin, reroute, path } => {
                 let path = path.over(from);
-                let for_antechamber = self.binds(at, from, to);
+                let for_arrival_buffer = self.binds(at, from, to);
                 let theater = &mut self.theaters[at];
                 if origin as usize == at
                     && theater.views[to.actor].is_arriving()
@@ -563,7 +563,7 @@ impl World {
                 {
                     self.step(at, to.actor, Event::CameRound { reroute }, program);
                     self.answer(at, to.actor, (reroute, path), Some(at as TheaterId), program);
-                } else if for_antechamber || theater.cells[to.actor].has_actor() {
+                } else if for_arrival_buffer || theater.cells[to.actor].has_actor() {
                     self.answer(at, to.actor, (reroute, path), Some(at as TheaterId), program);
                 } else if theater.cells[to.actor].reports() {
                     self.report(at, to.actor, Item::Marker { origin, reroute, path });
@@ -571,7 +571,7 @@ impl World {
                     theater.cells[to.actor].mail.push_back(Item::Marker { origin, reroute, path });
                 }
             }
-            Frame::Seek { .. } | Frame::Settle { .. } | Frame::Answer { at: None, path: Path(0), .. }
+            Frame::Locate { .. } | Frame::Settle { .. } | Frame::Answer { at: None, path: Path(0), .. }
                 if self.dead.is_some() && !self.theaters[at].has_lost && program.without != Some(Rule::AnswerLate) =>
             {
                 self.theaters[at].later.push((from, frame));
@@ -599,13 +599,13 @@ impl World {
                     self.step_together(at, |attempt| Event::Said { from: sender, word: word(attempt) }, program);
                 }
             }
-            Frame::Seek { actor, lost } if self.cut.is_some() && at as TheaterId != lost => {
+            Frame::Locate { actor, lost } if self.cut.is_some() && at as TheaterId != lost => {
                 // The answer comes behind all that the other theater has sent.
-                self.say(at, lost, Frame::Inquire { actor, seeker: sender });
+                self.say(at, lost, Frame::Inquire { actor, locator: sender });
             }
-            Frame::Seek { actor, lost } => self.say_found(at, actor, (sender, lost)),
-            Frame::Inquire { actor, seeker } => self.say(at, sender, Frame::Inquired { actor, seeker }),
-            Frame::Inquired { actor, seeker } => self.say_found(at, actor, (seeker, sender)),
+            Frame::Locate { actor, lost } => self.say_found(at, actor, (sender, lost)),
+            Frame::Inquire { actor, locator } => self.say(at, sender, Frame::Inquired { actor, locator }),
+            Frame::Inquired { actor, locator } => self.say_found(at, actor, (locator, sender)),
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
                 if matches!(theater.views[actor].residence(), Residence::Away { .. }) {
@@ -698,15 +698,15 @@ impl World {
                     self.report(at, actor, item);
                 }
             }
-            Request::Leave { to, attempt } => {
+            Request::Commit { to, attempt } => {
                 self.may_die[actor] |= self.dead == Some(to as usize);
                 cell.go_by((to, link), false);
                 cell.mail.push_back(Item::Begin { to, attempt, link });
             }
-            Request::Turned { at: Some(at) } => cell.go_by((at, link), true),
-            Request::Turned { at: None } => cell.mode = Mode::Place,
+            Request::Rerouted { at: Some(at) } => cell.go_by((at, link), true),
+            Request::Rerouted { at: None } => cell.mode = Mode::Stub,
             Request::Arrive { reroutes_already: true, .. } => cell.mode = Mode::Waiting,
-            Request::Turn { reroute } | Request::Arrive { reroute, .. } | Request::MarkAgain { reroute } => {
+            Request::Reroute { reroute } | Request::Arrive { reroute, .. } | Request::MarkAgain { reroute } => {
                 cell.mode = Mode::Waiting;
                 if self.leads_nowhere(at, actor) {
                     self.step(at, actor, Event::MarkerLost { reroute }, program);
@@ -716,7 +716,7 @@ impl World {
             }
             Request::Begin => {
                 let waited = std::mem::take(&mut cell.mail);
-                cell.mail = std::mem::take(&mut cell.antechamber);
+                cell.mail = std::mem::take(&mut cell.arrival_buffer);
                 (cell.mode, cell.is_used, cell.is_closed) = (Mode::Live, false, false);
                 self.theaters[at].bound.iter_mut().for_each(|bound| bound[actor] = false);
                 for item in waited {
