@@ -307,7 +307,7 @@ struct Fixed;
 impl Actor for Fixed {}
 impl playhouse_actor::Handler<Greet> for Fixed {
     fn handle(&mut self, _: Greet, _: &mut playhouse_actor::Context<Self>) -> ActorRef<Guest> {
-        unreachable!("nobody greets it")
+        unreachable!("no test greets it")
     }
 }
 remote!(Fixed: Greet);

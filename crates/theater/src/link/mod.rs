@@ -129,7 +129,7 @@ pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
 /// Most bytes read by one system call.
 const READ_BYTES: usize = 256 * 1024;
 /// Bytes that are read from one link before the next link is read.
-const TURN_BYTES: usize = 1024 * 1024;
+const ROUND_BYTES: usize = 1024 * 1024;
 
 /// Watches that were taken from a link: the watcher, the number of the watch, and the function to call at the end.
 pub(crate) type Taken = Vec<(Watcher, u64, Tell)>;

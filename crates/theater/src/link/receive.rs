@@ -64,7 +64,7 @@ impl Link {
             // once.
             inn.buffer = vec![0; READ_BYTES];
         }
-        let mut turn = 0;
+        let mut round_bytes = 0;
         loop {
             if self.is_not_to_be_read(inn) {
                 // The peer is not silent: this end does not read.
@@ -83,7 +83,7 @@ impl Link {
             };
             inn.filled += count;
             inn.withheld_bytes += count;
-            turn += count;
+            round_bytes += count;
             let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
             let on_frame = |lane, frame: &[u8]| {
                 // Later frames are not acknowledged, and the other end reports them.
@@ -130,7 +130,7 @@ impl Link {
                 // The socket was emptied: it will tell when there are more bytes.
                 break;
             }
-            if turn >= TURN_BYTES {
+            if round_bytes >= ROUND_BYTES {
                 self.acknowledge(inn, slept);
                 return Progress::More;
             }
@@ -525,7 +525,7 @@ impl Link {
             return bounce(Undelivered::Stopped);
         };
         self.note_target(id.address().stage());
-        self.directory.talk.note(id, self.incarnation);
+        self.directory.traffic.note(id, self.incarnation);
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
             bounce(Undelivered::Unreachable);
@@ -540,7 +540,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return self.fail(ask, &AskError::Stopped);
         };
-        self.directory.talk.note(id, self.incarnation);
+        self.directory.traffic.note(id, self.incarnation);
         let unanswered = (Unanswered::new(self.this(), bytes.len() + Recalls::HELD_BYTES), self.hold(ask));
         let (link, ref_codec) = (self.this(), self.ref_codec());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {

@@ -17,9 +17,9 @@ impl RefCodec for Link {
     fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError> {
         // An actor that has ended, or was never in this theater, becomes a reference that no actor receives. The value that holds the reference stays
         // valid.
-        let nobody = ActorId::nobody;
+        let no_actor = ActorId::nobody;
         match name {
-            RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
+            RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(no_actor)),
             RefName::Mine { slot, incarnation, capability } => {
                 let remote = RemoteActorId {
                     theater: self.incarnation,
@@ -43,13 +43,13 @@ impl RefCodec for Link {
                     return Ok(id);
                 }
                 if born.theater == here && !was_lost {
-                    return Ok(nobody());
+                    return Ok(no_actor());
                 }
                 if at.theater == here {
                     return Ok(self
                         .directory
                         .own_or_ended(at.slot, at.incarnation, at.capability)
-                        .unwrap_or_else(nobody));
+                        .unwrap_or_else(no_actor));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
                     link.settle_there(self.incarnation, (born, at.into()), stub)?
@@ -67,7 +67,7 @@ impl RefCodec for Link {
                     return Ok(id);
                 }
                 if theater == self.directory.incarnation {
-                    return Ok(nobody());
+                    return Ok(no_actor());
                 }
                 if let Some(link) = self.directory.link(theater) {
                     return link.settle_there(self.incarnation, (remote, remote), stub);

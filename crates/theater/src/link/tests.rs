@@ -687,8 +687,8 @@ fn a_peer_that_does_not_read_what_it_asks_for_is_read_no_further_and_then_lost()
         }
         raw.write();
         let bytes = peer.link.unwritten_reply_bytes();
-        // Replies to the frames read in one turn come on top.
-        assert!(bytes < BYTES_MAX + 2 * TURN_BYTES, "{bytes} bytes wait for a peer that reads nothing");
+        // Replies to the frames read in one round come on top.
+        assert!(bytes < BYTES_MAX + 2 * ROUND_BYTES, "{bytes} bytes wait for a peer that reads nothing");
         std::thread::yield_now();
     }
 }

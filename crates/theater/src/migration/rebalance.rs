@@ -7,7 +7,7 @@
 //! *Load.* A theater that is busier than the least busy one by more than the margin gives it actors with at most half of the difference. Therefore
 //! neither is the busier one afterwards, and nothing swings. An actor whose load alone exceeds half of the difference stays.
 //!
-//! *Talk.* An actor goes to the theater that sends more of its messages than all others together, by more than the margin. Only received messages are
+//! *Traffic.* An actor goes to the theater that sends more of its messages than all others together, by more than the margin. Only received messages are
 //! counted, because a sender is also answered. Two actors that talk to each other might change places for ever. Therefore each inspection is skipped
 //! with probability 1/2: sooner or later one of the two goes alone.
 //!
@@ -42,7 +42,7 @@ pub struct Rebalance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
     Load,
-    Talk,
+    Traffic,
 }
 
 /// Fewer messages are no reason to migrate an actor.
@@ -66,7 +66,7 @@ impl Rebalance {
     /// Brings actors together that talk to each other: an actor goes to the theater that most of its messages come from. An actor with fewer than 32
     /// messages from that theater since the last inspection stays.
     pub fn by_traffic() -> Rebalance {
-        Rebalance::new(Goal::Talk, 0.5)
+        Rebalance::new(Goal::Traffic, 0.5)
     }
 
     /// Sets the time between two inspections. Default: 1 s.
@@ -79,7 +79,7 @@ impl Rebalance {
         self
     }
 
-    /// Sets the least improvement that is a reason to migrate. Of load: the difference between two theaters (default 0.2). Of talk: the surplus of
+    /// Sets the least improvement that is a reason to migrate. Of load: the difference between two theaters (default 0.2). Of traffic: the surplus of
     /// messages from the other theater over those from all remaining ones, as a share of the latter (default 0.5: half as many again).
     ///
     /// # Panics
@@ -119,8 +119,8 @@ impl Theater {
     ///
     /// Both policies may be active at once.
     pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
-        if balance.goal == Goal::Talk {
-            self.theater_core.directory.talk.count(true);
+        if balance.goal == Goal::Traffic {
+            self.theater_core.directory.traffic.count(true);
         }
         let sampler = self.theater_core.system.core().sample();
         RebalanceGuard(self.theater_core.system.spawn(Rebalancer {
@@ -195,9 +195,9 @@ impl Actor for Rebalancer {
 
     fn stopped(&mut self, _: &mut Context<Self>) {
         if let Some(theater_core) = self.theater_core.upgrade()
-            && self.balance.goal == Goal::Talk
+            && self.balance.goal == Goal::Traffic
         {
-            theater_core.directory.talk.count(false);
+            theater_core.directory.traffic.count(false);
         }
     }
 }
@@ -221,7 +221,7 @@ impl Handler<Look> for Rebalancer {
             }
             let moves = match self.balance.goal {
                 Goal::Load => self.even_load(&theater_core, &samples),
-                Goal::Talk => self.follow_talk(&theater_core, &samples),
+                Goal::Traffic => self.follow_traffic(&theater_core, &samples),
             };
             for (actor, link) in moves {
                 // An actor that cannot migrate is told, and stays.
@@ -272,14 +272,14 @@ impl Rebalancer {
         moves
     }
 
-    fn follow_talk(
+    fn follow_traffic(
         &mut self,
         theater_core: &TheaterCore,
         samples: &HashMap<ActorId, u64>,
     ) -> Vec<(ActorId, Arc<Link>)> {
-        let mut heard = Counts::new();
-        for (actor, from) in theater_core.directory.talk.take() {
-            let all = heard.entry(theater_core.first_of(actor)).or_default();
+        let mut counted = Counts::new();
+        for (actor, from) in theater_core.directory.traffic.take() {
+            let all = counted.entry(theater_core.first_of(actor)).or_default();
             from.into_iter().for_each(|(theater, count)| *all.entry(theater).or_default() += count);
         }
         let handled = theater_core.system.stats().total.received;
@@ -289,7 +289,7 @@ impl Rebalancer {
             return Vec::new();
         }
         let mut moves = Vec::new();
-        for (actor, from) in heard {
+        for (actor, from) in counted {
             let Some((&theater, &most)) = from.iter().max_by_key(|(_, count)| **count) else { continue };
             // Local messages are not counted, but can be estimated: the actor's sampled messages, less the remote ones.
             let guessed = of_all as f64 * samples.get(&actor).map_or(0.0, |count| *count as f64 / all as f64);
@@ -320,15 +320,15 @@ fn is_here(theater_core: &TheaterCore, actor: ActorId) -> bool {
 
 /// The number of messages to each actor from each theater.
 #[derive(Debug, Default)]
-pub(crate) struct Talk {
+pub(crate) struct Traffic {
     /// The number of active policies that need the counts.
     counts: std::sync::atomic::AtomicUsize,
-    heard: std::sync::Mutex<Counts>,
+    counted: std::sync::Mutex<Counts>,
 }
 
 type Counts = HashMap<ActorId, HashMap<u64, u64>>;
 
-impl Talk {
+impl Traffic {
     fn count(&self, on: bool) {
         // Relaxed: a few messages more or less are counted.
         if on {
@@ -339,15 +339,15 @@ impl Talk {
     }
 
     fn take(&self) -> Counts {
-        std::mem::take(&mut *self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        std::mem::take(&mut *self.counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Counts a message from `theater` for `actor`.
     #[inline]
     pub(crate) fn note(&self, actor: ActorId, theater: u64) {
         if self.counts.load(Ordering::Relaxed) > 0 {
-            let mut heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            *heard.entry(actor).or_default().entry(theater).or_default() += 1;
+            let mut counted = self.counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            *counted.entry(actor).or_default().entry(theater).or_default() += 1;
         }
     }
 }

@@ -224,8 +224,9 @@ impl Locate {
                 return;
             }
             // An actor without a known name gets the name of no actor.
-            let nobody = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
-            let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
+            let no_actor = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
+            let names: Vec<Key> =
+                some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(no_actor).key()).collect();
             let missing = |(id, route)| Some(Missing { id, route, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
                 lost_actors: some.into_iter().map(missing).collect(),

@@ -71,7 +71,7 @@ pub(crate) struct Directory {
     /// Stubs with reroutes that have ended, which their cells have not learned.
     pub(crate) settling: Mutex<Settling>,
     /// The message counts for the rebalancing by traffic.
-    pub(crate) talk: crate::migration::rebalance::Talk,
+    pub(crate) traffic: crate::migration::rebalance::Traffic,
     /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no stub gets another route.
     incoming_actors: Mutex<IncomingActors>,
     /// The drains of departing actors.
@@ -159,7 +159,7 @@ impl Directory {
             unlinked: Mutex::default(),
             called: Mutex::default(),
             last_number: AtomicU64::new(0),
-            talk: crate::migration::rebalance::Talk::default(),
+            traffic: crate::migration::rebalance::Traffic::default(),
             incoming_actors: Mutex::default(),
             drains: Drains::default(),
             settling: Mutex::default(),
@@ -564,7 +564,7 @@ impl Directory {
             ("told", told.len()),
             ("names", names.len()),
             ("moved", moved.len()),
-            ("turning", rerouting.len()),
+            ("rerouting", rerouting.len()),
             ("listed", listed.len()),
             ("members", members),
             ("groups", groups),

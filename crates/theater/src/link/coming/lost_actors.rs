@@ -192,7 +192,7 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
 
 /// Has the theater locate an actor that was born in the lost theater 12. A message waits at the actor's stub. The actor is an incoming one from
 /// theater 11, whose answer to the search is older than that. Returns the link with theater 11.
-fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
+fn locates_incoming(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
     let [via, source] = [12, 11].map(|incarnation| rejected_peer(theater, incarnation));
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
@@ -213,7 +213,7 @@ fn ticks(net: &Simulation, theater: &Theater) {
 }
 
 /// Has the theater behind the link know of no actor that is being located, for twice the duration of a search with contradicting answers.
-fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
+fn knows_no_lost_actor(net: &Simulation, theater: &Theater, link: &Link) {
     for _ in 0..40 {
         ticks(net, theater);
         if let Some(ask) = locate(link) {
@@ -226,8 +226,8 @@ fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
 #[test]
 fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     let (net, theater) = simulated();
-    let (source, known) = lost_actors_guest(&net, &theater);
-    knows_nobody(&net, &theater, &source);
+    let (source, known) = locates_incoming(&net, &theater);
+    knows_no_lost_actor(&net, &theater, &source);
     source.receives(&begin(remote(12, 1, 7)), &[]);
     answers(&theater, &source);
     assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
@@ -239,8 +239,8 @@ fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
 #[test]
 fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
-    let (source, known) = lost_actors_guest(&net, &theater);
-    knows_nobody(&net, &theater, &source);
+    let (source, known) = locates_incoming(&net, &theater);
+    knows_no_lost_actor(&net, &theater, &source);
     source.receives(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
     ticks(&net, &theater);
     let ask = locate(&source);
@@ -256,8 +256,8 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
 #[test]
 fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost() {
     let (net, theater) = simulated();
-    let (source, known) = lost_actors_guest(&net, &theater);
-    knows_nobody(&net, &theater, &source);
+    let (source, known) = locates_incoming(&net, &theater);
+    knows_no_lost_actor(&net, &theater, &source);
     source.lose();
     (0..2).for_each(|_| ticks(&net, &theater));
     assert!(known.id().address().is_stale());

@@ -21,9 +21,9 @@ impl World {
             has_sent && (self.handled[actor]..sent).all(is_known)
         };
         let is_together = |theater: &Theater| theater.cells.iter().all(Cell::has_actor);
-        let is_nobody = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
+        let has_no_actor = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
         let is_whole =
-            !program.together || self.theaters.iter().all(|theater| is_together(theater) || is_nobody(theater));
+            !program.together || self.theaters.iter().all(|theater| is_together(theater) || has_no_actor(theater));
         // The members of a group are lost as one.
         let may_die = |actor: usize| self.may_die[actor] || program.together && self.may_die.contains(&true);
         (0..ACTORS).all(is_done)
