@@ -151,7 +151,7 @@ impl Link {
     /// Checks for room after an acknowledgement.
     ///
     /// # Errors
-    /// Returns an error if the other end acknowledges packets that it never got.
+    /// The other end acknowledges packets that it never got.
     fn note_acknowledged(&self, inbound: &Inbound) -> Result<(), session::ProtocolError> {
         lock(&self.out).outbound.acknowledged(inbound.acknowledged())?;
         self.note_room();

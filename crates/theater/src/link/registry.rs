@@ -37,7 +37,7 @@ impl Registry {
     /// Collects all entries of the binary.
     ///
     /// # Errors
-    /// Returns an error if two entries share a name, or there are more than other theaters read.
+    /// Two entries share a name, or there are more than other theaters read.
     pub(crate) fn new() -> Result<Registry, TheaterError> {
         // Sorted by name, because the binary's order depends on the linker, and other theaters learn the numbers.
         let mut messages: Vec<_> = wire::handles().collect();

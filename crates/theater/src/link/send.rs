@@ -479,7 +479,7 @@ impl Link {
     /// Waits while the window is full. On a worker, the stage of the present message waits after its handler.
     ///
     /// # Errors
-    /// Returns an error if the handler has sent far too much, because its stage is slowed only when it returns.
+    /// The handler has sent far too much, because its stage is slowed only when it returns.
     fn await_room(&self) -> Written {
         let is_full = || lock(&self.out).outbound.waiting_bytes() > self.window_bytes;
         if !is_full() {
@@ -508,7 +508,7 @@ impl Link {
     /// Checks that there are numbers for more actors of the other end.
     ///
     /// # Errors
-    /// Returns an error if too many are in use.
+    /// Too many are in use.
     pub(super) fn may_name_more(&self) -> Written {
         let out = lock(&self.out);
         if out.free_handles.is_empty() && out.next_handle as usize >= HANDLES_MAX / 2 {
@@ -525,7 +525,7 @@ impl Link {
     /// exists.
     ///
     /// # Errors
-    /// Returns an error if the link is lost, or the rest cannot be written. Then there is no stub.
+    /// The link is lost, or the rest cannot be written. Then there is no stub.
     pub(super) fn name_next<R>(
         &self,
         rest: impl FnOnce(&mut Vec<u8>) -> Written,

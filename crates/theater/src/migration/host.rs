@@ -53,7 +53,7 @@
 //! that waits at the stub. When the marker has come round to its sender, all mail before it is in the arrival buffer, and is handled first.
 //!
 //! If nothing was forwarded since the actor left, nothing is under way, and the arriving actor need not wait. The route is closed
-//! ([`Route`](playhouse_executor::Route)), and new mail waits for the actor itself.
+//! ([`StubRoute`](playhouse_executor::StubRoute)), and new mail waits for the actor itself.
 //!
 //! A theater that has never sent to an actor learns nothing in this manner. Therefore, after an evacuation, all stubs that other theaters have for
 //! its actors reroute ([`Leaving`](crate::link::frame::Head::Leaving), `link/leaving.rs`): after that, no theater needs the evacuated one.
