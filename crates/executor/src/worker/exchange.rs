@@ -1,4 +1,4 @@
-//! What a worker does between two gulps: hands over what it sent, takes its mail, fires timers, looks around.
+//! The exchange between two gulps: a worker hands over its logs, takes its mail, fires timers and makes checkups.
 //!
 //! # Order of messages (I2): the argument
 //!
@@ -11,14 +11,15 @@
 //!    departure under it. If the departures of B are those of A's route, every record in the log is therefore for a stage that B runs.
 //!    If not, and if B does not run the stages of all records, A posts each record by itself. It does so under the lock of the worker that
 //!    runs the record's stage (checked under that lock).
-//! 3. *When T moves* from B to C, B holds both inbox locks: it takes its own mail (so everything that was ever sent to
-//!    T is in its queue), moves T's records, in order, to the end of C's inbox, and then sets the route. What is sent
-//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle (so it had put nothing off) with an
-//!    empty inbox, checked under the inbox's lock.
-//! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
-//!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue
-//!    before X runs there and sends m2. Where S is adopted, its records come into C's queue without having been in C's
-//!    inbox; so C takes that, too, before it runs anything.
+//! 3. *When T moves* from B to C, B holds both inbox locks. B takes its own mail, and everything that was ever sent to
+//!    T is then in B's queue. B moves T's records, in order, to the end of C's inbox, and then sets the route. Messages
+//!    that are sent to T later go to C's inbox behind them. An adopted stage has no records, because its worker was
+//!    idle and had therefore no deferred starts. Its inbox was empty, which the adopter has checked under the inbox's
+//!    lock.
+//! 4. *When S moves* from A to C, A has flushed before. m1 is then in the inbox or the queue of T's worker. If that
+//!    worker is C itself, m1 is in C's inbox before S's records are (the same lock), and C takes its whole inbox at
+//!    once: m1 is in C's queue before X runs on C and sends m2. If S is adopted, its records come into C's queue
+//!    without having been in C's inbox. C therefore takes its inbox, too, before it runs anything.
 //!
 //!    *When T moves to A*, m1 may still be in A's inbox. A writes m2 directly into its queue as soon as A's private route names A for T.
 //!    A's route comes to name A in two cases:
@@ -33,18 +34,19 @@
 //!    flushes before it does anything else.
 //!
 //!    The tests of `route.rs` explore all interleavings of 3 workers and 3 stages with up to 2 moves of stages.
-//! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
+//! 5. Parked records of a stage go to the front of the queue again before any later record of that stage is run.
 //!
 //! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
-//! the locks of 3. No lost wake-up (I3): see `idle.rs`. No starvation (I4): a queue is first in, first out; mail is taken at the latest after `throughput`
-//! messages or, for long handlers, one tick of the monitor; a stuck handler's worker gets a new thread.
+//! the locks of point 3. No lost wake-up (I3): see `idle.rs`. No starvation (I4): a queue is first in, first out; mail
+//! is taken at the latest after `throughput` messages or, for long handlers, one tick of the monitor; a stuck handler's
+//! worker gets a new thread.
 //!
 //! # Why one queue per worker, and not one per stage
 //!
 //! The first design had a queue per stage and a list of ready stages. Every hop of a ring over many stages then paid
 //! for taking a stage, releasing it and finding the next. With one queue per worker, stages are only the grain of
-//! stealing: a theft partitions the queue, which costs the victim about 2 ns per record looked at, per theft, and the
-//! number of stages costs nothing (`playhouse bench --sweep-stages`), as long as there are two for each worker.
+//! stealing. A steal partitions the queue, which costs the victim about 2 ns per record looked at. The number of stages
+//! costs nothing (`playhouse bench --sweep-stages`), as long as there are two for each worker.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
@@ -68,9 +70,9 @@ use crate::worker::shared::{Inbox, Presence};
 const CHECKUP_EVERY: u32 = 64;
 /// The number of messages between two checkups, if that is sooner.
 const CHECKUP_EVERY_MESSAGES: u64 = 2048;
-/// A typical record, for estimates.
+/// The size of a typical record, for estimates.
 pub(crate) const RECORD_BYTES: u64 = 32;
-/// What [`Worker::turn`] found.
+/// The result of [`Worker::turn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextWork {
     Ran,
@@ -79,14 +81,14 @@ pub(crate) enum NextWork {
 }
 
 impl Worker {
-    /// The life of a worker thread.
+    /// Runs the worker until its thread ends.
     pub(crate) fn work(&self) {
         self.lending.note_thread();
         self.shared().lock().thread = Some(std::thread::current());
         self.note_idle(false);
         loop {
             match self.turn(self.gulp_bound()) {
-                // Whatever still waits then had its time in the drain.
+                // The records that still wait had their time in the drain.
                 NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
                 NextWork::Ran => {}
                 NextWork::Nothing => {
@@ -106,17 +108,17 @@ impl Worker {
         self.write_out();
         self.publish();
         self.system.wake_called(usize::MAX);
-        // Release: pairs with the Acquire of the thread that does away with what is left here.
+        // Release: pairs with the Acquire of the thread that removes what is left of this worker.
         self.over.store(true, Ordering::Release);
     }
 
-    /// One boundary and one gulp.
+    /// Makes one exchange and runs one gulp.
     pub(crate) fn turn(&self, bound: u64) -> NextWork {
         self.attend();
         if self.advance() { self.run_some(bound) } else { NextWork::Nothing }
     }
 
-    /// Runs a gulp, at a boundary where something waits.
+    /// Runs a gulp. The caller is at an exchange, and a record waits.
     #[inline(always)]
     pub(crate) fn run_some(&self, bound: u64) -> NextWork {
         let beat = self.beat.load(Ordering::Relaxed);
@@ -154,7 +156,7 @@ impl Worker {
         unsafe { &*self.run_at.get().cast::<Record>() }
     }
 
-    /// Everything that is due between two gulps. In RUNTIME.
+    /// Does everything that is due between two gulps. In RUNTIME.
     pub(crate) fn attend(&self) {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
@@ -174,7 +176,8 @@ impl Worker {
             _ => self.ownership.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
         };
         let lanes_due = signal & Signal::LANES != 0;
-        // Urgent mail that never ends must not keep the rest waiting for ever (I4). Between two portions of it, a gulp of the rest is due.
+        // Urgent mail that never ends must not keep the rest waiting for ever (I4). Between two portions of it, a gulp
+        // of the rest is due.
         if lanes_due && self.lanes_ran.replace(true) && self.advance() {
             if self.has_mail_of_lanes() {
                 self.take_mail_but_urgent();
@@ -196,7 +199,7 @@ impl Worker {
             (due, muting, core.has_parked())
         };
         if muting {
-            // What is put aside is in the order of the queue.
+            // Parked records are in the order of the queue.
             self.let_all_deferred_starts_go_on();
             self.mute();
         }
@@ -230,8 +233,8 @@ impl Worker {
 
     // -- handing over -------------------------------------------------------------------------------------------------
 
-    /// Hands over what was written for other workers; then, if stages have moved, takes the route of now and the inbox
-    /// that belongs to it. In RUNTIME.
+    /// Hands over the records that were written for other workers. If stages have moved, updates the route and then
+    /// takes the inbox that belongs to it. In RUNTIME.
     pub(crate) fn flush(&self) {
         let mut adopted = false;
         if self.dirty.get() {
@@ -242,18 +245,19 @@ impl Worker {
                 let chain = self.logs[dest as usize].seal();
                 adopted |= self.deliver_or_adopt(dest, chain);
             }
-            // SAFETY: as above.
+            // SAFETY: used by this thread only, which holds no other reference to the list.
             unsafe { *self.opened.get() = opened };
         }
         if self.stale.get() {
-            // A stage that is found to be this worker's may have its records, and what was just sent to it from here, in
-            // the inbox still (its giver holds the lock until they are): they come into the queue before anything is run
-            // that could send to it directly (point 4 of the proof).
+            // For a stage that turns out to be this worker's, the inbox may still hold its records and the messages
+            // just sent to it by this worker. Its giver holds the lock until they are there. The mail therefore comes
+            // into the queue before any record runs that could send to the stage directly (point 4 of the proof).
             self.update_route();
             seam(100);
             self.take_mail();
         } else if adopted {
-            // What an adopted stage has sent here, from where it was, comes before what it sends from now on (point 4).
+            // Messages that an adopted stage has sent to this worker, from its former worker, come before its later
+            // ones (point 4).
             self.take_mail();
         }
     }
@@ -364,7 +368,7 @@ impl Worker {
         self.system.config.workers > self.system.cores && self.running() > self.system.cores
     }
 
-    /// True: the receivers' stages were adopted, and the mail has to be taken before anything is run.
+    /// Returns true if the receivers' stages were adopted. The mail has to be taken before any record runs.
     fn deliver_or_adopt(&self, dest: u16, chain: Chain) -> bool {
         self.deliver_with(dest, chain, true)
     }
@@ -408,7 +412,8 @@ impl Worker {
         let queued_bytes = inbox.queued_bytes as usize;
         let lane = inbox.lane(Lane::Normal);
         let mut chain = chain;
-        // A few records are copied where there is room; else the segment goes over as it is, warm in this core's cache.
+        // A few records are copied if there is room; otherwise the segment goes over unchanged, warm in this core's
+        // cache.
         if !lane.is_empty()
             && chain.first == chain.last
             && lane.room() >= chain.bytes
@@ -426,7 +431,7 @@ impl Worker {
             wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
         let by = if others_wake { WokenBy::Others } else { WokenBy::Sender };
         self.system.arrived_for(shared, inbox, dest, by);
-        // SAFETY: as above: copied or taken.
+        // SAFETY: the records were copied or taken.
         unsafe { chain.recycle(Some(&self.pool)) };
         false
     }
@@ -455,8 +460,8 @@ impl Worker {
         unsafe { chain.recycle(Some(&self.pool)) };
     }
 
-    /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do:
-    /// so actors that take turns end up on one worker. The caller holds the idle worker's inbox.
+    /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do.
+    /// Actors that run alternately therefore end up on one worker. The caller holds the idle worker's inbox.
     fn adopt(&self, inbox: &mut Inbox, from: u16, chain: &Chain) -> bool {
         let idle = if inbox.presence == Presence::Parked { Idle::Parked } else { Idle::Watching };
         // SAFETY: the chain is not empty: there is a whole record at its start.
@@ -493,12 +498,12 @@ impl Worker {
 
     // -- taking in ----------------------------------------------------------------------------------------------------
 
-    /// Takes the whole inbox, and is awake. In RUNTIME.
+    /// Takes the whole inbox and sets the presence to awake. In RUNTIME.
     pub(crate) fn take_mail(&self) {
         self.take_from_inbox(|inbox| self.empty_inbox(inbox));
     }
 
-    /// Takes the inbox, and leaves the urgent mail in it. In RUNTIME.
+    /// Takes the inbox, except for the urgent mail. In RUNTIME.
     fn take_mail_but_urgent(&self) {
         self.take_from_inbox(|inbox| {
             let mail = &self.shared().mail;
@@ -549,13 +554,13 @@ impl Worker {
 
     /// Takes the lanes out of the own inbox, which the caller has locked.
     pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
-        // Under the lock; what comes later raises it again.
+        // Under the lock; mail that comes later raises the flag again.
         self.shared().mail.lower();
         inbox.restock(&self.pool);
         inbox.take_lanes()
     }
 
-    /// Normal mail goes behind what is queued; urgent mail goes before it, and system mail before that.
+    /// Puts normal mail behind the queue, urgent mail before it, and system mail before that.
     pub(crate) fn admit(&self, lanes: [Chain; 3]) {
         let [system, urgent, normal] = lanes;
         self.put_in_lane(Lane::Normal, normal);
@@ -563,14 +568,15 @@ impl Worker {
         self.put_in_lane(Lane::System, system);
     }
 
-    /// The last `bytes` of the queue were sent by others.
+    /// Notes that others sent the last `bytes` of the queue.
     pub(crate) fn note_mail(&self, bytes: u64) {
         let end = self.bytes_run() + self.backlog_bytes();
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.mail.note(end, bytes);
     }
 
-    // -- looking around -------------------------------------------------------------------------------------------------
+    // -- checkups
+    // -------------------------------------------------------------------------------------------------------
 
     /// Makes a checkup: reads the clock, fires timers, publishes counters, ends a trial, and measures the overload.
     #[cold]
@@ -662,7 +668,7 @@ impl Worker {
         shown.average_ns.store(average_ns, Ordering::Relaxed);
     }
 
-    /// Gives a part of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
+    /// Gives a part of the queue to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
     fn share_with(&self, idle: Idle) {
         let system = &self.system;
         let waiting = self.backlog();
@@ -703,9 +709,10 @@ impl Worker {
         self.handled_before.wrapping_add(self.ledger.received.get()).wrapping_add(self.handled.get())
     }
 
-    /// Adds what was handled to the counters.
+    /// Adds the handled messages to the counters.
     pub(crate) fn publish(&self) {
-        // May be negative for a while: records that were moved away are counted when the loop passes by their place.
+        // May be negative for a while: records that were moved away are counted when the loop passes by their
+        // positions.
         let handled = self.handled.replace(0);
         self.ledger.received.add(handled);
         self.looked.set(self.looked.get().wrapping_sub(handled));
@@ -725,14 +732,15 @@ impl Worker {
 
     /// Runs the timers that are due. Their tasks send messages; they run no handlers.
     pub(crate) fn fire_timers(&self, now_ns: u64) {
-        // While this worker rested, its stages may have been adopted: they are sent to by the route of now (I1).
+        // While this worker was idle, its stages may have been adopted. The updated route is therefore used for what
+        // timers send (I1).
         self.flush();
         // SAFETY: in RUNTIME; short borrow.
         let due = unsafe { self.core() }.wheel.advance(now_ns);
         for (id, mut task) in due {
             self.ledger.timers_fired.add(1);
             self.firing.set(true);
-            // A task that is done, or has panicked, is dropped in there.
+            // `call_user` drops a task that is done or has panicked.
             let again = self.call_user(move || task().map(|again| (again, task))).flatten();
             self.firing.set(false);
             match again {
@@ -745,7 +753,7 @@ impl Worker {
             }
         }
         seam(50);
-        // This may be the last thing before the worker rests (I3).
+        // This may be the last step before the worker becomes idle (I3).
         self.flush();
     }
 }
@@ -783,7 +791,7 @@ mod tests {
         }
     }
 
-    /// The sender sends it on.
+    /// A number that `Sender` sends on.
     struct Number(u8);
     impl Envelope<Sender> for Number {
         fn run(self, sender: &mut Sender, _: &mut Cx<Sender>) {
@@ -820,7 +828,7 @@ mod tests {
 
     #[test]
     fn small_hand_overs_to_a_worker_with_a_long_queue_share_segments() {
-        /// 2 KiB of records each, more than is copied behind a short queue.
+        /// 2 KiB of records each, which is more than is copied behind a short queue.
         const HAND_OVERS: usize = 200;
         for takes in [false, true] {
             let stealing = Stealing::None;
@@ -846,7 +854,7 @@ mod tests {
             let mut segments = 0;
             while !segment.is_null() {
                 segments += 1;
-                // SAFETY: nobody runs the worker meanwhile.
+                // SAFETY: no thread runs the worker during this loop.
                 segment = unsafe { (*segment).next };
             }
             let waiting = HAND_OVERS * 2048;
@@ -867,14 +875,14 @@ mod tests {
         let receiver = system.spawn(Receiver(Arc::clone(&got)), spawn(0), Number(0)).ok().unwrap();
         let sender = system.spawn(Sender(receiver), spawn(1), Number(1)).ok().unwrap();
         near.enter(|| near.turn(1));
-        // The far worker runs the sender, hands over what that has sent, and rests.
+        // Worker `far` runs the sender, hands over its messages, and becomes idle.
         far.enter(|| {
             far.turn(1);
             far.flush();
             assert!(!far.advance() && far.lower());
         });
         near.enter(|| {
-            // The flag is raised after the mail is there: not yet.
+            // The flag is raised after the mail is there; in this test, it is not raised yet.
             near.shared().mail.lower();
             near.call_user(|| sender.send(Number(2)));
             near.flush();
