@@ -18,7 +18,7 @@ pub(crate) fn wake_ns() -> u64 {
     *WAKE_NS.get_or_init(|| if cfg!(miri) { WAKE_NS_MAX } else { measure().clamp(WAKE_NS_MIN, WAKE_NS_MAX) })
 }
 
-/// Measures how long two threads take to wake each other in turn.
+/// Measures the time in which two threads wake each other in turn.
 fn measure() -> u64 {
     let turn = AtomicU32::new(0);
     let me = std::thread::current();
@@ -55,7 +55,7 @@ pub(crate) fn cores() -> usize {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn count_cores() -> usize {
-    // This takes 1 system call. `available_parallelism` reads about 10 files, too.
+    // Makes 1 system call. `available_parallelism` reads about 10 files, too.
     // SAFETY: cpu_set_t is plain data, and the call gets its true size.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();

@@ -1,6 +1,7 @@
 //! The share of a worker's time in which it was idle lately.
 //!
-//! A worker that is idle at this moment does not tell much: its next messages may be under way. The share tells whether it lacks work.
+//! A worker that is idle at this moment tells little, because its next messages may be under way. The share tells
+//! whether it lacks work.
 
 use std::sync::atomic::Ordering::Relaxed;
 

@@ -4,8 +4,8 @@
 //! [`idle_share`] how much each worker lacks work. [`trial`] finds out whether a second worker helps. [`kinds`] holds the times of messages
 //! by kind. [`costs`] measures a wake-up on this machine and counts its cores.
 //!
-//! [`idle`], [`steal`] and [`poll`] are what a worker without work does. [`monitor`] looks after handlers that are stuck ([`stuck`]), and
-//! [`ownership`] says whose a worker's work is.
+//! [`idle`], [`steal`] and [`poll`] are the steps of a worker without work. [`monitor`] deals with handlers that are
+//! stuck ([`stuck`]), and [`ownership`] tells which thread has a worker's work.
 
 pub(crate) mod costs;
 pub(crate) mod idle;

@@ -17,7 +17,7 @@ mod cost {
     pub(super) const MESSAGE: u64 = 12;
     /// A send from a handler.
     pub(super) const SEND: u64 = 20;
-    /// The fixed part of all that a worker does between two gulps.
+    /// The fixed part of the exchange between two gulps.
     pub(super) const EXCHANGE: u64 = 50;
     /// The hand-over of a log: 2 cache misses and a lock.
     pub(super) const FLUSH: u64 = 200;
@@ -349,7 +349,7 @@ impl<P: Program> Model<P> {
         if !worker.inbox.is_empty() {
             now += cost::MAIL + cost::COLD * worker.inbox.len() as u64;
             let inbox = std::mem::take(&mut worker.inbox);
-            // Other workers may have adopted stages while this worker was idle. It sends their messages on.
+            // Other workers may have adopted stages while this worker was idle. It forwards their messages.
             for message in inbox {
                 let to = self.runs(message.to);
                 if to == at {

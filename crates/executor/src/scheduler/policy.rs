@@ -64,9 +64,9 @@ pub(crate) const PAUSE_FACTOR: u64 = 16;
 /// The kinds of idle workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
-    /// It spins and sees its mail at once.
+    /// The worker spins and sees its mail at once.
     Watching,
-    /// It sleeps and must be woken.
+    /// The worker sleeps and must be woken.
     Parked,
 }
 
@@ -180,8 +180,8 @@ pub(crate) fn part(mine: f64, theirs: f64, waiting_ns: u64) -> f64 {
 
 /// Returns the stages to give away, with about this part of all work. `stages` holds `(work, stage)` pairs.
 ///
-/// The stage with the most work stays, and a single stage therefore never moves to and fro. A stage moves if its work is closer to what is
-/// still to be given than nothing is.
+/// The stage with the most work stays, and a single stage therefore never moves to and fro. A stage moves if its work
+/// is closer to the rest to be given than zero is.
 pub(crate) fn split(stages: &mut Vec<(u64, u16)>, part: f64) -> Vec<u16> {
     stages.sort_unstable_by(|a, b| b.cmp(a));
     let total: u64 = stages.iter().map(|(work, _)| work).sum();

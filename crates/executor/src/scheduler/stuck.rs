@@ -1,4 +1,5 @@
-//! Which actors the threads of a system are at: asked when they do not end in time, and when one is about to wait for itself.
+//! The actors that the threads of a system run: asked for when the threads do not end in time, and when one is about to
+//! wait for itself.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -12,24 +13,24 @@ use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::{self, Worker};
 
-/// The threads that do not belong to the workers any more.
+/// The threads that no longer belong to the workers.
 #[derive(Default)]
 pub(crate) struct Stuck {
-    /// Those whose work the monitor has taken.
+    /// The threads whose work the monitor has taken.
     detached: Mutex<Vec<Weak<Worker>>>,
-    /// The actor that the end of the system is at, or null.
+    /// The actor that the end of the system is working on, or null.
     ending: AtomicPtr<Cell>,
 }
 
 impl Stuck {
-    /// The monitor has taken the work of this worker's thread.
+    /// Notes that the monitor has taken the work of this worker's thread.
     pub(crate) fn note(&self, worker: &Arc<Worker>) {
         let mut detached = lock(&self.detached);
         detached.retain(|worker| worker.strong_count() > 0);
         detached.push(Arc::downgrade(worker));
     }
 
-    /// The end of the system is at this actor as long as the result lives.
+    /// Notes that the end of the system works on this actor, as long as the result lives.
     pub(crate) fn while_ending(&self, cell: NonNull<Cell>) -> impl Drop + '_ {
         struct Ended<'a>(&'a AtomicPtr<Cell>);
         impl Drop for Ended<'_> {
@@ -47,7 +48,7 @@ impl SystemCore {
     pub fn actors_at_work(&self) -> Vec<(RawAddress, &'static str)> {
         let mut workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
         for worker in lock(&self.stuck.detached).iter().filter_map(Weak::upgrade) {
-            // The monitor may be about to give its post to a successor.
+            // The monitor may be about to give the worker to a new thread.
             if !workers.iter().any(|known| Arc::ptr_eq(known, &worker)) {
                 workers.push(worker);
             }
@@ -58,7 +59,8 @@ impl SystemCore {
     }
 }
 
-/// Returns the actor that this thread runs, with the name of its type. None: it runs none, or the runtime's own code.
+/// Returns the actor that this thread runs, with the name of its type. Returns `None` if the thread runs no actor, or
+/// the runtime's own code.
 pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
     let worker = worker::current()?;
     if !worker.ownership.is_user() {
@@ -72,13 +74,14 @@ pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
 }
 
 impl Worker {
-    /// The actor whose handler runs nested, innermost.
+    /// Returns the innermost actor whose handler runs nested.
     fn nested_in(&self) -> Option<NonNull<Cell>> {
         let depth = self.nest_stages.iter().rposition(|stage| stage.load(Ordering::Acquire) > 0)?;
         NonNull::new(self.nest[depth].load(Ordering::Relaxed))
     }
 
-    /// The actor that this worker's thread runs: the innermost one, if handlers run nested. None: it runs none.
+    /// Returns the actor that this worker's thread runs: the innermost one, if handlers run nested. Returns `None` if
+    /// it runs none.
     fn is_at(&self) -> Option<(RawAddress, &'static str)> {
         let handoff = lock(&self.handoff);
         let claimed = match handoff.left_to_it() {
@@ -87,8 +90,8 @@ impl Worker {
         };
         let is_at = match self.nested_in() {
             Some(cell) => who(cell),
-            // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the lease, which is locked here, before it
-            // claims another one or enters RUNTIME.
+            // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the handoff lock,
+            // which is held by this function, before it claims another record or enters RUNTIME.
             None => whose(unsafe { claimed.as_ref() }),
         };
         if handoff.left_to_it().is_err() {
@@ -98,16 +101,17 @@ impl Worker {
     }
 }
 
-/// Returns the receiver of the record. `None` if the receiver has ended: the record is a dead letter, and another actor may live in the cell.
+/// Returns the receiver of the record. Returns `None` if the receiver has ended: the record is a dead letter, and
+/// another actor may have the cell.
 fn whose(record: &Record) -> Option<(RawAddress, &'static str)> {
     // SAFETY: cells are never freed, and the tag is atomic.
     let tag = unsafe { record.cell.as_ref() }.tag();
     (tag >> 16 == record.tag >> 16).then(|| who(record.cell)).flatten()
 }
 
-/// The address of the actor in this cell, and the name of its type. Whoever lives there may end meanwhile.
+/// Returns the address of the actor in this cell, and the name of its type. The actor may end during the call.
 fn who(cell: NonNull<Cell>) -> Option<(RawAddress, &'static str)> {
-    // SAFETY: cells are never freed, and what is read of them is atomic.
+    // SAFETY: cells are never freed, and the fields that are read are atomic.
     let kind = unsafe { cell.as_ref() }.kind_if_any()?;
     Some((RawAddress::of(cell), (kind.name)()))
 }

@@ -1,4 +1,4 @@
-//! Trials: whether a second worker helps with short messages.
+//! Trials: measurements of whether a second worker helps with short messages.
 //!
 //! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on how many of them cross
 //! between the two workers, and on the memory that they share. Short work therefore stays on one worker at first: a worker adopts the stages
@@ -138,7 +138,7 @@ impl Worker {
         }
     }
 
-    /// Looks after this worker's trial, at each look at the clock.
+    /// Checks this worker's trial, at each look at the clock.
     pub(crate) fn look_at_trial(&self, now_ns: u64) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
@@ -173,7 +173,7 @@ impl Worker {
         }
     }
 
-    /// Notes that this worker was idle for `ns` nanoseconds. A trial in which it had nothing to do for so long tells nothing.
+    /// Notes that this worker was idle for `ns` nanoseconds. A trial with such a long time without work tells nothing.
     pub(crate) fn note_idle_time(&self, ns: u64) {
         if ns < HALF_NS {
             return;
