@@ -125,7 +125,10 @@ impl Worker {
         let (adoptable, starts_wait, drops_wait) = unsafe {
             (!self.core().has_parked(), !self.core().deferred_starts.is_empty(), !self.core().cancelled.is_empty())
         };
-        debug_assert!(!starts_wait, "an idle worker has deferred starts: with an empty queue, the exchange lets them go on");
+        debug_assert!(
+            !starts_wait,
+            "an idle worker has deferred starts: with an empty queue, the exchange lets them go on"
+        );
         if starts_wait || drops_wait {
             return false;
         }
