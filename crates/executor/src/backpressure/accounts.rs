@@ -3,9 +3,9 @@
 //! A standing backlog is not overload. In a program with a fixed number of messages, each stage handles as many messages as it sends, and
 //! a muted stage only leaves a core unused. A flood has a source that sends more than it handles. A worker is *pressed* if its mail takes
 //! longer than 2 ms or exceeds 2 MiB. While a worker is pressed, the workers that send to it keep an account for each of their stages: the
-//! messages sent to all receivers, less the messages handled. If the debts of all stages of a worker are too large together, a stage that
-//! owes at least the average is muted when it sends to a pressed worker, or to a stage that passes its messages on to an overloaded worker
-//! ([`super::relays`]). The bound is for all stages together, because many sources may each owe little.
+//! messages sent to all receivers, less the messages handled. If the debts of all stages of a worker are too large together, stages that
+//! owe at least the average may be muted. Such a stage is muted when it sends to a pressed worker, or to a stage that passes its
+//! messages on to an overloaded worker ([`super::relays`]). The bound is for all stages together, because many sources may each owe little.
 //!
 //! An account counts messages and not bytes, because a stage that answers each short message with a long one is no source. It counts
 //! messages to all receivers, because a source may go on by messages to itself.

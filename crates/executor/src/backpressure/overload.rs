@@ -7,12 +7,15 @@
 //!
 //! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::other_systems`].
 //!
-//! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
-//! its stages are muted for. Where they are muted for each other, one goes on: [`crate::backpressure::deadlock`]. Mail on deferred lists does not
-//! count, however much it is. It waits for something: an answer, a state in which its guard holds, a supervisor. That may have to
-//! come from the very stage that would be muted for it, or from another one that was; and nobody knows: messages do not say
-//! that before they are sent. Such a stage could stand still for ever beside others that work, which I4 rules out. One that is let
-//! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
+//! The load of a worker is its queue, and the parked records of its muted stages. The worker works those off when the
+//! workers that its stages are muted for work off theirs. If stages are muted for each other, one goes on:
+//! [`crate::backpressure::deadlock`].
+//!
+//! Mail on deferred lists does not count, whatever its size. It waits for an event: an answer, a state in which its
+//! guard holds, a supervisor. The event may have to come from the very stage that would be muted for it, or from
+//! another muted one. The runtime cannot know that, because messages do not say it before they are sent. Such a stage
+//! could stand still for ever beside others that work, which I4 rules out. A stage that is released now and then all
+//! the same would be slowed, without a bound on the list. For such mail there is therefore a declared bound, which
 //! counts it: [`crate::message::mailbox`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,10 +47,10 @@ const OVERLOADED_LOW: (u64, u64) = (1, 2);
 /// The load of a worker by its mail from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// It is below the low-water mark.
+    /// The load is below the low-water mark.
     Low,
     Medium,
-    /// It is at the high-water mark or above.
+    /// The load is at the high-water mark or above.
     High,
 }
 
@@ -84,11 +87,13 @@ impl WorkerShared {
 impl Worker {
     /// Raises or lowers the two flags of overload.
     ///
-    /// The load is what others have sent here and what is put aside for muted stages. Mail that this worker's actors pass on to each other
-    /// counts half until it is done with. Otherwise a flood through many actors would be small at each of them and large in all.
+    /// The load is the mail that others have sent to this worker and the parked records of muted stages. Mail that this
+    /// worker's actors pass on to each other counts half until it is worked off. Otherwise a flood through many actors
+    /// would be small at each of them and large in all.
     ///
-    /// The load counts only if it is more than what this worker's own actors have *made*, that is, sent beyond the mail that has come. To slow
-    /// others down would not help against that: a tree of a million actors that two workers build together is no flood.
+    /// The load counts only if it is more than this worker's own actors have *made*, that is, sent beyond the mail that
+    /// has come. Slowing others down would not help against own messages: a tree of a million actors that two workers
+    /// build together is no flood.
     pub(crate) fn weigh(&self) {
         let shared = self.shared();
         let (mail, own) = self.queued_mail();
@@ -104,12 +109,12 @@ impl Worker {
         let sent = mail + inbox_bytes + muted;
         let deferred_starts = core.deferred_starts.bytes();
         let made = core.mail.made(mail + own).min(own);
-        // All that has come and is not done with: also what the actors here pass on to each other.
+        // All mail that has come and is not worked off, including messages that the own actors pass on to each other.
         let came = (mail + own - made + inbox_bytes + muted).max(sent);
         // Mail that waits to be run for the first time counts in full, and mail that is passed on counts half.
         let weight = sent.max(came / 2);
         let (made, own) = (made + deferred_starts, own + deferred_starts);
-        // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
+        // The parked mail of muted stages is not run yet. A noted amount is never taken back.
         let noted = shared.mail_run.load(Ordering::Relaxed);
         let mail_run = core.mail.run().saturating_sub(muted).max(noted);
         shared.mail_run.store(mail_run, Ordering::Relaxed);
@@ -128,7 +133,7 @@ impl Worker {
         shared.standing.look(&mut core.turnover, look);
         let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
         let coming = mail + inbox_bytes;
-        // Relaxed: who looks at it looks again.
+        // Relaxed: all readers look again.
         let average_ns = core.slow_pace.average_ns();
         let held_up = at_ease(shared.loads(coming, average_ns).pressed, coming, own);
         // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
@@ -141,7 +146,8 @@ impl Worker {
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
-            // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
+            // SeqCst, in this function and in `mute`: either the muter sees the flag down, or the muter is found in
+            // `muted_on_me`.
             at_ease(load, weight, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
         shared.note_excess(weight);
@@ -159,7 +165,7 @@ impl Worker {
         (mail, queued - mail)
     }
 
-    /// Says what the stages that are muted here wait for.
+    /// Publishes the workers that the muted stages of this worker wait for.
     fn tell_what_is_waited_for(&self) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
@@ -185,7 +191,7 @@ impl Worker {
         }
     }
 
-    /// Below the low-water mark: those who were muted go on.
+    /// Lets the muted senders go on, because the load is below the low-water mark.
     pub(crate) fn relieve(&self, shared: &WorkerShared) {
         // The lock orders this with a sender that saw the flag and is about to wait.
         drop(shared.lock());
@@ -226,7 +232,7 @@ impl Worker {
         }
     }
 
-    /// Looks whether stages that are put aside may go on, and how full the worker is without.
+    /// Checks whether parked stages may go on, and measures the load without them.
     #[cold]
     pub(crate) fn review_parked(&self, may_go_on: bool) {
         self.unmute();
@@ -237,7 +243,7 @@ impl Worker {
         }
     }
 
-    /// Puts the stages aside that sent to an overloaded worker (Pony's muting, by stages).
+    /// Parks the stages that sent to an overloaded worker (Pony's muting, by stages).
     #[cold]
     pub(crate) fn mute(&self) {
         // SAFETY: in RUNTIME; short borrow, no call back.
@@ -258,9 +264,9 @@ impl Worker {
             if self.route_of(stage) != Some(self.id) || !self.may_be_muted(core, stage) {
                 continue;
             }
-            // The last handle of another system may be dropped in here.
+            // The last handle of another system may be dropped by `stays_muted`.
             let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
-            // SAFETY: as above.
+            // SAFETY: in RUNTIME; short borrow, no call back.
             let core = unsafe { self.core() };
             core.parked.insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, home }, None));
             if !stuck {
@@ -269,7 +275,7 @@ impl Worker {
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
-        // SAFETY: as above.
+        // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
         let pauses = std::mem::take(&mut core.pauses);
         let mut accounts = self.accounts.borrow_mut();
@@ -285,12 +291,13 @@ impl Worker {
         }
     }
 
-    /// Not one that works off what was put aside for it, since it was let go on or is full: it would wait for itself.
+    /// Returns whether the stage may be muted. A stage that works off its parked records may not, because it was let go
+    /// on or is full: it would wait for itself.
     pub(crate) fn may_be_muted(&self, core: &Core, stage: u16) -> bool {
         core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.full[stage as usize].is_full()
     }
 
-    /// Puts aside what comes for the stage as long as the gate is closed.
+    /// Parks the mail of the stage as long as the gate is closed.
     fn pause(&self, stage: u16, gate: &Gate) {
         // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
@@ -305,9 +312,10 @@ impl Worker {
         }
     }
 
-    /// Leaves word with the receiver, then looks whether it is pressed: either it is seen relieved, or it will say so. Word
-    /// is left anew each time, because the receiver may have been relieved and be pressed again. The target is asked in the same way
-    /// whether it is full, wherever it is now ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
+    /// Registers with the receiver, then checks whether it is pressed: either it is seen relieved, or it will rouse
+    /// this worker. The registration is repeated each time, because the receiver may have been relieved and be pressed
+    /// again. The target is asked in the same way whether it is full, whichever worker runs it now
+    /// ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
     fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
         if let Some(home) = home {
             return self.stays_muted_in_other_systems(&*home.find()?, target, source);
@@ -324,7 +332,7 @@ impl Worker {
         (full || pressed).then_some((receiver, full))
     }
 
-    /// Whether the receiver of a muted stage admits the bytes that this owes.
+    /// Returns whether the receiver of a muted stage admits the bytes that the stage owes.
     fn is_admitted(&self, home: Option<Home>, receiver: u16, owed_bytes: u32) -> bool {
         match home {
             None => self.system.worker_table[receiver as usize].admits(u64::from(owed_bytes)),
@@ -338,7 +346,7 @@ impl Worker {
     /// Lets the stages go on whose receivers are no longer overloaded.
     fn unmute(&self) {
         let mut ready = Vec::new();
-        // No borrow of the core meanwhile: the last handle of another system may be dropped in here.
+        // No borrow of the core during the loop, because it may drop the last handle of another system.
         for (stage, reason) in self.muted() {
             let Reason::Muted { receiver, target, source, home, .. } = reason else { continue };
             let Some((receiver, is_full)) = self.stays_muted(home, receiver, target, source.is_some()) else {
@@ -371,8 +379,8 @@ impl Worker {
         }
     }
 
-    /// One of the stages that are muted here goes on, the one for which most was put aside; and for long enough that this is not
-    /// put aside again after a gulp.
+    /// Lets one of this worker's muted stages go on, the one with the most parked bytes. It is exempt from muting for
+    /// long enough that it is not parked again after a gulp.
     pub(crate) fn let_go_on(&self) {
         let run = self.bytes_run();
         // SAFETY: in RUNTIME; short borrow.
@@ -392,7 +400,7 @@ impl Worker {
         self.parked.set(core.has_parked());
     }
 
-    /// A stage goes on; what was put aside for it comes first. In RUNTIME.
+    /// Lets a stage go on; its parked records come first. In RUNTIME.
     pub(crate) fn release(&self, stage: u16) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
@@ -407,7 +415,7 @@ impl Worker {
             self.system.open_less();
         }
         self.mark(stage, &mut hold.lanes);
-        // It counted while it was put aside, and still does.
+        // The mail counted while it was parked, and still does.
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.mail.note_first(self.bytes_run(), hold.bytes() as u64);
         self.put_back(hold.lanes);

@@ -1,11 +1,12 @@
 //! Relays: stages that pass messages on to an overloaded worker.
 //!
-//! A stage that handles as many messages as it sends is not muted, even if its receiver's worker is overloaded. It is noted as a relay
-//! instead. While the worker is overloaded, a stage that sends to a relay counts as a sender to that worker, and becomes a relay, too. The
-//! overload thus reaches the source over any number of stages, and only the source is muted.
+//! A stage that handles as many messages as it sends is not muted, even if its receiver's worker is overloaded. It is
+//! noted as a relay instead. While the worker is overloaded, a stage that sends to a relay counts as a sender to that
+//! worker, and becomes a relay, too. The overload thus reaches the source over any number of stages, and only the
+//! source is muted.
 //!
-//! Where both the receiver's worker and the one that gets the messages next are pressed, the one with the larger backlog slows down the source
-//! (`SystemCore::more_pressed`).
+//! If both the receiver's worker and the one that gets the messages next are pressed, the one with the larger backlog
+//! slows down the source (`SystemCore::more_pressed`).
 
 use std::sync::atomic::{AtomicU16, Ordering};
 

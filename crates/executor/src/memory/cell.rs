@@ -65,7 +65,7 @@ pub(crate) struct Kind {
 /// All zero bytes are a vacant cell that was never used.
 ///
 /// INVARIANT: between `occupy` and `vacate` the state behind the header is an initialised value of the type that
-/// `kind` belongs to, and only the thread that runs the cell's stage touches `cold` and the state (I1).
+/// `kind` belongs to. Only the thread that runs the cell's stage touches `cold` and the state (I1).
 #[repr(C)]
 pub(crate) struct Cell {
     /// `generation:32 | stage:16 | status:16`. Written by the spawner and then by the stage's worker; read by any

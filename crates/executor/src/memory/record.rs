@@ -57,7 +57,7 @@ pub(crate) struct Described {
     pub(crate) name: &'static str,
     /// Its handler may wait.
     pub(crate) may_wait: bool,
-    /// It was dropped for another message: its record still exists, without a payload.
+    /// The message was dropped for another one: its record still exists, without a payload.
     pub(crate) is_gone: bool,
     /// Its share of a mailbox in bytes, if that was asked for.
     pub(crate) bytes: usize,
@@ -219,7 +219,7 @@ impl Record {
         unsafe { NonZeroU64::new(ptr::from_ref(self).byte_add(self.bytes() - CAUSE_BYTES).cast::<u64>().read()) }
     }
 
-    /// Turns the record into one that does nothing: its payload was moved elsewhere.
+    /// Turns the record into one that does nothing: its payload was moved away.
     pub(crate) fn bury(&mut self) {
         self.thunk = NOTHING;
         self.tag |= CONTROL;
@@ -301,7 +301,7 @@ pub(crate) unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a mut E {
 /// Moves the envelope out of its record.
 ///
 /// # Safety
-/// The record was written by [`write()`] for the same `E`, and its payload is still there.
+/// The record was written by [`write()`] for the same `E`, and its payload was not consumed.
 #[inline(always)]
 pub(crate) unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
     // SAFETY: the record holds an `E`; it is consumed, and the payload is therefore moved out once.
@@ -645,7 +645,7 @@ impl Loose {
         }
     }
 
-    /// Does the same as [`Loose::write`]. If the message in `own` is not on a shelf, it is moved behind its permit.
+    /// Does the same as [`Loose::write`]. If the message in `own` is not droppable, it is moved behind its permit.
     ///
     /// # Safety
     /// `own` is a whole record without a cause for which `placed` was found.

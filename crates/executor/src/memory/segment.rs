@@ -117,7 +117,7 @@ impl Pool {
     #[inline]
     pub(crate) unsafe fn put(&self, segment: *mut Segment) {
         if self.count.get() >= POOL_MAX {
-            // SAFETY: owned by the caller, who gives it up.
+            // SAFETY: owned by the caller, which gives it up.
             unsafe { Segment::free(segment) };
             return;
         }

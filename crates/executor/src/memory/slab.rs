@@ -65,13 +65,12 @@ const fn cell_bytes(class: u16) -> usize {
 }
 
 /// Vacant cells of a class. They are not linked through the cells themselves, because those lie anywhere by the time
-/// they are used again, and each step along such a link waits for memory (60 of the 125 ns that an actor of `fib`
-/// took). The list therefore knows the next cells some steps ahead, and fetches them.
+/// they are used again. Each step along such a link would wait for memory (60 of the 125 ns that an actor of `fib` took). The list therefore knows the next cells some steps ahead, and fetches them.
 struct List {
     vacant: Vec<NonNull<Cell>>,
     /// The chunk that is being cut.
     fresh: Option<Chunk>,
-    /// Rests of the runs that were cut from it, in the order of their stages.
+    /// Remainders of the runs that were cut from it, in the order of their stages.
     runs: Vec<(u16, Run)>,
     /// The index of the run that was used last. Children go to one stage after the other.
     last: usize,

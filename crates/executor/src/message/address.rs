@@ -123,7 +123,7 @@ impl RawAddress {
     pub fn of_type<S: Resident>(self) -> Option<Address<S>> {
         // SAFETY: cells are never freed.
         let cell = unsafe { self.cell.as_ref() };
-        // The kind was written before the address was made. If the cell has a new actor by now, of whatever kind, the
+        // The kind was written before the address was made. If the cell has a new actor by now, of any kind, the
         // address is stale all the same.
         let fits = !self.is_stale() && (cell.kind().type_id)() == std::any::TypeId::of::<S>();
         fits.then(|| self.typed())

@@ -385,7 +385,7 @@ impl<S: Resident> Cx<S> {
 
 /// Defines the type that stands for a [`Cx`] in the layer above: the same bytes, with other methods.
 ///
-/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. That also holds for the type that is
+/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. The same holds for the type that is
 /// defined, because a reference to it can only be made from a reference to a `Cx`.
 ///
 /// # Examples

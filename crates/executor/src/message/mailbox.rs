@@ -55,7 +55,7 @@ use crate::message::envelope::{MailKind, Undelivered};
 use crate::sync::locks::lock;
 use crate::worker::user_code::contained;
 
-/// What happens to a message that finds its receiver's mailbox full.
+/// The treatment of a message that finds its receiver's mailbox full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFull {
     /// The message is rejected: it becomes a dead letter, fails its ask at once, or is given back by a try. The
@@ -102,7 +102,7 @@ impl Mailbox {
         self
     }
 
-    /// Sets what happens to a message without room. Default: [`OnFull::Reject`].
+    /// Sets the treatment of a message without room. Default: [`OnFull::Reject`].
     pub const fn on_full(mut self, on_full: OnFull) -> Mailbox {
         self.on_full = on_full;
         self

@@ -1,4 +1,4 @@
-//! The costs of this machine: a wake-up, and how many threads run at one time.
+//! The costs of this machine: a wake-up, and the number of threads that run at one time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};

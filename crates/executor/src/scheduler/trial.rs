@@ -1,6 +1,6 @@
 //! Trials: measurements of whether a second worker helps with short messages.
 //!
-//! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on how many of them cross
+//! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on the number of them that cross
 //! between the two workers, and on the memory that they share. Short work therefore stays on one worker at first: a worker adopts the stages
 //! of idle workers, and shares its work only if much of it waits, or some of it for long. A worker that has done all of the work then gives
 //! a part of it to an idle worker, and compares the speed of both with its own speed before.
@@ -117,7 +117,7 @@ impl Worker {
         }
     }
 
-    /// Returns the number of messages that this worker and another one have handled. That of the other one is as of its last look at the
+    /// Returns the number of messages that this worker and another one have handled. The number of the other one is as of its last look at the
     /// clock.
     fn handled_with(&self, worker: u16) -> u64 {
         self.handled_in_all().wrapping_add(self.system.worker_table[usize::from(worker)].shown.handled.load(Relaxed))

@@ -157,7 +157,7 @@ impl Mail {
         self.noted_when_short = self.noted_when_short.saturating_sub(bytes);
     }
 
-    /// Notes that `bytes` bytes that nobody has sent were put before all others.
+    /// Notes that `bytes` bytes without a sender were put before all others.
     pub(crate) fn shift(&mut self, bytes: u64) {
         for (end, _) in &mut self.batches {
             *end += bytes;

@@ -73,7 +73,7 @@ pub(crate) struct DeferredStarts {
     actors_each: u64,
 }
 
-/// The figures that decide how many starts go on.
+/// The figures that decide the number of starts that go on.
 struct StartBudget {
     /// Bytes of the queue that were run.
     run: u64,
@@ -167,7 +167,7 @@ impl DeferredStarts {
         taken
     }
 
-    /// Returns how many starts go on now. The list is not empty.
+    /// Returns the number of starts that go on now. The list is not empty.
     fn next(&mut self, look: StartBudget) -> u64 {
         let deferred_starts = look.deferred_start_counts.0.wrapping_sub(self.deferred_start_counts.0);
         let actors = look.deferred_start_counts.1.wrapping_sub(self.deferred_start_counts.1);
@@ -363,7 +363,7 @@ mod tests {
             let record = Record { thunk: nobody_runs_it, cell: NonNull::dangling(), tag };
             let mut words = [0u64; BYTES / 8];
             let place = NonNull::from(&mut words).cast::<Record>();
-            // SAFETY: the segment has room for a head in front of a word that nobody reads; nothing is given up.
+            // SAFETY: the segment has room for a head in front of a word that is never read; nothing is given up.
             unsafe {
                 place.write(record);
                 deferred_starts.push(place, pool);

@@ -2,9 +2,9 @@
 //!
 //! # Order of messages (I2): the argument
 //!
-//! Let X on stage S send m1 and then m2 to Y on stage T. A *tenure* is a time in which one worker runs S.
+//! Let X on stage S send m1 and then m2 to Y on stage T. An *ownership* is a period in which one worker runs S.
 //!
-//! 1. *Within a tenure of worker A.* Between two flushes, A's private route of T ([`crate::worker::route`]) changes only if T comes to A while all
+//! 1. *Within an ownership of worker A.* Between two flushes, A's private route of T ([`crate::worker::route`]) changes only if T comes to A while all
 //!    of A's logs are closed (see 4). If no flush lies between m1 and m2, they therefore go to the same log, in order. A flush hands all
 //!    logs over. m1 is then in the inbox or the queue of T's worker before m2 is written anywhere.
 //! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's inbox counts the
@@ -332,7 +332,7 @@ impl Worker {
         }
     }
 
-    /// Returns whether this worker has so little to do that it adopts the stages that it has sent to, and does not wake their worker.
+    /// Returns whether this worker has little enough to do to adopt the stages that it has sent to, and does not wake their worker.
     /// `sent` is the first record that was sent.
     fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
         // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
@@ -575,8 +575,7 @@ impl Worker {
         unsafe { self.core() }.mail.note(end, bytes);
     }
 
-    // -- checkups
-    // -------------------------------------------------------------------------------------------------------
+    // -- checkups --------------------------------------------------------------------------------------------------------
 
     /// Makes a checkup: reads the clock, fires timers, publishes counters, ends a trial, and measures the overload.
     #[cold]
@@ -605,7 +604,7 @@ impl Worker {
         self.call_sources();
     }
 
-    /// Reads the clock and measures how long messages take. Returns the time.
+    /// Reads the clock and measures the time of messages. Returns the time.
     pub(crate) fn look_at_clock(&self) -> u64 {
         let now_ns = self.system.now_ns();
         let handled = (self.handled.get().wrapping_sub(self.looked.replace(self.handled.get())) as i64).max(0) as u64;
@@ -655,7 +654,7 @@ impl Worker {
     fn look_at_next(&self) {
         let average_ns = self.average_ns.get();
         let next_ns = if self.system.config.knows_kinds() && self.advance() {
-            // SAFETY: `advance` returned true, so the queue is not empty.
+            // SAFETY: `advance` returned true, and the queue is therefore not empty.
             self.expected_ns(unsafe { self.next_record() })
         } else {
             None

@@ -353,7 +353,7 @@ impl Worker {
         chains.extend(self.empty_inbox(&mut inbox));
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         drop(inbox);
-        // SAFETY: the thread has ended, so this one owns the core.
+        // SAFETY: the thread has ended, and this one therefore owns the core.
         let core = unsafe { self.core() };
         chains.extend(std::mem::take(&mut core.parked).into_values().flat_map(|hold| hold.lanes));
         chains.push(core.deferred_starts.take(u64::MAX, Some(&self.pool)));

@@ -263,7 +263,7 @@ impl Worker {
     /// # Safety
     /// The record was claimed last, or was claimed before the present one.
     pub(crate) unsafe fn position_behind(&self, claimed: NonNull<Record>) -> Cursor {
-        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; that is so until the
+        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; this holds until the
         // thread enters RUNTIME.
         let at = unsafe { claimed.as_ptr().cast::<u8>().add(claimed.as_ref().bytes()) };
         Cursor { segment: self.run_segment.get(), at, end: self.run_end.get() }
@@ -299,7 +299,7 @@ impl Worker {
     /// their guards.
     ///
     /// # Safety
-    /// As for running the record.
+    /// The same as for running the record.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn deliver_irregular(&self, record: NonNull<Record>) -> Outcome {
@@ -343,7 +343,7 @@ impl Worker {
     /// Carries out the outcome of a record that was run.
     ///
     /// # Safety
-    /// As for running the record, whose head is still readable; if it [waits](WAITS), its payload is still there.
+    /// The same as for running the record, whose head is still readable; if it [waits](WAITS), so is its payload.
     pub(crate) unsafe fn settle_record(&self, record: NonNull<Record>, outcome: Outcome) {
         // SAFETY: this thread runs the record's stage, and the record's head is readable.
         unsafe {
@@ -360,7 +360,7 @@ impl Worker {
     /// Moves `record`, whose guard does not hold, behind those that wait already.
     ///
     /// # Safety
-    /// As for running the record, which is given up.
+    /// The same as for running the record, which is given up.
     #[cold]
     pub(crate) unsafe fn wait_for_guard(&self, record: NonNull<Record>) {
         // SAFETY: this thread runs the record's stage, and the record's payload moves to the list.
@@ -492,7 +492,7 @@ impl Worker {
     /// Each round looks at all waiting messages, and costs as much as their number.)
     ///
     /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run behind what is
-    /// queued for other actors ([`status::BEHIND`]). Where messages are delivered one at a time, all are run.
+    /// queued for other actors ([`status::BEHIND`]). If messages are delivered one at a time, all are run.
     fn run_deferred(&self, cell: NonNull<Cell>) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
