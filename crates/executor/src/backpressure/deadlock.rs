@@ -80,7 +80,7 @@ impl Worker {
                 self.system.active_more();
                 self.note_departures(&inbox);
             }
-            self.let_go_on();
+            self.release_one();
             return true;
         }
         self.system.break_other_deadlocks();

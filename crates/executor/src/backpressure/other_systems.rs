@@ -32,21 +32,21 @@ use crate::worker::shared::WorkerShared;
 pub(crate) type AnyWorker = (u16, u16);
 
 /// The number in an account that stands for a worker of another system.
-pub(crate) const ELSEWHERE: u16 = u16::MAX;
+pub(crate) const IN_OTHER_SYSTEM: u16 = u16::MAX;
 
 /// The largest time that a thread that runs a simulated system waits for another system, for each message.
 const SIMULATED_WAIT: Duration = Duration::from_millis(50);
 
 /// A system of this process: its number, and the epoch of that number's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+pub(crate) struct SystemEpoch {
     pub(crate) system: u16,
     epoch: u64,
 }
 
-impl Home {
-    fn of(system: &SystemCore) -> Home {
-        Home { system: system.id, epoch: SLOTS[usize::from(system.id)].epoch.load(Ordering::Acquire) }
+impl SystemEpoch {
+    fn of(system: &SystemCore) -> SystemEpoch {
+        SystemEpoch { system: system.id, epoch: SLOTS[usize::from(system.id)].epoch.load(Ordering::Acquire) }
     }
 
     /// Returns the system, unless it has ended.
@@ -72,16 +72,16 @@ impl Worker {
         }
         // SAFETY: the claimed record stays readable until the next one is claimed.
         let sender = unsafe { (*claimed).stage() };
-        let home = Some(Home::of(system));
+        let other_system = Some(SystemEpoch::of(system));
         let worker = system.route[usize::from(target)].load(Ordering::Relaxed);
         if system.full[usize::from(target)].is_full() {
-            self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, home });
+            self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, other_system });
         }
         let pressed = system.pressed_by(worker, target);
         if pressed.is_none() && !self.holding.get() {
             return;
         }
-        let source = self.accounts.borrow_mut().charge(sender, bytes, pressed.map(|_| ELSEWHERE));
+        let source = self.accounts.borrow_mut().charge(sender, bytes, pressed.map(|_| IN_OTHER_SYSTEM));
         let Some(receiver) = pressed else { return };
         let shared = &system.worker_table[usize::from(receiver)];
         if source.is_some() {
@@ -92,7 +92,7 @@ impl Worker {
         }
         let overloads = || shared.overloaded.load(Ordering::Relaxed).then(|| u32::try_from(bytes).unwrap_or(u32::MAX));
         if let Some(owed) = source.or_else(overloads) {
-            self.request_mute(MuteRequest { sender, receiver, target, source: Some(owed), home });
+            self.request_mute(MuteRequest { sender, receiver, target, source: Some(owed), other_system });
         }
     }
 
@@ -110,7 +110,7 @@ impl Worker {
         let receiver = if source { system.pressed_by(worker, target as u16).unwrap_or(worker) } else { worker };
         let shared = &system.worker_table[usize::from(receiver)];
         {
-            let mut muted = lock(&shared.muted_elsewhere);
+            let mut muted = lock(&shared.muted_of_other_systems);
             let me = (self.system_id, self.id);
             if !muted.contains(&me) {
                 muted.push(me);
@@ -135,8 +135,8 @@ impl Worker {
     pub(crate) fn muted(&self) -> Vec<(u16, Reason)> {
         // SAFETY: in RUNTIME; short borrow.
         let parked = &unsafe { self.core() }.parked;
-        let muted = parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { .. }));
-        muted.map(|(stage, hold)| (*stage, hold.reason)).collect()
+        let muted = parked.iter().filter(|(_, parked)| matches!(parked.reason, Reason::Muted { .. }));
+        muted.map(|(stage, parked)| (*stage, parked.reason)).collect()
     }
 }
 
@@ -144,7 +144,7 @@ impl WorkerShared {
     /// Rouses the workers of other systems with stages that are muted for this worker. Those that stay muted register
     /// again.
     pub(crate) fn rouse_other_systems(&self) {
-        let muted = std::mem::take(&mut *lock(&self.muted_elsewhere));
+        let muted = std::mem::take(&mut *lock(&self.muted_of_other_systems));
         for (system, worker) in muted {
             // Another system may have this number by now.
             if let Some(system) =

@@ -21,7 +21,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backpressure::deadlock::OUTSIDE;
-use crate::backpressure::other_systems::{AnyWorker, Home};
+use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
 use crate::backpressure::standing::BacklogView;
 use crate::migration::stub::Gate;
 use crate::sync::locks::lock;
@@ -104,8 +104,8 @@ impl Worker {
         };
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let muted = core.parked.values().filter(|hold| hold.bytes_max.is_none());
-        let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
+        let muted = core.parked.values().filter(|parked| parked.bytes_max.is_none());
+        let muted: u64 = muted.map(|parked| parked.bytes() as u64).sum();
         let sent = mail + inbox_bytes + muted;
         let deferred_starts = core.deferred_starts.bytes();
         let made = core.mail.made(mail + own).min(own);
@@ -166,19 +166,19 @@ impl Worker {
     }
 
     /// Publishes the workers that the muted stages of this worker wait for.
-    fn tell_what_is_waited_for(&self) {
+    fn publish_waits(&self) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let mut waits_for: Vec<AnyWorker> = core
             .parked
             .values()
-            .filter_map(|hold| match hold.reason {
+            .filter_map(|parked| match parked.reason {
                 // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by itself.
-                Reason::Muted { stuck: true, home: Some(_), .. } => None,
+                Reason::Muted { stuck: true, other_system: Some(_), .. } => None,
                 Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
                 Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
-                Reason::Muted { receiver, home, .. } => {
-                    Some((home.map_or(self.system_id, |home| home.system), receiver))
+                Reason::Muted { receiver, other_system, .. } => {
+                    Some((other_system.map_or(self.system_id, |other_system| other_system.system), receiver))
                 }
                 Reason::Detached | Reason::Paused => None,
             })
@@ -237,9 +237,9 @@ impl Worker {
     pub(crate) fn review_parked(&self, may_go_on: bool) {
         self.unmute();
         self.weigh();
-        self.tell_what_is_waited_for();
+        self.publish_waits();
         if may_go_on {
-            self.let_go_on();
+            self.release_one();
         }
     }
 
@@ -251,12 +251,14 @@ impl Worker {
         if core.exempt.is_some_and(|(_, until)| until <= self.bytes_run()) {
             core.exempt = None;
         }
-        for MuteRequest { sender: stage, receiver, target, source, home } in std::mem::take(&mut core.mute_requests) {
+        for MuteRequest { sender: stage, receiver, target, source, other_system } in
+            std::mem::take(&mut core.mute_requests)
+        {
             // SAFETY: in RUNTIME; short borrow, no call back.
             let core = unsafe { self.core() };
-            if let Some(hold) = core.parked.get_mut(&stage) {
+            if let Some(parked) = core.parked.get_mut(&stage) {
                 // The stage has sent more in the same gulp.
-                if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut hold.reason, source) {
+                if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut parked.reason, source) {
                     *owed_bytes = Some(owed_bytes.unwrap_or(0).saturating_add(more));
                 }
                 continue;
@@ -265,10 +267,13 @@ impl Worker {
                 continue;
             }
             // The last handle of another system may be dropped by `stays_muted`.
-            let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
+            let Some((receiver, stuck)) = self.stays_muted(other_system, receiver, target, source.is_some()) else {
+                continue;
+            };
             // SAFETY: in RUNTIME; short borrow, no call back.
             let core = unsafe { self.core() };
-            core.parked.insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, home }, None));
+            core.parked
+                .insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, other_system }, None));
             if !stuck {
                 self.shared().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
@@ -285,7 +290,7 @@ impl Worker {
             self.logs[self.id as usize].stop();
         }
         drop(accounts);
-        self.note_holds(core);
+        self.note_parked_stages(core);
         for (stage, gate) in pauses {
             self.pause(stage, &gate);
         }
@@ -305,7 +310,7 @@ impl Worker {
             return;
         }
         core.parked.insert(stage, Parked::new(Reason::Paused, Some(gate.bytes_max())));
-        self.note_holds(core);
+        self.note_parked_stages(core);
         self.system.open_more();
         if !gate.wait(stage) {
             self.release(stage);
@@ -316,9 +321,15 @@ impl Worker {
     /// this worker. The registration is repeated each time, because the receiver may have been relieved and be pressed
     /// again. The target is asked in the same way whether it is full, whichever worker runs it now
     /// ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
-    fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
-        if let Some(home) = home {
-            return self.stays_muted_in_other_systems(&*home.find()?, target, source);
+    fn stays_muted(
+        &self,
+        other_system: Option<SystemEpoch>,
+        receiver: u16,
+        target: u16,
+        source: bool,
+    ) -> Option<(u16, bool)> {
+        if let Some(other_system) = other_system {
+            return self.stays_muted_in_other_systems(&*other_system.find()?, target, source);
         }
         let shared = &self.system.worker_table[receiver as usize];
         if source {
@@ -333,11 +344,11 @@ impl Worker {
     }
 
     /// Returns whether the receiver of a muted stage admits the bytes that the stage owes.
-    fn is_admitted(&self, home: Option<Home>, receiver: u16, owed_bytes: u32) -> bool {
-        match home {
+    fn is_admitted(&self, other_system: Option<SystemEpoch>, receiver: u16, owed_bytes: u32) -> bool {
+        match other_system {
             None => self.system.worker_table[receiver as usize].admits(u64::from(owed_bytes)),
-            Some(home) => {
-                let system = home.find().filter(|system| usize::from(receiver) < system.worker_table.len());
+            Some(other_system) => {
+                let system = other_system.find().filter(|system| usize::from(receiver) < system.worker_table.len());
                 system.is_none_or(|system| system.worker_table[receiver as usize].admits(u64::from(owed_bytes)))
             }
         }
@@ -348,20 +359,20 @@ impl Worker {
         let mut ready = Vec::new();
         // No borrow of the core during the loop, because it may drop the last handle of another system.
         for (stage, reason) in self.muted() {
-            let Reason::Muted { receiver, target, source, home, .. } = reason else { continue };
-            let Some((receiver, is_full)) = self.stays_muted(home, receiver, target, source.is_some()) else {
+            let Reason::Muted { receiver, target, source, other_system, .. } = reason else { continue };
+            let Some((receiver, is_full)) = self.stays_muted(other_system, receiver, target, source.is_some()) else {
                 ready.push(stage);
                 continue;
             };
             if let (false, Some(owed_bytes)) = (is_full, source)
-                && self.is_admitted(home, receiver, owed_bytes)
+                && self.is_admitted(other_system, receiver, owed_bytes)
             {
                 ready.push(stage);
                 continue;
             }
             // SAFETY: in RUNTIME; short borrow, no call back.
-            let Some(hold) = unsafe { self.core() }.parked.get_mut(&stage) else { continue };
-            let Reason::Muted { receiver: known, stuck, .. } = &mut hold.reason else { continue };
+            let Some(parked) = unsafe { self.core() }.parked.get_mut(&stage) else { continue };
+            let Reason::Muted { receiver: known, stuck, .. } = &mut parked.reason else { continue };
             *known = receiver;
             // The stage may have caught up while its worker became overloaded, or the other way round.
             if *stuck != is_full {
@@ -381,13 +392,14 @@ impl Worker {
 
     /// Lets one of this worker's muted stages go on, the one with the most parked bytes. It is exempt from muting for
     /// long enough that it is not parked again after a gulp.
-    pub(crate) fn let_go_on(&self) {
+    pub(crate) fn release_one(&self) {
         let run = self.bytes_run();
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let muted = core.parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }));
+        let muted =
+            core.parked.iter().filter(|(_, parked)| matches!(parked.reason, Reason::Muted { stuck: false, .. }));
         if let Some((stage, bytes)) =
-            muted.map(|(stage, hold)| (*stage, hold.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
+            muted.map(|(stage, parked)| (*stage, parked.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
         {
             core.exempt = Some((stage, run + bytes));
             self.release(stage);
@@ -395,7 +407,7 @@ impl Worker {
     }
 
     /// Updates `holding` and `parked` after `Core::parked` or the accounts have changed.
-    pub(crate) fn note_holds(&self, core: &Core) {
+    pub(crate) fn note_parked_stages(&self, core: &Core) {
         self.holding.set(core.has_parked() || self.accounts.borrow().are_kept());
         self.parked.set(core.has_parked());
     }
@@ -404,20 +416,20 @@ impl Worker {
     pub(crate) fn release(&self, stage: u16) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let Some(mut hold) = core.parked.remove(&stage) else { return };
-        self.note_holds(core);
+        let Some(mut parked) = core.parked.remove(&stage) else { return };
+        self.note_parked_stages(core);
         // Children may go to this stage again.
         self.note_own_stages();
-        if let Reason::Muted { stuck: false, .. } = hold.reason {
+        if let Reason::Muted { stuck: false, .. } = parked.reason {
             self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
         }
-        if hold.reason != Reason::Detached {
+        if parked.reason != Reason::Detached {
             self.system.open_less();
         }
-        self.mark(stage, &mut hold.lanes);
+        self.mark(stage, &mut parked.lanes);
         // The mail counted while it was parked, and still does.
         // SAFETY: in RUNTIME; short borrow.
-        unsafe { self.core() }.mail.note_first(self.bytes_run(), hold.bytes() as u64);
-        self.put_back(hold.lanes);
+        unsafe { self.core() }.mail.note_first(self.bytes_run(), parked.bytes() as u64);
+        self.put_back(parked.lanes);
     }
 }

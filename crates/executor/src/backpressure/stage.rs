@@ -153,7 +153,7 @@ impl Worker {
 unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
     if matches!(op, Op::Describe | Op::Weigh) {
         let (actor, kind, name) = ("stage", MailKind::Control, "marker");
-        return Described { actor, kind, name, may_wait: false, is_gone: false, bytes: 0 }.say();
+        return Described { actor, kind, name, may_wait: false, is_gone: false, bytes: 0 }.answer();
     }
     // `None`: the system has ended, and no stage is muted any more.
     if let Some(worker) = current() {

@@ -54,21 +54,21 @@ pub struct Delivery {
 /// handler's caller.
 pub struct Deliveries {
     steps: Steps,
-    held: BTreeMap<u64, Held>,
+    waiting: BTreeMap<u64, WaitingRecord>,
     next: u64,
 }
 
 /// A record out of its queue.
 ///
 /// INVARIANT: `words` are a whole record whose payload was not consumed.
-struct Held {
+struct WaitingRecord {
     words: Box<[u64]>,
 }
 
 // SAFETY: the payload of a record is Send.
-unsafe impl Send for Held {}
+unsafe impl Send for WaitingRecord {}
 
-impl Held {
+impl WaitingRecord {
     fn record(&self) -> &Record {
         // SAFETY: `words` are a whole record; a record is aligned to 8 bytes, and so are they.
         unsafe { &*self.words.as_ptr().cast::<Record>() }
@@ -80,7 +80,7 @@ impl SystemCore {
     /// has ended.
     pub fn deliveries(self: &Arc<Self>) -> Option<Deliveries> {
         let steps = self.steps()?;
-        (steps.workers().len() == 1).then(|| Deliveries { steps, held: BTreeMap::new(), next: 0 })
+        (steps.workers().len() == 1).then(|| Deliveries { steps, waiting: BTreeMap::new(), next: 0 })
     }
 }
 
@@ -101,11 +101,11 @@ impl Deliveries {
             worker.raise();
             worker.attend();
             worker.take_mail();
-            worker.let_all_deferred_starts_go_on();
+            worker.release_all_deferred_starts();
             while worker.advance() {
                 let at = worker.run_at.get();
                 let record = NonNull::new(at.cast::<Record>()).expect("segments are not null");
-                // SAFETY: a whole record of the own queue is at the cursor, which passes it. From this point on `held`
+                // SAFETY: a whole record of the own queue is at the cursor, which passes it. From this point on `waiting`
                 // owns the record. Buried ones have no payload.
                 unsafe {
                     let bytes = record.as_ref().bytes();
@@ -132,7 +132,7 @@ impl Deliveries {
                         message: about.name,
                         actor: about.actor,
                     });
-                    self.held.insert(number, Held { words });
+                    self.waiting.insert(number, WaitingRecord { words });
                 }
             }
         });
@@ -145,7 +145,7 @@ impl Deliveries {
     /// # Panics
     /// If the message does not wait.
     pub fn is_ready(&self, number: u64) -> bool {
-        let record = self.held(number).record();
+        let record = self.waiting(number).record();
         // SAFETY: cells are never freed.
         let header = unsafe { record.cell.as_ref() };
         let tag = header.tag();
@@ -153,15 +153,15 @@ impl Deliveries {
     }
 
     /// Returns whether the actor is in an async handler that waits.
-    pub fn is_suspended(&self, who: RawAddress) -> bool {
+    pub fn is_suspended(&self, actor: RawAddress) -> bool {
         // SAFETY: cells are never freed.
-        !who.is_stale() && unsafe { who.cell.as_ref() }.has_status(status::SUSPENDED)
+        !actor.is_stale() && unsafe { actor.cell.as_ref() }.has_status(status::SUSPENDED)
     }
 
     /// Returns whether an ordinary message to the actor would be handled now, or become a dead letter.
-    pub fn is_open(&self, who: RawAddress) -> bool {
+    pub fn is_open(&self, actor: RawAddress) -> bool {
         // SAFETY: cells are never freed.
-        who.is_stale() || unsafe { who.cell.as_ref() }.is_ready()
+        actor.is_stale() || unsafe { actor.cell.as_ref() }.is_ready()
     }
 
     /// Delivers the message, and no other one.
@@ -170,12 +170,12 @@ impl Deliveries {
     /// If the message does not wait, or from inside an actor of a simulated system.
     pub fn deliver(&mut self, number: u64) {
         let _turn = self.steps.turn();
-        let held = self.held.remove(&number).unwrap_or_else(|| panic!("message {number} does not wait"));
+        let waiting = self.waiting.remove(&number).unwrap_or_else(|| panic!("message {number} does not wait"));
         let worker = self.worker();
         worker.enter(|| {
             let mut chain = Chain::new();
             // SAFETY: a whole record, which is given up.
-            unsafe { chain.push_bytes(held.words.as_ptr().cast(), held.words.len() * 8, Some(&worker.pool)) };
+            unsafe { chain.push_bytes(waiting.words.as_ptr().cast(), waiting.words.len() * 8, Some(&worker.pool)) };
             worker.put_first(chain);
             // The work that a signal would start is done at the next `collect`.
             worker.ownership.signal.clear(u32::MAX);
@@ -217,8 +217,8 @@ impl Deliveries {
         }
     }
 
-    fn held(&self, number: u64) -> &Held {
-        self.held.get(&number).unwrap_or_else(|| panic!("message {number} does not wait"))
+    fn waiting(&self, number: u64) -> &WaitingRecord {
+        self.waiting.get(&number).unwrap_or_else(|| panic!("message {number} does not wait"))
     }
 }
 
@@ -226,9 +226,9 @@ impl Drop for Deliveries {
     fn drop(&mut self) {
         let turn = self.steps.try_turn();
         let mut chain = Chain::new();
-        for held in std::mem::take(&mut self.held).into_values() {
+        for waiting in std::mem::take(&mut self.waiting).into_values() {
             // SAFETY: a whole record, which is given up.
-            unsafe { chain.push_bytes(held.words.as_ptr().cast(), held.words.len() * 8, None) };
+            unsafe { chain.push_bytes(waiting.words.as_ptr().cast(), waiting.words.len() * 8, None) };
         }
         let worker = self.worker();
         match turn.filter(|turn| !self.steps.has_ended(turn)) {
@@ -241,6 +241,6 @@ impl Drop for Deliveries {
 
 impl std::fmt::Debug for Deliveries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Deliveries").field("waiting", &self.held.len()).finish_non_exhaustive()
+        f.debug_struct("Deliveries").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }
 }

@@ -346,7 +346,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         worker.checkup();
     }
     if !worker.advance() {
-        worker.show_that_nothing_waits();
+        worker.publish_empty();
         if worker.dirty.get() || worker.advance() {
             return worker.flush();
         }

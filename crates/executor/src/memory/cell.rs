@@ -38,7 +38,7 @@ pub(crate) mod status {
     /// The time of each message is noted ([`Cell::note_handled`](super::Cell::note_handled)).
     pub(crate) const NOTED: u64 = 128;
     /// With NEW: the actor's start may be deferred (`deferred_starts.rs`).
-    pub(crate) const LATE: u64 = 256;
+    pub(crate) const DEFERRABLE: u64 = 256;
     /// Deferred messages of an actor that is otherwise ready come before new messages, which go to the deferred list
     /// too. A [`GoOn`](crate::message::envelope::GoOn) is under way, behind other actors' messages.
     pub(crate) const BEHIND: u64 = 512;

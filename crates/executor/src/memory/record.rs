@@ -65,11 +65,11 @@ pub(crate) struct Described {
 
 impl Described {
     fn note<S: Resident>((kind, name): (MailKind, &'static str), may_wait: bool, bytes: usize) -> Outcome {
-        Described { actor: S::name(), kind, name, may_wait, is_gone: false, bytes }.say()
+        Described { actor: S::name(), kind, name, may_wait, is_gone: false, bytes }.answer()
     }
 
     /// Stores the answer of a thunk that is asked.
-    pub(crate) fn say(self) -> Outcome {
+    pub(crate) fn answer(self) -> Outcome {
         DESCRIBED.set(Some(self));
         WAITS
     }
@@ -81,7 +81,7 @@ impl Described {
 /// The record is whole, and its payload was not consumed.
 pub(crate) unsafe fn described(record: NonNull<Record>) -> Described {
     // SAFETY: the record is whole, and its payload was not consumed; nothing is consumed.
-    unsafe { told(record, Op::Describe) }
+    unsafe { described_by(record, Op::Describe) }
 }
 
 /// Returns the description of `record` with its share of a mailbox.
@@ -90,12 +90,12 @@ pub(crate) unsafe fn described(record: NonNull<Record>) -> Described {
 /// The record is whole, and its payload was not consumed. A panic consumes it.
 pub(crate) unsafe fn weighed(record: NonNull<Record>) -> Described {
     // SAFETY: the record is whole, and its payload was not consumed.
-    unsafe { told(record, Op::Weigh) }
+    unsafe { described_by(record, Op::Weigh) }
 }
 
 /// # Safety
 /// The same as for `op`.
-unsafe fn told(record: NonNull<Record>, op: Op) -> Described {
+unsafe fn described_by(record: NonNull<Record>, op: Op) -> Described {
     // SAFETY: the caller fulfils the conditions of `op`.
     unsafe { (record.as_ref().thunk)(record, op) };
     DESCRIBED.take().expect("every record that is not buried says what it is")
@@ -378,7 +378,7 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
         let cell = record.as_ref().cell;
         let (state, mut cx) = (Cell::state::<S>(cell), Cx::new(cell));
         let turned_away = during(E::describe, || {
-            let turned_away = turn_away(record, |e: &mut E| e.admission(state, &mut cx), E::bounce);
+            let turned_away = apply_admission(record, |e: &mut E| e.admission(state, &mut cx), E::bounce);
             if turned_away.is_none() {
                 unwrap::<E>(record).run(state, &mut cx);
             }
@@ -395,16 +395,16 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
 /// # Safety
 /// The record holds an `E`, and is not touched again after a panic.
 #[inline(always)]
-pub(crate) unsafe fn or_lose<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mut E) -> R) -> R {
-    struct Lose<E>(NonNull<Record>, std::marker::PhantomData<E>);
-    impl<E> Drop for Lose<E> {
+pub(crate) unsafe fn drop_on_panic<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mut E) -> R) -> R {
+    struct DropOnPanic<E>(NonNull<Record>, std::marker::PhantomData<E>);
+    impl<E> Drop for DropOnPanic<E> {
         fn drop(&mut self) {
             // The guard has panicked. A second panic, in the drop of the message, would abort the process.
             // SAFETY: the record holds an `E`, and is not touched again after a panic.
             contained(|| drop(unsafe { unwrap::<E>(self.0) }));
         }
     }
-    let lose = Lose::<E>(record, std::marker::PhantomData);
+    let lose = DropOnPanic::<E>(record, std::marker::PhantomData);
     // SAFETY: the record holds an `E`; nothing is consumed during the call.
     let said = ask(unsafe { peek::<E>(record) });
     std::mem::forget(lose);
@@ -417,14 +417,14 @@ pub(crate) unsafe fn or_lose<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mu
 /// # Safety
 /// The record holds an `E`.
 #[inline(always)]
-unsafe fn turn_away<E>(
+unsafe fn apply_admission<E>(
     record: NonNull<Record>,
     admission: impl FnOnce(&mut E) -> Admission,
     bounce: impl FnOnce(E, Undelivered),
 ) -> Option<Outcome> {
     // A guard that panics crashes its actor, and its message is lost.
     // SAFETY: the record holds an `E`; a record whose run has panicked is not touched again.
-    let admission = unsafe { or_lose(record, admission) };
+    let admission = unsafe { drop_on_panic(record, admission) };
     match admission {
         Admission::Run => return None,
         Admission::Wait => return Some(WAITS),
@@ -449,7 +449,7 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
     unsafe {
         match op {
             Op::Describe => Described::note::<S>(E::describe(), false, 0),
-            Op::Weigh => Described::note::<S>(E::describe(), false, or_lose(record, |e: &mut E| e.bytes())),
+            Op::Weigh => Described::note::<S>(E::describe(), false, drop_on_panic(record, |e: &mut E| e.bytes())),
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
             Op::Bounce(why) => {
                 unwrap::<E>(record).bounce(why);
@@ -470,7 +470,7 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
 /// The record is whole, and its payload was not consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
     // SAFETY: the record is whole, and its payload was not consumed.
-    unsafe { turn_back(record, Op::Bounce(why)) };
+    unsafe { bounce_or_forward(record, Op::Bounce(why)) };
 }
 
 /// Consumes a record that cannot be delivered by this cell, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has
@@ -478,7 +478,7 @@ pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
 ///
 /// # Safety
 /// The conditions of the record's thunk.
-pub(crate) unsafe fn turn_back(record: NonNull<Record>, op: Op) -> Outcome {
+pub(crate) unsafe fn bounce_or_forward(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: the caller fulfils the conditions of the record's thunk.
     unsafe { quietly(record.as_ref().is_from_hook(), || (record.as_ref().thunk)(record, op)) }
 }
@@ -494,7 +494,7 @@ unsafe fn ask_guard<S: Resident, E>(
     // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
     let admission = unsafe {
         let cell = record.as_ref().cell;
-        or_lose(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
+        drop_on_panic(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
     };
     if matches!(admission, Admission::Wait) { WAITS } else { CONTINUE }
 }
@@ -512,13 +512,13 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
         }
         let cell = record.as_ref().cell;
         let mut late = None;
-        if cell.as_ref().has_status(status::LATE) {
+        if cell.as_ref().has_status(status::DEFERRABLE) {
             late = DeferredStart::of(record);
             if late.is_none() {
                 return PASSED;
             }
         }
-        cell.as_ref().set_status(status::NEW | status::LATE, false);
+        cell.as_ref().set_status(status::NEW | status::DEFERRABLE, false);
         let outcome = run_sync::<S, E>(record, op);
         drop(late);
         after_first(cell, outcome)
@@ -553,7 +553,7 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
             Op::Run => {
                 let cell = record.as_ref().cell;
                 let admission = |e: &mut E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
-                match during(E::describe, || turn_away(record, admission, E::bounce)) {
+                match during(E::describe, || apply_admission(record, admission, E::bounce)) {
                     Some(outcome) => outcome,
                     None => future::start::<S, E>(cell, unwrap::<E>(record)),
                 }
@@ -568,7 +568,7 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
                 cx.outcome()
             }
             Op::Describe => Described::note::<S>(E::describe(), true, 0),
-            Op::Weigh => Described::note::<S>(E::describe(), true, or_lose(record, |e: &mut E| e.bytes())),
+            Op::Weigh => Described::note::<S>(E::describe(), true, drop_on_panic(record, |e: &mut E| e.bytes())),
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
         }
     }
@@ -648,17 +648,17 @@ impl Loose {
     /// Does the same as [`Loose::write`]. If the message in `own` is not droppable, it is moved behind its permit.
     ///
     /// # Safety
-    /// `own` is a whole record without a cause for which `placed` was found.
-    pub(crate) unsafe fn write_with_permit(&mut self, placed: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
+    /// `own` is a whole record without a cause for which `permit` was found.
+    pub(crate) unsafe fn write_with_permit(&mut self, permit: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
         let target = self.bytes.as_mut_ptr().cast::<u8>();
         // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `WithPermit`.
         unsafe {
-            let (cell, tag, is_here) = (own.as_ref().cell, own.as_ref().tag, matches!(placed, WithPermit::Here(_)));
-            write(target, PERMITTED, cell, tag, 0, placed);
+            let (cell, tag, is_behind) = (own.as_ref().cell, own.as_ref().tag, matches!(permit, WithPermit::Inline(_)));
+            write(target, PERMITTED, cell, tag, 0, permit);
             let mut record = NonNull::new_unchecked(target.cast::<Record>());
-            if is_here {
+            if is_behind {
                 let bytes = own.as_ref().bytes();
-                ptr::copy_nonoverlapping(own.as_ptr().cast::<u8>(), carried(record).as_ptr().cast(), bytes);
+                ptr::copy_nonoverlapping(own.as_ptr().cast::<u8>(), behind_permit(record).as_ptr().cast(), bytes);
                 record.as_mut().tag += (bytes / 8) as u64;
             }
             record
@@ -670,7 +670,7 @@ impl Loose {
 ///
 /// # Safety
 /// A whole record with a [`WithPermit`].
-pub(crate) unsafe fn carried(record: NonNull<Record>) -> NonNull<Record> {
+pub(crate) unsafe fn behind_permit(record: NonNull<Record>) -> NonNull<Record> {
     // SAFETY: the record is whole, and the address is within it, or just behind it.
     unsafe { record.byte_add(record_bytes::<WithPermit>()) }
 }

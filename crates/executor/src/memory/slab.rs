@@ -157,7 +157,7 @@ unsafe impl Send for CellReserve {}
 static COMMONS: Mutex<CellReserve> =
     Mutex::new(CellReserve { lists: Vec::new(), chunks: Vec::new(), numbers: BTreeMap::new() });
 
-fn commons() -> std::sync::MutexGuard<'static, CellReserve> {
+fn reserve() -> std::sync::MutexGuard<'static, CellReserve> {
     lock(&COMMONS)
 }
 
@@ -200,9 +200,9 @@ impl CellAllocator {
                 return;
             }
         }
-        let mut commons = commons();
-        if let Some(at) = commons.lists.iter().rposition(|(c, _)| *c == class) {
-            let found = commons.lists.swap_remove(at).1;
+        let mut reserve = reserve();
+        if let Some(at) = reserve.lists.iter().rposition(|(c, _)| *c == class) {
+            let found = reserve.lists.swap_remove(at).1;
             (list.vacant, list.fresh) = (found.vacant, found.fresh);
             for (stage, mut run) in found.runs {
                 let own = list.run_of(stage);
@@ -226,9 +226,9 @@ impl CellAllocator {
         // At most the bytes that the layout has besides a chunk.
         let base = raw.wrapping_add(raw.addr().next_multiple_of(CHUNK_ALIGN) - raw.addr());
         let chunk = Chunk { base, class, cut: Box::leak(Box::new(AtomicPtr::new(base))) };
-        let number = commons.chunks.len();
-        commons.numbers.insert(base.addr(), number);
-        commons.chunks.push(chunk);
+        let number = reserve.chunks.len();
+        reserve.numbers.insert(base.addr(), number);
+        reserve.chunks.push(chunk);
         list.fresh = Some(chunk);
     }
 
@@ -240,7 +240,7 @@ impl CellAllocator {
         if list.vacant.len() >= KEPT_MAX {
             // All cells go to the process: a worker that only ends actors feeds one that only spawns.
             let vacant = std::mem::replace(&mut list.vacant, Vec::with_capacity(KEPT_MAX));
-            commons().lists.push((class, List { vacant, ..List::new() }));
+            reserve().lists.push((class, List { vacant, ..List::new() }));
         }
     }
 }
@@ -261,15 +261,15 @@ impl Chunk {
 /// Returns a number for the cell: the index of its chunk among all, and its index in the chunk.
 pub(crate) fn slot_of(cell: NonNull<Cell>) -> u64 {
     let address = cell.as_ptr().addr();
-    let commons = commons();
-    let (&base, &number) = commons.numbers.range(..=address).next_back().expect("every cell lies in a chunk");
-    let index = (address - base) / cell_bytes(commons.chunks[number].class);
+    let reserve = reserve();
+    let (&base, &number) = reserve.numbers.range(..=address).next_back().expect("every cell lies in a chunk");
+    let index = (address - base) / cell_bytes(reserve.chunks[number].class);
     (number as u64) << SLOT_INDEX_BITS | index as u64
 }
 
 /// Returns the cell with this number, if there is one.
 pub(crate) fn cell_in(slot: u64) -> Option<NonNull<Cell>> {
-    let chunk = *commons().chunks.get(usize::try_from(slot >> SLOT_INDEX_BITS).ok()?)?;
+    let chunk = *reserve().chunks.get(usize::try_from(slot >> SLOT_INDEX_BITS).ok()?)?;
     let at = chunk.base.wrapping_add((slot & ((1 << SLOT_INDEX_BITS) - 1)) as usize * cell_bytes(chunk.class));
     (at < chunk.end()).then(|| NonNull::new(at.cast())).flatten()
 }
@@ -282,7 +282,7 @@ pub(crate) fn sweep(system: u16, mut count: u64, mut visit: impl FnMut(NonNull<C
     if count == 0 {
         return;
     }
-    let chunks: Vec<Chunk> = commons().chunks.clone();
+    let chunks: Vec<Chunk> = reserve().chunks.clone();
     for chunk in chunks {
         let (end, bytes) = (chunk.uncut().at, cell_bytes(chunk.class));
         let mut at = chunk.base;
@@ -305,10 +305,10 @@ pub(crate) fn sweep(system: u16, mut count: u64, mut visit: impl FnMut(NonNull<C
 
 impl Drop for CellAllocator {
     fn drop(&mut self) {
-        let mut commons = commons();
+        let mut reserve = reserve();
         for (class, list) in self.lists.iter_mut().enumerate() {
             if !list.is_empty() {
-                commons.lists.push((class as u16, std::mem::replace(list, List::new())));
+                reserve.lists.push((class as u16, std::mem::replace(list, List::new())));
             }
         }
     }
@@ -344,7 +344,7 @@ mod tests {
             }
         }
         // 3 halves of a chunk, and the rest of 1 run for each stage: no memory is lost.
-        let chunks = commons().chunks.iter().filter(|chunk| chunk.class == CLASS).count();
+        let chunks = reserve().chunks.iter().filter(|chunk| chunk.class == CLASS).count();
         assert_eq!(chunks, 2);
     }
 

@@ -210,13 +210,13 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, SyncMail(envelope));
     }
 
-    /// Sends the first message of a new actor: no other message is handled before it, on any route. It `may_be_late` if
+    /// Sends the first message of a new actor: no other message is handled before it, on any route. It `may_be_deferred` if
     /// it waits in the queue of the worker that the sender runs on (`deferred_starts.rs`).
     ///
     /// # Safety
     /// No other thread knows the address yet.
-    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E, may_be_late: bool) {
-        let bits = if may_be_late { status::NEW | status::LATE } else { status::NEW };
+    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E, may_be_deferred: bool) {
+        let bits = if may_be_deferred { status::NEW | status::DEFERRABLE } else { status::NEW };
         // SAFETY: cells are never freed; no other thread knows the address and writes the status.
         unsafe { self.raw.cell.as_ref() }.set_status(bits, true);
         send::post(self.raw, FirstMail(envelope));

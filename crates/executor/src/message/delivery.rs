@@ -90,7 +90,7 @@ impl SystemCore {
         let wakes = inbox.loan.wakes(&mut inbox.presence, borrower.is_some());
         if wakes == Wakes::Nobody {
             if by == WokenBy::Asker && inbox.loan.is_lent() {
-                run_by_askers::note_runs_elsewhere();
+                run_by_askers::note_runs_on_other_thread();
             }
             return;
         }

@@ -163,13 +163,13 @@ impl MailboxState {
 
 /// A permit of a mailbox for one message.
 pub(crate) struct Permit {
-    room: Arc<MailboxState>,
+    mailbox: Arc<MailboxState>,
     bytes: usize,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.room.leave(self.bytes);
+        self.mailbox.leave(self.bytes);
     }
 }
 
@@ -177,15 +177,15 @@ impl Drop for Permit {
 /// [`permit`](crate::message::permit).
 pub(crate) enum WithPermit {
     /// The message lies behind the permit in the record.
-    Here(Permit),
+    Inline(Permit),
     /// The message may be dropped for another.
-    Shelved(Arc<Droppable>),
+    Droppable(Arc<Droppable>),
 }
 
 /// A message that may be dropped for another.
 pub(crate) struct Droppable {
     content: Mutex<Option<Kept>>,
-    room: Arc<MailboxState>,
+    mailbox: Arc<MailboxState>,
     /// Its number in the mailbox. Relaxed: written by the sender before it gives the message away, through the log or
     /// the lock.
     number: AtomicU64,
@@ -202,7 +202,7 @@ impl Droppable {
 
     /// Removes an entry without content from the mailbox, and gives its permit back.
     fn leave(&self) {
-        let mut taken = lock(&self.room.taken);
+        let mut taken = lock(&self.mailbox.taken);
         taken.messages -= 1;
         taken.bytes -= self.about.bytes;
         let known = taken.oldest.remove(&self.number.load(Ordering::Relaxed));
@@ -237,7 +237,7 @@ impl Drop for GuardCheck<'_> {
         let mut content = lock(&self.droppable.content);
         let number = self.droppable.number.load(Ordering::Relaxed);
         if number != NOT_TO_BE_DROPPED {
-            lock(&self.droppable.room.taken).oldest.insert(number, Arc::clone(self.droppable));
+            lock(&self.droppable.mailbox.taken).oldest.insert(number, Arc::clone(self.droppable));
         }
         *content = Some(kept);
     }
@@ -261,25 +261,25 @@ impl WithPermit {
     pub(crate) unsafe fn find(
         record: NonNull<Record>,
         about: Described,
-        room: &Arc<MailboxState>,
+        mailbox: &Arc<MailboxState>,
         lane: Lane,
-        rooms: &BoundedMailboxes,
+        mailboxes: &BoundedMailboxes,
     ) -> Option<WithPermit> {
         let bytes = about.bytes;
-        if room.bound.on_full != OnFull::DropOldest {
-            return room.enter(bytes).then(|| WithPermit::Here(Permit { room: Arc::clone(room), bytes }));
+        if mailbox.bound.on_full != OnFull::DropOldest {
+            return mailbox.enter(bytes).then(|| WithPermit::Inline(Permit { mailbox: Arc::clone(mailbox), bytes }));
         }
-        if bytes > room.bound.bytes {
+        if bytes > mailbox.bound.bytes {
             return None;
         }
         let droppable = Arc::new(Droppable {
             content: Mutex::new(None),
-            room: Arc::clone(room),
+            mailbox: Arc::clone(mailbox),
             number: AtomicU64::new(NOT_TO_BE_DROPPED),
             about,
         });
         loop {
-            let entered = room.enter_and(bytes, |taken| {
+            let entered = mailbox.enter_and(bytes, |taken| {
                 // Before any other thread can know the entry.
                 // SAFETY: the caller owns the whole record; this is done once.
                 *lock(&droppable.content) = Some(unsafe { Kept::of(record) });
@@ -290,10 +290,10 @@ impl WithPermit {
                 }
             });
             if entered {
-                return Some(WithPermit::Shelved(droppable));
+                return Some(WithPermit::Droppable(droppable));
             }
-            if room.oldest()?.discard() {
-                rooms.count(OnFull::DropOldest);
+            if mailbox.oldest()?.discard() {
+                mailboxes.count(OnFull::DropOldest);
             }
         }
     }
@@ -306,8 +306,8 @@ impl WithPermit {
     pub(crate) unsafe fn ask(&mut self, record: NonNull<Record>) -> Outcome {
         match self {
             // SAFETY: the message came in `record`, whose cell this thread runs.
-            WithPermit::Here(_) => unsafe { record::ask_own(record::carried(record), record) },
-            WithPermit::Shelved(droppable) => {
+            WithPermit::Inline(_) => unsafe { record::ask_own(record::behind_permit(record), record) },
+            WithPermit::Droppable(droppable) => {
                 let Some(mut kept) = lock(&droppable.content).take() else { return CONTINUE };
                 let mut lifted = GuardCheck { droppable, content: None };
                 // SAFETY: the message came in `record`, whose cell this thread runs.
@@ -325,8 +325,8 @@ impl WithPermit {
     pub(crate) unsafe fn describe(&self, record: NonNull<Record>) -> Described {
         match self {
             // SAFETY: a whole record whose payload was not consumed.
-            WithPermit::Here(_) => unsafe { record::described(record::carried(record)) },
-            WithPermit::Shelved(droppable) => {
+            WithPermit::Inline(_) => unsafe { record::described(record::behind_permit(record)) },
+            WithPermit::Droppable(droppable) => {
                 Described { is_gone: lock(&droppable.content).is_none(), ..droppable.about }
             }
         }
@@ -347,24 +347,24 @@ pub(crate) struct BoundedMailboxes {
 }
 
 impl BoundedMailboxes {
-    fn part(&self, who: RawAddress) -> &Mutex<ByAddress> {
+    fn part(&self, actor: RawAddress) -> &Mutex<ByAddress> {
         // Above the bits that many cells have in common.
-        &self.by_address[(who.cell.as_ptr() as usize >> 6) % PARTS]
+        &self.by_address[(actor.cell.as_ptr() as usize >> 6) % PARTS]
     }
 
     /// Makes the mailbox of an actor before any sender knows the address.
-    pub(crate) fn build(&self, who: RawAddress, bound: Mailbox) {
-        lock(self.part(who)).insert(who, Arc::new(MailboxState::new(bound)));
+    pub(crate) fn build(&self, actor: RawAddress, bound: Mailbox) {
+        lock(self.part(actor)).insert(actor, Arc::new(MailboxState::new(bound)));
     }
 
     /// Returns the mailbox of an actor, or `None` if the actor has ended.
-    pub(crate) fn of(&self, who: RawAddress) -> Option<Arc<MailboxState>> {
-        lock(self.part(who)).get(&who).cloned()
+    pub(crate) fn of(&self, actor: RawAddress) -> Option<Arc<MailboxState>> {
+        lock(self.part(actor)).get(&actor).cloned()
     }
 
-    pub(crate) fn give_up(&self, who: RawAddress) {
+    pub(crate) fn give_up(&self, actor: RawAddress) {
         // Dropped behind the lock.
-        let _room = lock(self.part(who)).remove(&who);
+        let _room = lock(self.part(actor)).remove(&actor);
     }
 
     /// Counts a message that a full mailbox has refused or dropped.
@@ -436,15 +436,15 @@ mod tests {
         let reader = Reader { trap: false, asked: Arc::default() };
         let reader = system.spawn_bounded(reader, StageChoice::At(0), Letter, bound).ok().unwrap();
         system.run_until_idle();
-        let room = system.rooms.of(reader.raw()).unwrap();
+        let mailbox = system.mailboxes.of(reader.raw()).unwrap();
         reader.send_control(Trap);
         reader.send(Letter);
         std::panic::set_hook(Box::new(|_| ()));
         system.run_until_idle();
         drop(std::panic::take_hook());
-        assert!(system.rooms.of(reader.raw()).is_none());
-        let taken = lock(&room.taken);
-        assert_eq!((taken.messages, taken.oldest.len(), Arc::strong_count(&room)), (0, 0, 1));
+        assert!(system.mailboxes.of(reader.raw()).is_none());
+        let taken = lock(&mailbox.taken);
+        assert_eq!((taken.messages, taken.oldest.len(), Arc::strong_count(&mailbox)), (0, 0, 1));
         drop(taken);
         system.end(Duration::ZERO, &mut |_, _, _| {});
     }

@@ -2,7 +2,9 @@
 
 use std::ptr::NonNull;
 
-use crate::memory::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, carried, or_lose, peek, run_own, unwrap};
+use crate::memory::record::{
+    Op, Outcome, PASSED, Record, Thunk, WAITS, behind_permit, drop_on_panic, peek, run_own, unwrap,
+};
 use crate::message::mailbox::WithPermit;
 
 /// The thunk of records with a [`WithPermit`]; behind it lies the message's own record, unless that is droppable.
@@ -16,17 +18,19 @@ unsafe fn run_with_permit(record: NonNull<Record>, op: Op) -> Outcome {
     // SAFETY: the record holds a `WithPermit`; the payload is consumed unless it waits.
     unsafe {
         match op {
-            Op::Describe | Op::Weigh => return peek::<WithPermit>(record).describe(record).say(),
-            Op::Run if or_lose(record, |permitted: &mut WithPermit| permitted.ask(record)) == WAITS => return WAITS,
+            Op::Describe | Op::Weigh => return peek::<WithPermit>(record).describe(record).answer(),
+            Op::Run if drop_on_panic(record, |permitted: &mut WithPermit| permitted.ask(record)) == WAITS => {
+                return WAITS;
+            }
             _ => {}
         }
         // The permit is free before the message is handled.
         match unwrap::<WithPermit>(record) {
-            WithPermit::Here(permit) => {
+            WithPermit::Inline(permit) => {
                 drop(permit);
-                run_own(carried(record), record, op)
+                run_own(behind_permit(record), record, op)
             }
-            WithPermit::Shelved(droppable) => match droppable.take() {
+            WithPermit::Droppable(droppable) => match droppable.take() {
                 Some(mut kept) => run_own(kept.record(), record, op),
                 // The message was dropped for another one, and counted as dropped.
                 None => PASSED,

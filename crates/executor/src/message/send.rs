@@ -342,13 +342,13 @@ impl Worker {
     /// `sender` is a source and its messages reach the `pressed` worker.
     fn note_sent(&self, sender: u16, (dest, target, size): (u16, u16, usize), stage_full: bool, pressed: Option<u16>) {
         if stage_full {
-            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, home: None });
+            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, other_system: None });
         }
         let source = self.accounts.borrow_mut().charge(sender, size, pressed);
         let Some(receiver) = pressed else { return };
         if source.is_some() {
             self.system.note_source(receiver);
-            self.request_mute(MuteRequest { sender, receiver, target, source, home: None });
+            self.request_mute(MuteRequest { sender, receiver, target, source, other_system: None });
         }
         if self.system.worker_table[receiver as usize].overloaded.load(Ordering::Relaxed) {
             self.system.relays.note(sender, receiver);
@@ -360,7 +360,9 @@ impl Worker {
         self.with_core(|core| {
             match core.mute_requests.last_mut() {
                 // A handler may send many messages to another system while that is overloaded.
-                Some(last) if request.home.is_some() && MuteRequest { source: last.source, ..request } == *last => {
+                Some(last)
+                    if request.other_system.is_some() && MuteRequest { source: last.source, ..request } == *last =>
+                {
                     last.source = last.source.max(request.source);
                 }
                 _ => core.mute_requests.push(request),
@@ -506,7 +508,7 @@ unsafe fn post_slowed(to: RawAddress, lane: Lane, record: NonNull<Record>) {
 #[inline(never)]
 unsafe fn post_unslowed(to: RawAddress, record: NonNull<Record>) {
     // For this request only, and not for messages that user code may send before the request has come to its receiver.
-    let asks = run_by_askers::take_wish();
+    let asks = run_by_askers::take_asks();
     let system = SystemCore::by_id(to.system());
     if let Some(system) = &system {
         system.note_unslowed(to.stage());
@@ -547,8 +549,8 @@ unsafe fn post_record(
     unsafe {
         match system {
             Some(system) if to.is_bounded() => {
-                if let Err(room) = place(&system, to, lane, record, asks) {
-                    system.rooms.count(room.on_full());
+                if let Err(mailbox) = place(&system, to, lane, record, asks) {
+                    system.mailboxes.count(mailbox.on_full());
                     system.while_refusing(|| record::bounce(record, Undelivered::Full));
                 }
             }
@@ -569,15 +571,15 @@ unsafe fn place(
 ) -> Result<(), Arc<MailboxState>> {
     // SAFETY: the caller gives up a whole record for `to` with room for a cause.
     unsafe {
-        let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
-        let Some((room, about)) = room.filter(|(_, about)| mailbox::counts(about.kind)) else {
+        let bounded = system.mailboxes.of(to).map(|bounded| (bounded, record::weighed(record)));
+        let Some((bounded, about)) = bounded.filter(|(_, about)| mailbox::counts(about.kind)) else {
             post_with_permit(system, to, lane, record, asks);
             return Ok(());
         };
-        let found = system.while_refusing(|| WithPermit::find(record, about, &room, lane, &system.rooms));
-        let Some(placed) = found else { return Err(room) };
+        let found = system.while_refusing(|| WithPermit::find(record, about, &bounded, lane, &system.mailboxes));
+        let Some(permit) = found else { return Err(bounded) };
         let mut loose = Loose::new();
-        post_with_permit(system, to, lane, loose.write_with_permit(placed, record), asks);
+        post_with_permit(system, to, lane, loose.write_with_permit(permit, record), asks);
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::worker::exchange::RECORD_BYTES;
 static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
 
 /// The bits of an [incarnation](RawAddress::incarnation) without the one that tells whether the mailbox is bounded.
-const LIFE_BITS: u32 = 48;
+const INCARNATION_BITS: u32 = 48;
 
 /// The context of an envelope that is to be forwarded.
 pub struct AwayCx<S> {
@@ -239,8 +239,8 @@ impl SystemCore {
 
     /// Returns the actor of this system whose address has this [slot](RawAddress::slot) and this
     /// [incarnation](RawAddress::incarnation), if it has not ended. Any numbers may be given.
-    pub fn find(&self, slot: u64, life: u64) -> Option<RawAddress> {
-        let address = self.address_in(slot, life)?;
+    pub fn find(&self, slot: u64, incarnation: u64) -> Option<RawAddress> {
+        let address = self.address_in(slot, incarnation)?;
         // SAFETY: cells are never freed.
         let header = unsafe { address.cell.as_ref() };
         let lives = header.is_occupied_in(self.id)
@@ -251,20 +251,20 @@ impl SystemCore {
 
     /// Returns the address of an actor of this system that had this slot and this incarnation, and has ended. Any
     /// numbers may be given; the caller knows that there was such an actor.
-    pub fn find_ended(&self, slot: u64, life: u64) -> Option<RawAddress> {
-        let address = self.address_in(slot, life).filter(|address| address.is_stale())?;
+    pub fn find_ended(&self, slot: u64, incarnation: u64) -> Option<RawAddress> {
+        let address = self.address_in(slot, incarnation).filter(|address| address.is_stale())?;
         let nowhere = NOWHERE.get().filter(|nowhere| nowhere.cell == address.cell);
         Some(nowhere.copied().unwrap_or(address))
     }
 
-    fn address_in(&self, slot: u64, life: u64) -> Option<RawAddress> {
+    fn address_in(&self, slot: u64, incarnation: u64) -> Option<RawAddress> {
         let cell = crate::memory::slab::cell_in(slot)?;
-        let bounded = match life >> LIFE_BITS {
+        let bounded = match incarnation >> INCARNATION_BITS {
             0 => 0,
             1 => BOUNDED,
             _ => return None,
         };
-        Some(RawAddress { cell, tag: (life << 16) | u64::from(self.id | bounded) })
+        Some(RawAddress { cell, tag: (incarnation << 16) | u64::from(self.id | bounded) })
     }
 }
 
@@ -295,6 +295,6 @@ impl RawAddress {
 
     /// Returns the number of the incarnation that the address belongs to. It also tells whether the mailbox is bounded.
     pub fn incarnation(self) -> u64 {
-        (self.tag >> 16) | (u64::from(self.is_bounded()) << LIFE_BITS)
+        (self.tag >> 16) | (u64::from(self.is_bounded()) << INCARNATION_BITS)
     }
 }

@@ -190,13 +190,15 @@ impl Worker {
             // SAFETY: the caller may run the record.
             return unsafe { self.show(record, || (head.thunk)(record, Op::Run)) };
         }
-        let same_life = cell.tag() >> 16 == head.tag >> 16 && !cell.has_status(status::VACANT);
-        let is_here = same_life && !cell.has_status(status::FROZEN) && !cell.has_status(status::AWAY);
+        let same_incarnation = cell.tag() >> 16 == head.tag >> 16 && !cell.has_status(status::VACANT);
+        let is_here = same_incarnation && !cell.has_status(status::FROZEN) && !cell.has_status(status::AWAY);
         if is_here && (head.is_control() || cell.is_ready()) {
             // SAFETY: the caller may run the record.
             return unsafe { self.show(record, || self.deliver_irregular(record)) };
         }
-        if let (Some(observer), false, Some(cause)) = (self.system.observers.observer.get(), same_life, head.cause()) {
+        if let (Some(observer), false, Some(cause)) =
+            (self.system.observers.observer.get(), same_incarnation, head.cause())
+        {
             contained(|| observer.lost(cause)).unwrap_or(());
         }
         // SAFETY: the caller may run the record.

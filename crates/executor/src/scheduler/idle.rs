@@ -38,8 +38,8 @@ const WATCH_NS_MIN: u64 = 2_500;
 
 impl Worker {
     /// Steals, watches and parks, because the worker has no work. Returns false if the system has ended. In RUNTIME.
-    pub(crate) fn rest(&self) -> bool {
-        self.show_that_nothing_waits();
+    pub(crate) fn wait_for_work(&self) -> bool {
+        self.publish_empty();
         if self.dirty.get() || self.advance() {
             // Messages were sent after the last flush, by `write_out`.
             return true;
@@ -101,7 +101,7 @@ impl Worker {
         self.system.idle.remove(self.id, Idle::Watching);
         // Other workers may have adopted its stages while it was idle: it sends no message before its route is updated.
         self.flush();
-        self.rested.set(self.handled_in_all());
+        self.handled_at_idle.set(self.handled_in_all());
         // SAFETY: in RUNTIME; short borrow.
         if !unsafe { self.core() }.wheel.is_empty() {
             self.fire_timers(self.system.now_ns());
@@ -110,7 +110,7 @@ impl Worker {
     }
 
     /// Hands over all messages, and shows other threads that this worker has run everything.
-    pub(crate) fn show_that_nothing_waits(&self) {
+    pub(crate) fn publish_empty(&self) {
         self.write_out();
         self.publish();
         let shown = &self.shared().shown;

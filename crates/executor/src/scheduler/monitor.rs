@@ -91,7 +91,7 @@ fn tick() -> Duration {
 
 /// Ticks after which workers with stages that are muted for another system check whether these may go on, even without
 /// a call.
-const MUTED_ELSEWHERE_TICKS: u64 = 5;
+const MUTED_FOR_OTHERS_TICKS: u64 = 5;
 
 /// Returns the ticks without progress after which a worker's work is taken over, while no other handler is stuck. The
 /// number doubles with each stuck handler, because long computations are not to multiply threads.
@@ -209,7 +209,7 @@ impl Worker {
         seam(2);
         // SAFETY: the claimed record stays readable; the core stands still, because the thread asks for the handoff
         // lock before it touches the core again.
-        if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
+        if unsafe { (*self.core.get()).is_parked(claimed.as_ref().stage()) } {
             // The thread is about to park the record, or has just done so. It is in no handler, and must not be left
             // with the record. The record is behind others that were parked (I2), or another worker runs its stage
             // (I1).
@@ -295,14 +295,14 @@ impl Worker {
         let mut core = unsafe { Box::from_raw(self.core.replace(std::ptr::null_mut())) };
         for stage in &stages {
             match core.parked.get_mut(stage) {
-                Some(hold) => {
-                    if let Reason::Muted { stuck: false, .. } = hold.reason {
+                Some(parked) => {
+                    if let Reason::Muted { stuck: false, .. } = parked.reason {
                         self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
                     }
-                    if hold.reason != Reason::Detached {
+                    if parked.reason != Reason::Detached {
                         self.system.open_less();
                     }
-                    hold.detach();
+                    parked.detach();
                 }
                 None => {
                     core.parked.insert(*stage, Parked::new(Reason::Detached, Some(OVERLOADED_BYTES)));
@@ -387,12 +387,12 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             });
             deadlocks.look(&system);
             looks += 1;
-            if looks.is_multiple_of(MUTED_ELSEWHERE_TICKS) {
+            if looks.is_multiple_of(MUTED_FOR_OTHERS_TICKS) {
                 system.rouse_muted_of_other_systems();
             }
             // All workers that could wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
-            quiet = system.rest_of_monitor(tick(), stuck.is_empty(), quiet);
+            quiet = system.pause_monitor(tick(), stuck.is_empty(), quiet);
         }
     }
 }

@@ -48,14 +48,14 @@ impl Worker {
                     let backlog = Backlog { ns: surplus * average_ns, is_short };
                     // No part is larger than half. A victim that makes a pause would end its gulp in vain.
                     policy::asks(backlog, 0.5)
-                        && shown.next_theft_ns.load(Relaxed) <= now_ns
+                        && shown.next_steal_ns.load(Relaxed) <= now_ns
                         && policy::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
                 })
         };
         let victim = match system.config.stealing {
             // cforall-actors, "Victim Selection": the worker with the oldest attempt to steal has been busy longest.
             Stealing::LongestVictim => {
-                candidates().min_by_key(|other| system.worker_table[*other as usize].shown.last_theft_ns.load(Relaxed))
+                candidates().min_by_key(|other| system.worker_table[*other as usize].shown.last_steal_ns.load(Relaxed))
             }
             Stealing::Random => {
                 let count = candidates().count();
@@ -66,7 +66,7 @@ impl Worker {
             }
             Stealing::None => None,
         };
-        self.shared().shown.last_theft_ns.store(now_ns, Relaxed);
+        self.shared().shown.last_steal_ns.store(now_ns, Relaxed);
         if let Some(victim) = victim {
             self.ask_for_stages(victim);
         }
@@ -86,24 +86,24 @@ impl Worker {
     /// still idle. In RUNTIME.
     #[cold]
     pub(crate) fn give_to_thief(&self) {
-        let (thieves, gathers) = {
+        let (thieves, asks_for_all) = {
             let mut inbox = self.shared().lock();
-            (std::mem::take(&mut inbox.thieves), inbox.gathers.take())
+            (std::mem::take(&mut inbox.thieves), inbox.asks_for_all.take())
         };
         let system = &self.system;
-        if let Some(gathers) = gathers {
+        if let Some(asks_for_all) = asks_for_all {
             // SAFETY: used by this thread only, in short borrows; in RUNTIME.
             let (route, core) = unsafe { (&*self.route.get(), self.core()) };
-            let may_go = |stage: &u16| !core.is_held(*stage) && !system.full[usize::from(*stage)].is_full();
+            let may_go = |stage: &u16| !core.is_parked(*stage) && !system.full[usize::from(*stage)].is_full();
             let all: Vec<u16> = route.own(system.config.stages).filter(may_go).collect();
-            self.give(StageSet::of(&all, system.route.len(), gathers));
+            self.give(StageSet::of(&all, system.route.len(), asks_for_all));
             return;
         }
         let Some(&thief) = thieves.first() else { return };
         let start_ns = system.now_ns();
         // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
-        let may = simulated || start_ns >= self.shared().shown.next_theft_ns.load(Relaxed) && !self.keeps_short_work();
+        let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
         let is_worth_it =
             |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
         // Another worker may already have given work to the thief.
@@ -155,7 +155,7 @@ impl Worker {
         if !gave || waiting.is_short {
             // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
             let end_ns = self.system.now_ns();
-            self.shared().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
+            self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
         }
         gave
     }
@@ -288,7 +288,7 @@ impl Worker {
         });
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let may_go = |stage: u16| !core.is_held(stage) && !system.full[usize::from(stage)].is_full();
+        let may_go = |stage: u16| !core.is_parked(stage) && !system.full[usize::from(stage)].is_full();
         let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
         let stages = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
         (Backlog { ns: ns as u64, is_short: self.has_short_work() && !self.is_apart(self.id) }, stages)

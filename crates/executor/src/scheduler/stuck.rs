@@ -53,8 +53,8 @@ impl SystemCore {
                 workers.push(worker);
             }
         }
-        let at_work = workers.iter().filter_map(|worker| worker.is_at());
-        let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(who);
+        let at_work = workers.iter().filter_map(|worker| worker.running_actor());
+        let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(actor_in);
         at_work.chain(ending).collect()
     }
 }
@@ -66,51 +66,51 @@ pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
     if !worker.ownership.is_user() {
         return None;
     }
-    match worker.nested_in() {
-        Some(cell) => who(cell),
+    match worker.innermost_nested() {
+        Some(cell) => actor_in(cell),
         // SAFETY: in USER, the claimed record stays readable until the next one is claimed.
-        None => whose(unsafe { NonNull::new(worker.ownership.claimed())?.as_ref() }),
+        None => receiver_of(unsafe { NonNull::new(worker.ownership.claimed())?.as_ref() }),
     }
 }
 
 impl Worker {
     /// Returns the innermost actor whose handler runs nested.
-    fn nested_in(&self) -> Option<NonNull<Cell>> {
+    fn innermost_nested(&self) -> Option<NonNull<Cell>> {
         let depth = self.nest_stages.iter().rposition(|stage| stage.load(Ordering::Acquire) > 0)?;
         NonNull::new(self.nest[depth].load(Ordering::Relaxed))
     }
 
     /// Returns the actor that this worker's thread runs: the innermost one, if handlers run nested. Returns `None` if
     /// it runs none.
-    fn is_at(&self) -> Option<(RawAddress, &'static str)> {
+    fn running_actor(&self) -> Option<(RawAddress, &'static str)> {
         let handoff = lock(&self.handoff);
         let claimed = match handoff.left_to_it() {
             Ok(left) => left?,
             Err(()) => self.ownership.revoke(self.has_full_fences())?,
         };
-        let is_at = match self.nested_in() {
-            Some(cell) => who(cell),
+        let running_actor = match self.innermost_nested() {
+            Some(cell) => actor_in(cell),
             // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the handoff lock,
             // which is held by this function, before it claims another record or enters RUNTIME.
-            None => whose(unsafe { claimed.as_ref() }),
+            None => receiver_of(unsafe { claimed.as_ref() }),
         };
         if handoff.left_to_it().is_err() {
             self.ownership.signal.clear(Signal::REVOKED);
         }
-        is_at
+        running_actor
     }
 }
 
 /// Returns the receiver of the record. Returns `None` if the receiver has ended: the record is a dead letter, and
 /// another actor may have the cell.
-fn whose(record: &Record) -> Option<(RawAddress, &'static str)> {
+fn receiver_of(record: &Record) -> Option<(RawAddress, &'static str)> {
     // SAFETY: cells are never freed, and the tag is atomic.
     let tag = unsafe { record.cell.as_ref() }.tag();
-    (tag >> 16 == record.tag >> 16).then(|| who(record.cell)).flatten()
+    (tag >> 16 == record.tag >> 16).then(|| actor_in(record.cell)).flatten()
 }
 
 /// Returns the address of the actor in this cell, and the name of its type. The actor may end during the call.
-fn who(cell: NonNull<Cell>) -> Option<(RawAddress, &'static str)> {
+fn actor_in(cell: NonNull<Cell>) -> Option<(RawAddress, &'static str)> {
     // SAFETY: cells are never freed, and the fields that are read are atomic.
     let kind = unsafe { cell.as_ref() }.kind_if_any()?;
     Some((RawAddress::of(cell), (kind.name)()))

@@ -167,7 +167,7 @@ impl Worker {
             let mut inbox = self.system.worker_table[usize::from(trial.worker)].lock();
             // An idle worker is not asked, because other workers adopt its stages.
             if inbox.presence == Presence::Awake {
-                inbox.gathers = Some(self.id);
+                inbox.asks_for_all = Some(self.id);
                 inbox.signal.raise(Signal::THIEF);
             }
         }

@@ -126,7 +126,7 @@ pub struct SystemCore {
     pub(crate) samplers: Mutex<Vec<std::sync::Weak<crate::observe::sampling::Sampler>>>,
     dead_letter_hooks: DeadLetterHooks,
     /// The mailboxes of actors with a bound.
-    pub(crate) rooms: BoundedMailboxes,
+    pub(crate) mailboxes: BoundedMailboxes,
     next_timer: AtomicU64,
 }
 
@@ -134,7 +134,7 @@ pub struct SystemCore {
 /// workers share no cache lines.
 pub(crate) struct Outside {
     /// Made at the first spawn: most workers are those of actors with threads of their own, and most systems have none.
-    nurseries: Box<[Mutex<Option<CellAllocator>>]>,
+    allocators: Box<[Mutex<Option<CellAllocator>>]>,
     pub(crate) spawned: AtomicU64,
     dead_letters: AtomicU64,
 }
@@ -149,7 +149,7 @@ pub(crate) struct Slot {
 impl Outside {
     /// Returns a vacant cell of `class` for an actor of `stage`, which the worker `owner` runs.
     pub(crate) fn take(&self, owner: usize, stage: u16, class: u16) -> NonNull<Cell> {
-        lock(&self.nurseries[owner]).get_or_insert_with(CellAllocator::new).take(class, stage)
+        lock(&self.allocators[owner]).get_or_insert_with(CellAllocator::new).take(class, stage)
     }
 }
 
@@ -302,7 +302,7 @@ impl SystemCore {
             stuck: Stuck::default(),
             handled_detached: AtomicU64::new(0),
             outside: Outside {
-                nurseries: (0..workers).map(|_| Mutex::default()).collect(),
+                allocators: (0..workers).map(|_| Mutex::default()).collect(),
                 spawned: AtomicU64::new(0),
                 dead_letters: AtomicU64::new(0),
             },
@@ -320,7 +320,7 @@ impl SystemCore {
             census_asked: AtomicU64::new(0),
             samplers: Mutex::default(),
             dead_letter_hooks: DeadLetterHooks::default(),
-            rooms: BoundedMailboxes::default(),
+            mailboxes: BoundedMailboxes::default(),
             next_timer: AtomicU64::new(0),
             config,
         });
@@ -556,7 +556,7 @@ impl SystemCore {
         if let Some(bound) = bound {
             // SAFETY: cells are never freed.
             unsafe { cell.as_ref() }.set_bounded();
-            self.rooms.build(RawAddress::of(cell), bound);
+            self.mailboxes.build(RawAddress::of(cell), bound);
         }
         drop(spawning);
         RawAddress::of(cell)
@@ -664,7 +664,7 @@ impl SystemCore {
         let shared = &self.worker_table[worker as usize];
         let mut inbox = shared.lock();
         inbox.timer_ops.push(op);
-        self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_wish()));
+        self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_asks()));
     }
 
     // -- reports -------------------------------------------------------------------------------------------------------
@@ -710,8 +710,8 @@ impl SystemCore {
         }
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);
-        counters[0].rejected += self.rooms.rejected.load(Ordering::Relaxed);
-        counters[0].dropped += self.rooms.dropped.load(Ordering::Relaxed);
+        counters[0].rejected += self.mailboxes.rejected.load(Ordering::Relaxed);
+        counters[0].dropped += self.mailboxes.dropped.load(Ordering::Relaxed);
         counters[0].received += self.handled_detached.load(Ordering::Relaxed);
         counters.truncate(
             self.config.workers.max(counters.iter().rposition(|c| *c != Counters::default()).map_or(0, |at| at + 1)),

@@ -59,7 +59,7 @@ impl Moments {
 
 /// Reports that `run_until_idle` may wait for an event that never comes. The line is lost if stderr is closed.
 #[cold]
-fn say_that_it_waits(since: fmt::Arguments<'_>) {
+fn report_long_wait(since: fmt::Arguments<'_>) {
     let line = format!(
         "playhouse: `run_until_idle` has waited for {since}: for timers, async handlers, or senders that are slowed. A periodic timer has no end: \
          `run_for` lets a time pass.\n"
@@ -84,7 +84,7 @@ struct WaitsForQuiet<'a>(&'a AtomicUsize);
 impl WaitsForQuiet<'_> {
     fn begin(system: &SystemCore) -> WaitsForQuiet<'_> {
         system.wait_for_quiet.fetch_add(1, Ordering::Relaxed);
-        // Pairs with the fence in `tell_quiet`.
+        // Pairs with the fence in `notify_quiet`.
         fence(Ordering::SeqCst);
         WaitsForQuiet(&system.wait_for_quiet)
     }
@@ -99,7 +99,7 @@ impl Drop for WaitsForQuiet<'_> {
 impl SystemCore {
     pub(crate) fn active_more(&self) {
         // SeqCst: either this thread sees that the monitor sleeps, or the monitor sees that a worker is awake
-        // (`rest_of_monitor`).
+        // (`pause_monitor`).
         self.active.fetch_add(WOKEN + 1, Ordering::SeqCst);
         if self.monitor_sleeps.load(Ordering::SeqCst) {
             self.wake_monitor();
@@ -119,7 +119,7 @@ impl SystemCore {
         // AcqRel: a thread that finds the system idle sees all that this worker did.
         let last = self.active.fetch_sub(1, Ordering::AcqRel) % WOKEN == 1;
         if last {
-            self.tell_quiet();
+            self.notify_quiet();
         }
         last
     }
@@ -131,20 +131,20 @@ impl SystemCore {
 
     /// Notes an activity that no worker knows of: a timer, a suspended handler, a muted stage.
     pub(crate) fn open_more(&self) {
-        self.open_here().fetch_add(1, Ordering::AcqRel);
+        self.open_counter().fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn open_less(&self) {
-        self.open_here().fetch_sub(1, Ordering::AcqRel);
-        // If a worker is awake, which may be the caller, then the last worker that goes to sleep calls `tell_quiet`.
+        self.open_counter().fetch_sub(1, Ordering::AcqRel);
+        // If a worker is awake, which may be the caller, then the last worker that goes to sleep calls `notify_quiet`.
         if self.active() == 0 {
-            self.tell_quiet();
+            self.notify_quiet();
         }
     }
 
     /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would otherwise wait for each
     /// other's cache lines.
-    fn open_here(&self) -> &AtomicIsize {
+    fn open_counter(&self) -> &AtomicIsize {
         match worker::current().filter(|worker| worker.system_id == self.id) {
             Some(worker) => &worker.shared().open,
             None => &self.open,
@@ -179,7 +179,7 @@ impl SystemCore {
         assert!(worker::current().is_none_or(|w| w.system_id != self.id), "an actor waits for its own system");
     }
 
-    fn tell_quiet(&self) {
+    fn notify_quiet(&self) {
         // Either this thread sees the one that waits, or that one sees all earlier writes of this thread
         // (`WaitsForQuiet::begin`).
         fence(Ordering::SeqCst);
@@ -201,7 +201,7 @@ impl SystemCore {
             let counts = !simulation.has_driver();
             return simulation.run(self, None, &mut || {
                 if counts && patience.ends_at(self.now()) {
-                    say_that_it_waits(format_args!("{MOMENTS} moments of virtual time"));
+                    report_long_wait(format_args!("{MOMENTS} moments of virtual time"));
                 }
                 false
             });
@@ -214,7 +214,7 @@ impl SystemCore {
             // While messages are handled, the caller waits for those.
             if self.active() == 0 && patience.is_some_and(|patience| Instant::now() >= patience) {
                 patience = None;
-                say_that_it_waits(format_args!("{} s", WAITS.as_secs()));
+                report_long_wait(format_args!("{} s", WAITS.as_secs()));
             }
             // The time-out only covers a handler that leaves a detached thread.
             quiet = self
@@ -530,17 +530,17 @@ impl SystemCore {
 
     /// Waits for a tick, or for longer while no work is under way. The wait is at first five ticks, and lasts until a
     /// worker wakes after `quiet` looks without work. Called by the monitor. Returns the number of looks without work.
-    pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool, quiet: u32) -> u32 {
+    pub(crate) fn pause_monitor(&self, tick: Duration, nothing_stuck: bool, quiet: u32) -> u32 {
         /// A thread that wakes a worker then wakes the monitor as well, which takes some microseconds. The long wait
         /// therefore begins after a fifth of a second.
         const LOOKS: u32 = 20;
         let (ended, wake) = &self.monitor_nap;
         if !nothing_stuck || self.active() > 0 {
-            self.nap_of_monitor(tick, tick);
+            self.sleep_monitor(tick, tick);
             return 0;
         }
         if quiet < LOOKS || self.is_muted_in_other_systems() {
-            self.nap_of_monitor(tick * 5, tick);
+            self.sleep_monitor(tick * 5, tick);
             return quiet + 1;
         }
         let mut guard = lock(ended);
@@ -554,7 +554,7 @@ impl SystemCore {
         0
     }
 
-    fn nap_of_monitor(&self, nap: Duration, tick: Duration) {
+    fn sleep_monitor(&self, nap: Duration, tick: Duration) {
         let (ended, wake) = &self.monitor_nap;
         let guard = lock(ended);
         if *guard {

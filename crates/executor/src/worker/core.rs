@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::backpressure::other_systems::{AnyWorker, Home};
+use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Turnover;
@@ -24,9 +24,9 @@ pub(crate) enum Reason {
     /// A stuck handler of the stage is still running in a thread that lost the worker.
     Detached,
     /// The stage is muted, because it has sent to stage `target`. Either `target` is full (`stuck`), or the stage has
-    /// sent more than it handled (`source`) and worker `receiver` is pressed or overloaded. `home` is the system of
+    /// sent more than it handled (`source`) and worker `receiver` is pressed or overloaded. `other_system` is the system of
     /// `receiver` and `target`, if that is another one.
-    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32>, home: Option<Home> },
+    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32>, other_system: Option<SystemEpoch> },
     /// Messages that the stage sends on have to wait: see `stub.rs`.
     Paused,
 }
@@ -44,7 +44,7 @@ pub(crate) struct MuteRequest {
     /// relieved or admits these.
     pub(crate) source: Option<u32>,
     /// The system of `receiver` and `target`, if that is another one.
-    pub(crate) home: Option<Home>,
+    pub(crate) other_system: Option<SystemEpoch>,
 }
 
 /// The parked records of a stage.
@@ -276,7 +276,7 @@ impl Core {
         !self.parked.is_empty()
     }
 
-    pub(crate) fn is_held(&self, stage: u16) -> bool {
+    pub(crate) fn is_parked(&self, stage: u16) -> bool {
         self.parked.contains_key(&stage)
     }
 
@@ -287,9 +287,9 @@ impl Core {
             if record.as_ref().is_buried() {
                 return false;
             }
-            let Some(hold) = self.parked.get_mut(&record.as_ref().stage()) else { return false };
+            let Some(parked) = self.parked.get_mut(&record.as_ref().stage()) else { return false };
             let lane = record.as_ref().lane() as usize;
-            hold.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
+            parked.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
         }
         true
     }
@@ -309,7 +309,7 @@ impl Drop for Core {
         for task in self.wheel.take_all().into_iter().chain(self.cancelled.drain(..)) {
             user_code::call(|| drop(task));
         }
-        let parked = std::mem::take(&mut self.parked).into_values().flat_map(|hold| hold.lanes);
+        let parked = std::mem::take(&mut self.parked).into_values().flat_map(|parked| parked.lanes);
         for chain in parked.chain([self.deferred_starts.take(u64::MAX, None)]) {
             crate::worker::queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
         }

@@ -63,7 +63,7 @@ pub(crate) struct DeferredStarts {
     not_before: u64,
     /// The starts that went on the last time, and the bytes of the queue that had been run by then without those
     /// starts.
-    went_on: u64,
+    released: u64,
     run: u64,
     /// Ticks of the monitor since then.
     ticks: u32,
@@ -92,7 +92,7 @@ impl DeferredStarts {
             from: 0,
             due: false,
             not_before: 0,
-            went_on: 0,
+            released: 0,
             run: 0,
             ticks: 0,
             deferred_start_counts: (0, 0),
@@ -179,14 +179,14 @@ impl DeferredStarts {
             true => ACTORS_AT_A_TIME,
             false => look.run.saturating_sub(self.run) / RECORD_BYTES / MESSAGES_PER_ACTOR,
         };
-        let mut count = (actors / self.actors_each).min(2 * self.went_on.max(1)).min(STARTS_AT_A_TIME_MAX);
+        let mut count = (actors / self.actors_each).min(2 * self.released.max(1)).min(STARTS_AT_A_TIME_MAX);
         self.ticks += u32::from(look.is_tick);
         // A worker with an empty queue may be about to become idle, whatever mail has come.
         if look.is_empty || self.ticks == TICKS_MAX {
             count = count.max(1);
         }
         if count > 0 {
-            (self.went_on, self.run, self.ticks) = (count, look.run, 0);
+            (self.released, self.run, self.ticks) = (count, look.run, 0);
         }
         count
     }
@@ -212,7 +212,7 @@ impl DeferredStart<'_> {
         if is_claimed && worker.ownership.is_user() && unsafe { worker.defer_start(record) } {
             return None;
         }
-        worker.in_late_start.set(true);
+        worker.in_deferred_start.set(true);
         Some(DeferredStart { worker, spawned: worker.ledger.spawned.get() })
     }
 }
@@ -220,7 +220,7 @@ impl DeferredStart<'_> {
 /// The start was run.
 impl Drop for DeferredStart<'_> {
     fn drop(&mut self) {
-        self.worker.in_late_start.set(false);
+        self.worker.in_deferred_start.set(false);
         let (deferred_starts, actors) = self.worker.deferred_start_counts.get();
         let brought = self.worker.ledger.spawned.get().wrapping_sub(self.spawned);
         self.worker.deferred_start_counts.set((deferred_starts + 1, actors.wrapping_add(brought)));
@@ -254,7 +254,7 @@ impl Worker {
 
     /// Lets some of the deferred starts go on. In RUNTIME, at an exchange.
     #[cold]
-    pub(crate) fn let_deferred_starts_go_on(&self) {
+    pub(crate) fn release_deferred_starts(&self) {
         // `advance` also passes by consumed records, which keeps `lane_last` right.
         let is_empty = !self.advance();
         if self.lane_last.iter().any(|last| !last.get().is_null()) {
@@ -271,25 +271,25 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
         if deferred_starts.due {
-            self.let_all_deferred_starts_go_on();
+            self.release_all_deferred_starts();
             // SAFETY: in RUNTIME; short borrow.
             unsafe { self.core() }.deferred_starts.not_before = look.run + self.backlog_bytes() + PAUSE_BYTES;
         } else {
             let count = deferred_starts.next(look);
-            self.let_go_on_first(deferred_starts.take(count, Some(&self.pool)));
+            self.release_first(deferred_starts.take(count, Some(&self.pool)));
         }
     }
 
     /// Lets all deferred starts go on before the queue: messages to the actors that they start go behind them. In
     /// RUNTIME.
-    pub(crate) fn let_all_deferred_starts_go_on(&self) {
+    pub(crate) fn release_all_deferred_starts(&self) {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
         deferred_starts.due = false;
-        self.let_go_on_first(deferred_starts.take(u64::MAX, Some(&self.pool)));
+        self.release_first(deferred_starts.take(u64::MAX, Some(&self.pool)));
     }
 
-    fn let_go_on_first(&self, chain: Chain) {
+    fn release_first(&self, chain: Chain) {
         if chain.is_empty() {
             return;
         }

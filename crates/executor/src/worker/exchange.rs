@@ -51,7 +51,7 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::other_systems::ELSEWHERE;
+use crate::backpressure::other_systems::IN_OTHER_SYSTEM;
 use crate::driver::timers::TimerOp;
 use crate::memory::record::{HEAD_BYTES, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
@@ -92,7 +92,7 @@ impl Worker {
                 NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
                 NextWork::Ran => {}
                 NextWork::Nothing => {
-                    if !self.rest() {
+                    if !self.wait_for_work() {
                         break;
                     }
                 }
@@ -169,7 +169,7 @@ impl Worker {
         self.write_out_in_time();
         // SAFETY: in RUNTIME; short borrow.
         if unsafe { !self.core().deferred_starts.is_empty() } {
-            self.let_deferred_starts_go_on();
+            self.release_deferred_starts();
         }
         let signal = match self.ownership.signal.get() {
             0 => 0,
@@ -200,7 +200,7 @@ impl Worker {
         };
         if muting {
             // Parked records are in the order of the queue.
-            self.let_all_deferred_starts_go_on();
+            self.release_all_deferred_starts();
             self.mute();
         }
         if holding || muting {
@@ -278,7 +278,7 @@ impl Worker {
         // SAFETY: used by this thread only, in short borrows; in RUNTIME.
         let (route, near, core) = unsafe { (&*self.route.get(), &mut *self.near.get(), self.core()) };
         near.clear();
-        near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_held(*stage)));
+        near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_parked(*stage)));
         let mut accounts = self.accounts.borrow_mut();
         if accounts.are_kept() {
             // SAFETY: the stages of the system.
@@ -339,7 +339,7 @@ impl Worker {
         let of_dest = || self.system.worker_table[usize::from(dest)].average_ns.load(Ordering::Relaxed);
         let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
         let gulps = self.beat.load(Ordering::Relaxed) - self.handed_over.get();
-        let messages = self.handled_in_all().wrapping_sub(self.rested.get());
+        let messages = self.handled_in_all().wrapping_sub(self.handled_at_idle.get());
         let now_ns = self.system.now_ns();
         let pair = Pair {
             idle,
@@ -546,7 +546,7 @@ impl Worker {
         }
         for (stage, reason) in returned {
             // SAFETY: in RUNTIME; short borrow.
-            if unsafe { self.core() }.parked.get(&stage).is_some_and(|hold| hold.reason == reason) {
+            if unsafe { self.core() }.parked.get(&stage).is_some_and(|parked| parked.reason == reason) {
                 self.release(stage);
             }
         }
@@ -587,9 +587,10 @@ impl Worker {
         let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            let is_pressed = |worker| worker != ELSEWHERE && self.system.worker_table[usize::from(worker)].is_pressed();
+            let is_pressed =
+                |worker| worker != IN_OTHER_SYSTEM && self.system.worker_table[usize::from(worker)].is_pressed();
             self.accounts.borrow_mut().close_unused(is_pressed);
-            self.note_holds(core);
+            self.note_parked_stages(core);
             (core.slow_pace.average_ns(), !core.wheel.is_empty())
         };
         if timers {
@@ -685,7 +686,7 @@ impl Worker {
             return;
         }
         let now_ns = system.now_ns();
-        if now_ns < self.shared().shown.next_theft_ns.load(Ordering::Relaxed) {
+        if now_ns < self.shared().shown.next_steal_ns.load(Ordering::Relaxed) {
             return;
         }
         // A watching worker may be idle for a moment only, while a parked one lacks work.

@@ -146,7 +146,7 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
         if depth == NEST_MAX || family > FAMILY_MAX || worker.ownership.signal.get() != 0 || !worker.ownership.is_user()
         {
             // An observed worker runs no handler within another.
-            let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
+            let in_start = (1..NEST_MAX).contains(&depth) || worker.in_deferred_start.get();
             return Err((in_start, None));
         }
         let nest = Nest::enter(worker, depth, raw.cell, stage);
@@ -154,9 +154,9 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     };
     let nest = match enter() {
         Ok(nest) => nest,
-        Err((may_be_late, _nest)) => {
+        Err((may_be_deferred, _nest)) => {
             // SAFETY: the address has not been given away.
-            unsafe { raw.typed::<S>().send_first(start, may_be_late) };
+            unsafe { raw.typed::<S>().send_first(start, may_be_deferred) };
             return Ok(raw.typed());
         }
     };

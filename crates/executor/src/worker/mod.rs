@@ -139,7 +139,7 @@ pub(crate) struct Worker {
     /// The value of `beat` when the worker last handed mail to a parked worker, or `u64::MAX`.
     pub(crate) woke_at: StdCell<u64>,
     /// The number of messages that the worker had handled in all at the end of its last idle time.
-    pub(crate) rested: StdCell<u64>,
+    pub(crate) handled_at_idle: StdCell<u64>,
     /// The cell whose deferred messages are run, or null.
     pub(crate) resuming: StdCell<*mut Cell>,
     /// A timer's task runs, and no stage is the sender of its messages.
@@ -151,7 +151,7 @@ pub(crate) struct Worker {
     /// The starts that might have been deferred and were run, and the actors that were spawned within them.
     pub(crate) deferred_start_counts: StdCell<(u64, u64)>,
     /// One of those starts runs.
-    pub(crate) in_late_start: StdCell<bool>,
+    pub(crate) in_deferred_start: StdCell<bool>,
     /// Bytes of records in the queue, by segments.
     pub(crate) queued_bytes: StdCell<isize>,
     /// Bytes of all segments that the cursor has left behind.
@@ -248,13 +248,13 @@ impl Worker {
             newborns: Newborns::default(),
             handed_over: StdCell::new(0),
             woke_at: StdCell::new(u64::MAX),
-            rested: StdCell::new(0),
+            handled_at_idle: StdCell::new(0),
             resuming: StdCell::new(ptr::null_mut()),
             firing: StdCell::new(false),
             single: StdCell::new(false),
             family: StdCell::new(0),
             deferred_start_counts: StdCell::new((0, 0)),
-            in_late_start: StdCell::new(false),
+            in_deferred_start: StdCell::new(false),
             queued_bytes: StdCell::new(0),
             passed_bytes: StdCell::new(0),
             near_next: StdCell::new(0),

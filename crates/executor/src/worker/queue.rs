@@ -355,7 +355,7 @@ impl Worker {
         drop(inbox);
         // SAFETY: the thread has ended, and this one therefore owns the core.
         let core = unsafe { self.core() };
-        chains.extend(std::mem::take(&mut core.parked).into_values().flat_map(|hold| hold.lanes));
+        chains.extend(std::mem::take(&mut core.parked).into_values().flat_map(|parked| parked.lanes));
         chains.push(core.deferred_starts.take(u64::MAX, Some(&self.pool)));
         let started = timer_ops.into_iter().filter_map(|op| match op {
             TimerOp::Start { task, .. } => Some(task),

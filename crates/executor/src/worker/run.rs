@@ -6,7 +6,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use crate::memory::cell::{Cell, status};
-use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, turn_back};
+use crate::memory::record::{
+    CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, bounce_or_forward,
+};
 use crate::message::address::RawAddress;
 use crate::message::envelope::{Crash, Ending, Undelivered};
 use crate::migration::stub::may_pass;
@@ -243,18 +245,18 @@ impl Worker {
         if is_buried {
             return false;
         }
-        let hold = |core: &mut Core| {
-            let held = core.park_record(record, &self.pool);
-            if held {
+        let park = |core: &mut Core| {
+            let is_parked = core.park_record(record, &self.pool);
+            if is_parked {
                 self.fill(core, stage);
             }
-            held
+            is_parked
         };
-        let held = self.parked.get() && self.with_core(hold).unwrap_or(false);
-        if !held {
+        let is_parked = self.parked.get() && self.with_core(park).unwrap_or(false);
+        if !is_parked {
             self.accounts.borrow_mut().pay(stage);
         }
-        held
+        is_parked
     }
 
     /// Returns the position behind `claimed`, which is the loop's position in USER. A thread other than the owner
@@ -306,9 +308,9 @@ impl Worker {
         // SAFETY: the caller may run the record; cells are never freed.
         unsafe {
             let cell = record.as_ref().cell;
-            let same_life = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
-            if !same_life || cell.as_ref().has_status(status::VACANT) {
-                return turn_back(record, Op::Bounce(Undelivered::Stopped));
+            let same_incarnation = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
+            if !same_incarnation || cell.as_ref().has_status(status::VACANT) {
+                return bounce_or_forward(record, Op::Bounce(Undelivered::Stopped));
             }
             if cell.as_ref().has_status(status::FROZEN) {
                 if record.as_ref().is_control() {
@@ -319,7 +321,7 @@ impl Worker {
                 }
             } else if cell.as_ref().has_status(status::AWAY) {
                 if record.as_ref().is_control() || may_pass(cell) {
-                    return turn_back(record, Op::Away);
+                    return bounce_or_forward(record, Op::Away);
                 }
             } else if record.as_ref().is_control() {
                 return (record.as_ref().thunk)(record, Op::Run);
@@ -331,7 +333,7 @@ impl Worker {
                 // The state may have changed: the guards of the waiting messages are asked again.
                 return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
-            if cell.as_ref().has_status(status::LATE) {
+            if cell.as_ref().has_status(status::DEFERRABLE) {
                 self.hasten_deferred_starts();
             }
             Cell::cold_mut(cell).deferred.push(record, &self.pool);
@@ -401,12 +403,12 @@ impl Worker {
             panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
         };
         // SAFETY: the claimed record stays readable until the next one is claimed.
-        let (cell, life) = unsafe {
+        let (cell, incarnation) = unsafe {
             self.run_at.set(self.position_behind(claimed).at);
             (claimed.as_ref().cell, claimed.as_ref().tag >> 16)
         };
         // SAFETY: cells are never freed.
-        if unsafe { cell.as_ref() }.tag() >> 16 != life {
+        if unsafe { cell.as_ref() }.tag() >> 16 != incarnation {
             // The panic is not of the present actor of the cell: the drop of a dead letter panicked.
             drop(panic);
             self.enter_runtime();
@@ -470,7 +472,7 @@ impl Worker {
                 let (class, stage) = (header.kind().class, header.stage());
                 let address = RawAddress::of(self.1);
                 if address.is_bounded() {
-                    self.0.system.rooms.give_up(address);
+                    self.0.system.mailboxes.give_up(address);
                 }
                 if header.vacate() {
                     // SAFETY: used by this thread only, in short borrows.
@@ -502,7 +504,7 @@ impl Worker {
             self.note_deferred(cell, true);
             return;
         }
-        let life = header.tag() >> 16;
+        let incarnation = header.tag() >> 16;
         let _resuming = Resuming::enter(self, cell);
         let at_once = || policy::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
         let left = if self.single.get() { u64::MAX } else { at_once() };
@@ -517,7 +519,7 @@ impl Worker {
             // SAFETY: this thread runs the cell's stage.
             unsafe { self.run_waiting_requests(cell) };
             // A cell whose actor has ended is vacant, or holds another one.
-            let goes_on = header.tag() >> 16 == life && header.is_behind();
+            let goes_on = header.tag() >> 16 == incarnation && header.is_behind();
             if !was_on_its_way && (!goes_on || slice.left == 0) {
                 if goes_on {
                     (header.kind().go_on)(RawAddress::of(cell));
@@ -634,7 +636,8 @@ impl Worker {
         unsafe {
             let cell = record.as_ref().cell;
             // The records behind a panicking one are still run.
-            let run = || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { turn_back(record, op) };
+            let run =
+                || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { bounce_or_forward(record, op) };
             match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() })) {
                 // `PASSED`: the message was dropped for another one; or it still waits, behind the others that were
                 // refused.

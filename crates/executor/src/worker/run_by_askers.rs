@@ -65,7 +65,7 @@ thread_local! {
     /// The worker that the thread has borrowed by that request.
     static BORROWED: Cell<Option<Borrowed>> = const { Cell::new(None) };
     /// This thread has sent to a worker that another thread outside runs just now.
-    static RUNS_ELSEWHERE: Cell<bool> = const { Cell::new(false) };
+    static RUNS_ON_OTHER_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A mark that this thread is about to send a request, or to start or cancel a timer. The thread borrows the worker
@@ -76,7 +76,7 @@ pub struct Borrowing(());
 impl Borrowing {
     /// Begins. A thread that is itself a worker borrows none.
     pub fn begin() -> Borrowing {
-        RUNS_ELSEWHERE.set(false);
+        RUNS_ON_OTHER_THREAD.set(false);
         ASKS.set(current().is_none());
         Borrowing(())
     }
@@ -90,7 +90,7 @@ impl Borrowing {
             borrowed.run(Worker::run_lent);
             return true;
         }
-        if RUNS_ELSEWHERE.get() {
+        if RUNS_ON_OTHER_THREAD.get() {
             for _ in 0..LOOKS {
                 if done() {
                     break;
@@ -105,7 +105,7 @@ impl Borrowing {
     /// Runs no actors. The borrowed worker, if any, starts and cancels timers, and stays parked if no other work waits.
     pub fn run_no_actors(self) {
         if let Some(borrowed) = Borrowed::take() {
-            borrowed.run(Worker::see_to_timers);
+            borrowed.run(Worker::handle_timers);
         }
     }
 }
@@ -119,7 +119,7 @@ impl Drop for Borrowing {
 }
 
 /// Returns whether the next message is the one that [`Borrowing`] was begun for. Returns true once.
-pub(crate) fn take_wish() -> bool {
+pub(crate) fn take_asks() -> bool {
     ASKS.replace(false)
 }
 
@@ -222,8 +222,8 @@ impl Lending {
 }
 
 /// Notes that this thread has sent to a worker that is lent.
-pub(crate) fn note_runs_elsewhere() {
-    RUNS_ELSEWHERE.set(true);
+pub(crate) fn note_runs_on_other_thread() {
+    RUNS_ON_OTHER_THREAD.set(true);
 }
 
 impl SystemCore {
@@ -286,7 +286,7 @@ impl Worker {
         self.begin_to_learn();
         self.take_mail();
         self.flush();
-        self.rested.set(self.handled_in_all());
+        self.handled_at_idle.set(self.handled_in_all());
         // SAFETY: in RUNTIME; short borrow.
         let begun_ns = unsafe { self.core() }.checked_ns;
         let mut is_late = false;
@@ -314,7 +314,7 @@ impl Worker {
     }
 
     /// Takes the mail in, and runs none of its records. In RUNTIME.
-    fn see_to_timers(&self) {
+    fn handle_timers(&self) {
         self.take_mail();
         self.flush();
         self.drop_cancelled();
@@ -325,7 +325,7 @@ impl Worker {
 
     /// Gives back the worker, which has no work. It stays parked.
     fn give_back(&self) -> GivesBack {
-        self.show_that_nothing_waits();
+        self.publish_empty();
         if self.dirty.get() || self.advance() {
             return GivesBack::GoesOn;
         }

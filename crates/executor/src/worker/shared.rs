@@ -64,7 +64,7 @@ pub(crate) struct Inbox {
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
     /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::scheduler::trial`]).
-    pub(crate) gathers: Option<u16>,
+    pub(crate) asks_for_all: Option<u16>,
     /// Stages that another worker has given to this worker. All of their records are in this inbox.
     pub(crate) arrivals: Vec<u16>,
     pub(crate) timer_ops: Vec<TimerOp>,
@@ -262,7 +262,7 @@ pub(crate) struct Shown {
     /// itself.
     pub(crate) average_ns: AtomicU64,
     /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim heuristic.
-    pub(crate) last_theft_ns: AtomicU64,
+    pub(crate) last_steal_ns: AtomicU64,
     /// The number of messages that the worker has handled, as of its last look at the clock.
     pub(crate) handled: AtomicU64,
     /// The worker's [`IdleShare`]. The worker writes it when it becomes idle or busy.
@@ -271,7 +271,7 @@ pub(crate) struct Shown {
     /// trial has shown that two workers do more than one.
     pub(crate) apart_until_ns: AtomicU64,
     /// The worker gives no stages away before this time (nanoseconds of the system's clock).
-    pub(crate) next_theft_ns: AtomicU64,
+    pub(crate) next_steal_ns: AtomicU64,
 }
 
 /// The part of a worker that other threads may touch.
@@ -310,7 +310,7 @@ pub(crate) struct WorkerShared {
     /// for a waiter that is no worker.
     pub(crate) waits_for: Mutex<Vec<AnyWorker>>,
     /// Workers of other systems with stages muted on this one.
-    pub(crate) muted_elsewhere: Mutex<Vec<AnyWorker>>,
+    pub(crate) muted_of_other_systems: Mutex<Vec<AnyWorker>>,
     /// The figures of the last census of this worker.
     pub(crate) census: Mutex<Census>,
     /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
@@ -337,7 +337,7 @@ impl WorkerShared {
                 upper: [const { Chain::new() }; 2],
                 thread: None,
                 thieves: Vec::new(),
-                gathers: None,
+                asks_for_all: None,
                 arrivals: Vec::new(),
                 timer_ops: Vec::new(),
                 returned: Vec::new(),
@@ -358,7 +358,7 @@ impl WorkerShared {
             standing: Standing::default(),
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
-            muted_elsewhere: Mutex::default(),
+            muted_of_other_systems: Mutex::default(),
             census: Mutex::default(),
             shown: CachePadded(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
             relieved: Condvar::new(),
