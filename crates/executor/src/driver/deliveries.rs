@@ -170,7 +170,10 @@ impl Deliveries {
     /// If the message does not wait, or from inside an actor of a simulated system.
     pub fn deliver(&mut self, number: u64) {
         let _turn = self.steps.turn();
-        let waiting = self.waiting.remove(&number).unwrap_or_else(|| panic!("message {number} does not wait"));
+        let waiting = self
+            .waiting
+            .remove(&number)
+            .unwrap_or_else(|| panic!("message {number} does not wait: it was delivered, or never collected"));
         let worker = self.worker();
         worker.enter(|| {
             let mut chain = Chain::new();
@@ -218,7 +221,9 @@ impl Deliveries {
     }
 
     fn waiting(&self, number: u64) -> &WaitingRecord {
-        self.waiting.get(&number).unwrap_or_else(|| panic!("message {number} does not wait"))
+        self.waiting
+            .get(&number)
+            .unwrap_or_else(|| panic!("message {number} does not wait: it was delivered, or never collected"))
     }
 }
 

@@ -205,7 +205,7 @@ impl Steps {
     }
 
     fn simulation(&self) -> &Simulation {
-        self.system.simulation.as_ref().expect("it is simulated")
+        self.system.simulation.as_ref().expect("the system is simulated")
     }
 
     /// Returns whether no worker has work before the next timer. A system that has ended has none.
@@ -367,5 +367,5 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     // Often only one, which gives the most interleavings.
     let bound = if choices.one_in(2) { 1 } else { 1 + choices.below(8) as u64 };
     let stop = worker.gulp(bound);
-    debug_assert_ne!(stop, crate::worker::run::GulpEnd::Detached, "nobody takes over in simulation");
+    debug_assert_ne!(stop, crate::worker::run::GulpEnd::Detached, "a simulated system has no monitor that takes over");
 }

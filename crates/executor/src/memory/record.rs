@@ -98,7 +98,7 @@ pub(crate) unsafe fn weighed(record: NonNull<Record>) -> Described {
 unsafe fn described_by(record: NonNull<Record>, op: Op) -> Described {
     // SAFETY: the caller fulfils the conditions of `op`.
     unsafe { (record.as_ref().thunk)(record, op) };
-    DESCRIBED.take().expect("every record that is not buried says what it is")
+    DESCRIBED.take().expect("every record that is not buried describes itself")
 }
 
 /// The next step of the worker after a thunk returned. Zero is the common case.

@@ -97,7 +97,7 @@ impl SystemCore {
         self.idle.remove(worker, Idle::Parked);
         self.active_more();
         if inbox.polls {
-            self.reactor.get().expect("a worker polls it").wake();
+            self.reactor.get().expect("a polling worker has a reactor").wake();
         } else if let Some(borrower) = borrower {
             borrower.borrows();
         } else if let Some(thread) = &inbox.thread

@@ -595,7 +595,7 @@ impl<S: Resident> ControlCx<S> {
     /// If a handler is suspended, or if the actor is away.
     pub fn run<E: Envelope<S>>(&mut self, envelope: E) {
         let mut cx = Cx::new(self.cell);
-        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        let state = self.state().expect("the actor is suspended or away: it can run no other envelope");
         during(E::describe, || envelope.run(state, &mut cx));
         cx.note_failure(E::describe);
         if cx.outcome() != CONTINUE {
@@ -610,7 +610,7 @@ impl<S: Resident> ControlCx<S> {
     /// The same as for [`ControlCx::run`].
     pub fn run_ahead<E: Envelope<S>>(&mut self, envelope: E) -> Option<Decided> {
         let mut cx = Cx::new(self.cell);
-        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        let state = self.state().expect("the actor is suspended or away: it can run no other envelope");
         let run = || during(E::describe, || envelope.run(state, &mut cx));
         let panic = catch_unwind(AssertUnwindSafe(run)).err();
         cx.note_failure(E::describe);
@@ -645,10 +645,7 @@ impl<S: Resident> ControlCx<S> {
         if let Some(worker) = crate::worker::current() {
             worker.ledger.restarts.add(1);
         }
-        std::mem::replace(
-            self.state().expect("the state of an actor that is suspended or away cannot be replaced"),
-            state,
-        )
+        std::mem::replace(self.state().expect("the actor is suspended or away: its state cannot be replaced"), state)
     }
 
     /// Lets a held actor go on with its parked messages.

@@ -87,7 +87,7 @@ impl Mailbox {
     /// # Panics
     /// If `messages` is 0.
     pub const fn bounded(messages: usize) -> Mailbox {
-        assert!(messages > 0, "a mailbox that is bounded to no message at all would never take one");
+        assert!(messages > 0, "a mailbox is bounded to 0 messages: the bound must be at least 1");
         Mailbox { messages, bytes: usize::MAX, on_full: OnFull::Reject }
     }
 
@@ -97,7 +97,7 @@ impl Mailbox {
     /// # Panics
     /// If `bytes` is 0.
     pub const fn bytes(mut self, bytes: usize) -> Mailbox {
-        assert!(bytes > 0, "a mailbox that is bounded to no byte at all would never take a message");
+        assert!(bytes > 0, "a mailbox is bounded to 0 bytes: the bound must be at least 1");
         self.bytes = bytes;
         self
     }

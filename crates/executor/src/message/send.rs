@@ -137,7 +137,7 @@ impl Worker {
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
-        debug_assert!(self.ownership.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
+        debug_assert!(self.ownership.is_user(), "a send in RUNTIME: user code must run in USER (`user_code.rs`)");
         let size = record::record_bytes::<D>();
         if let Some((log, tail)) = self.route_of(to.stage()).and_then(|dest| self.room_for(dest, size)) {
             // SAFETY: there is room for the record at `tail`, which is aligned because all sizes are multiples of 8.

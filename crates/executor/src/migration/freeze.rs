@@ -61,11 +61,14 @@ unsafe fn thaw(cell: NonNull<Cell>) -> bool {
 }
 
 /// # Safety
-/// The caller runs the stage of the cell `here`, and no handler of that stage is running.
-unsafe fn freeze_together(here: NonNull<Cell>, actors: &[RawAddress]) -> Result<Vec<RawAddress>, RawAddress> {
+/// The caller runs the stage of the cell `this`, and no handler of that stage is running.
+unsafe fn freeze_together(this: NonNull<Cell>, actors: &[RawAddress]) -> Result<Vec<RawAddress>, RawAddress> {
     // SAFETY: cells are never freed.
-    let stage = unsafe { here.as_ref() }.stage();
-    assert!(actors.iter().all(|actor| actor.stage() == stage), "only actors of one stage are frozen together");
+    let stage = unsafe { this.as_ref() }.stage();
+    assert!(
+        actors.iter().all(|actor| actor.stage() == stage),
+        "the actors are in several stages: only actors of one stage can be frozen together"
+    );
     // No actor of this stage begins or ends during this call, except by the threads that start them.
     let present: Vec<RawAddress> = actors.iter().copied().filter(|actor| !actor.is_stale()).collect();
     // SAFETY: cells are never freed.
@@ -105,7 +108,7 @@ impl<S: Resident> ControlCx<S> {
     /// # Panics
     /// If the actor is not [calm](ControlCx::is_calm).
     pub fn freeze(&mut self) {
-        assert!(self.is_calm(), "only an actor between two messages can be frozen");
+        assert!(self.is_calm(), "the actor is not calm: only an actor between two messages can be frozen");
         // SAFETY: a control runs, and this thread therefore runs the stage.
         unsafe { freeze(self.cell()) };
     }
@@ -139,7 +142,7 @@ impl<S: Resident> ControlCx<S> {
     /// # Panics
     /// If the actor is not frozen.
     pub fn depart(&mut self, route: Arc<StubRoute>) {
-        assert!(self.is_frozen(), "only a frozen actor leaves");
+        assert!(self.is_frozen(), "the actor is not frozen: only a frozen actor can migrate");
         let cell = self.cell();
         // SAFETY: this thread runs the stage; a short borrow.
         unsafe { Cell::cold_mut(cell) }.route = Some(route);
@@ -160,13 +163,17 @@ impl<S: Resident> ControlCx<S> {
     pub fn admit(&mut self, arrival_buffer: Address<S>) {
         let (cell, other) = (self.cell(), arrival_buffer.raw());
         // SAFETY: cells are never freed.
-        let (here, there) = unsafe { (cell.as_ref(), other.cell.as_ref()) };
+        let (own, buffer) = unsafe { (cell.as_ref(), other.cell.as_ref()) };
         assert!(
-            here.has_status(status::FROZEN) && !other.is_stale() && there.has_status(status::FROZEN),
-            "both are frozen"
+            own.has_status(status::FROZEN) && !other.is_stale() && buffer.has_status(status::FROZEN),
+            "the actor's cell and its arrival buffer must be frozen, and the buffer must exist"
         );
-        assert_eq!(here.stage(), there.stage(), "an antechamber is in the stage of its actor");
-        let identity = here.tag() & !status::MASK;
+        assert_eq!(
+            own.stage(),
+            buffer.stage(),
+            "the arrival buffer is in another stage than its actor: it must be in the same one"
+        );
+        let identity = own.tag() & !status::MASK;
         // SAFETY: this thread runs the stage of both cells; the references to the cold parts do not overlap.
         unsafe {
             let first = std::mem::take(&mut Cell::cold_mut(other.cell).deferred);

@@ -206,7 +206,7 @@ impl SystemCore {
     /// # Panics
     /// In a system without such stages.
     pub fn link_stage(&self, nth: usize) -> u16 {
-        assert!(self.config.links > 0, "a system whose `Config::links` is 0 has no stages for links");
+        assert!(self.config.links > 0, "the system has no stages for links: `Config::links` must be at least 1");
         (self.config.stages + nth % self.config.links) as u16
     }
 

@@ -98,7 +98,7 @@ impl Around {
                 result = Some(f());
             }
         });
-        result.expect("what is to be done around actors does not run them")
+        result.expect("the function given to `Around::new` did not call its argument: it must call it once")
     }
 }
 
@@ -162,7 +162,7 @@ impl Config {
         }
         if self.stages < self.workers {
             wrong.push(format!(
-                "stages = {}: must be at least the number of workers, {}, so that each has one",
+                "stages = {}: must be at least the number of workers, {}, because each worker needs one",
                 self.stages, self.workers
             ));
         }

@@ -255,7 +255,9 @@ impl SystemCore {
                 let guard = lock(&SLOTS[at].system);
                 guard.is_none().then_some((at, guard))
             })
-            .ok_or_else(|| vec![format!("{} systems run in this process already", SYSTEMS_MAX - 1)])?;
+            .ok_or_else(|| {
+                vec![format!("{} systems run in this process already, which is the limit", SYSTEMS_MAX - 1)]
+            })?;
         let mut slot = slot;
         let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
@@ -452,7 +454,7 @@ impl SystemCore {
             StageChoice::Dedicated if self.simulation.is_some() || self.closed.load(Ordering::Relaxed) => Ok(spread()),
             StageChoice::Dedicated => lock(&self.dedicated).pop().ok_or_else(|| {
                 format!(
-                    "dedicated: {} actors with a thread of their own live already, which is the limit",
+                    "dedicated: {} actors with a thread of their own exist already, which is the limit",
                     limits::DEDICATED_MAX
                 )
             }),

@@ -61,7 +61,7 @@ impl Moments {
 #[cold]
 fn report_long_wait(since: fmt::Arguments<'_>) {
     let line = format!(
-        "playhouse: `run_until_idle` has waited for {since}: for timers, async handlers, or senders that are slowed. A periodic timer has no end: \
+        "playhouse: `run_until_idle` has waited for {since}: for timers, async handlers, or senders that are slowed. A periodic timer never ends: \
          `run_for` lets a time pass.\n"
     );
     drop(io::stderr().write_all(line.as_bytes()));
@@ -176,7 +176,10 @@ impl SystemCore {
 
     /// Panics on a thread of this system, which would wait for itself.
     fn is_outside(&self) {
-        assert!(worker::current().is_none_or(|w| w.system_id != self.id), "an actor waits for its own system");
+        assert!(
+            worker::current().is_none_or(|w| w.system_id != self.id),
+            "an actor waits for its own system, and would wait for itself"
+        );
     }
 
     fn notify_quiet(&self) {

@@ -125,7 +125,7 @@ impl Worker {
         if next.is_null() {
             // SAFETY: in RUNTIME, by the owner. The log itself never ends, and a cursor therefore remains below each
             // chain.
-            let later = unsafe { (*self.later.get()).pop() }.expect("a chain was put before something");
+            let later = unsafe { (*self.later.get()).pop() }.expect("a chain was put before another cursor");
             self.set_cursor(later);
         } else {
             let body = Segment::body(next);

@@ -258,7 +258,10 @@ impl Drop for Failure {
 impl Worker {
     /// Calls user code from RUNTIME, between two gulps. Returns `None` if it panics.
     pub(crate) fn call_user<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        debug_assert!(!self.ownership.is_user(), "user code is called within user code without this");
+        debug_assert!(
+            !self.ownership.is_user(),
+            "`call_user` was called in USER: user code calls other user code directly"
+        );
         // No record is claimed from this point on.
         self.ownership.begin();
         let result = contained(f);
