@@ -3,8 +3,8 @@
 //! This crate knows cells and envelopes. `playhouse-actor` knows that messages have types, replies and supervisors.
 //! Nearly all unsafe code of Playhouse is in this crate. Programs use neither crate but `playhouse`.
 //!
-//! The interface is safe for any caller: an [`Envelope`] is lent its [`Cx`] for its run, and [`wrap_cx`] gives the layer above a type of its
-//! own for it.
+//! The interface is safe for any caller: an [`Envelope`] is lent its [`Cx`] for its run, and [`wrap_cx`] gives the
+//! layer above a type of its own for it.
 //!
 //! The folders: `message` (addresses, envelopes, and sending to a worker), `memory`, `worker` (the run loop, and
 //! `worker::exchange` with the proof that order is kept), `scheduler`, `backpressure`, `migration`, `driver`,

@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const RUN_PER_ADMITTED: u64 = 2;
 /// The largest number of bytes that are saved for sources while none comes.
 const SAVED_BYTES_MAX: u64 = 64 * 1024;
-/// The largest cost of one admission, in bytes: a source that is admitted at the largest excess holds the others up for as long as the worker
-/// runs twice as much.
+/// The largest cost of one admission, in bytes: a source that is admitted at the largest excess holds the others up for
+/// as long as the worker runs twice as much.
 const COST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The bytes of sources that a worker has admitted while it was pressed, as a position in all that it may admit.
@@ -51,8 +51,8 @@ impl Admission {
         self.position.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED
     }
 
-    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `excess`: the backlog as a multiple of the high-water mark.
-    /// `run`: the bytes of mail that it has run in all.
+    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `excess`: the backlog as a multiple of
+    /// the high-water mark. `run`: the bytes of mail that it has run in all.
     pub(crate) fn admits(&self, bytes: u64, excess: u64, run: u64) -> bool {
         let earned = run / RUN_PER_ADMITTED;
         let cost = bytes.saturating_mul(excess.max(1).saturating_pow(4)).min(COST_BYTES_MAX);

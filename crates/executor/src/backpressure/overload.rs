@@ -1,11 +1,13 @@
 //! Overload: senders to a worker with a large backlog are slowed down (Pony's muting, by stages).
 //!
-//! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if that mail exceeds
-//! 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle ([`crate::backpressure::accounts`]). A stage
-//! that sends no more than it handles is not muted, because a standing backlog is not overload. If it sends to an overloaded worker, the
-//! overload counts for its own senders ([`crate::backpressure::relays`]).
+//! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if
+//! that mail exceeds 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle
+//! ([`crate::backpressure::accounts`]). A stage that sends no more than it handles is not muted, because a standing
+//! backlog is not overload. If it sends to an overloaded worker, the overload counts for its own senders
+//! ([`crate::backpressure::relays`]).
 //!
-//! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::other_systems`].
+//! Senders in other systems of the process are slowed down by their own workers:
+//! [`crate::backpressure::other_systems`].
 //!
 //! The load of a worker is its queue, and the parked records of its muted stages. The worker works those off when the
 //! workers that its stages are muted for work off theirs. If stages are muted for each other, one goes on:
@@ -33,13 +35,14 @@ use crate::worker::shared::WorkerShared;
 
 /// A worker with more bytes of mail from others than this is overloaded.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
-/// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN` records.
+/// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN`
+/// records.
 const PRESSED_NS: u64 = 2_000_000;
 /// With few records, others that send to the worker wait little even if each of them takes milliseconds.
 const PRESSED_RECORDS_MIN: u64 = 64;
 
-/// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and of the workers between
-/// them, and its receiver is to have work until the source's next messages arrive.
+/// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and
+/// of the workers between them, and its receiver is to have work until the source's next messages arrive.
 const PRESSED_LOW: (u64, u64) = (3, 4);
 /// A worker that was overloaded is relieved below half of the bound.
 const OVERLOADED_LOW: (u64, u64) = (1, 2);
@@ -157,7 +160,8 @@ impl Worker {
         }
     }
 
-    /// Returns the bytes of the queue that others have sent, and those that this worker's own actors have sent. In RUNTIME.
+    /// Returns the bytes of the queue that others have sent, and those that this worker's own actors have sent. In
+    /// RUNTIME.
     pub(crate) fn queued_mail(&self) -> (u64, u64) {
         let queued = self.backlog_bytes();
         // SAFETY: in RUNTIME; short borrow.
@@ -173,7 +177,8 @@ impl Worker {
             .parked
             .values()
             .filter_map(|parked| match parked.reason {
-                // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by itself.
+                // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by
+                // itself.
                 Reason::Muted { stuck: true, other_system: Some(_), .. } => None,
                 Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
                 Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
@@ -205,7 +210,8 @@ impl Worker {
     /// Has all workers of this system look again whether their muted stages may go on.
     pub(crate) fn rouse_others(&self) {
         if self.parked.get() {
-            // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
+            // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has
+            // looked again.
             self.ownership.signal.raise(Signal::TICK);
         }
         for (other, _) in self.system.worker_table.made() {
@@ -215,7 +221,8 @@ impl Worker {
         }
     }
 
-    /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so at each checkup.
+    /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so
+    /// at each checkup.
     pub(crate) fn call_sources(&self) {
         let shared = self.shared();
         if !shared.is_pressed() || !shared.may_admit() {

@@ -22,14 +22,15 @@ impl Relays {
 
     /// Notes that `stage` has sent to the overloaded `worker`.
     pub(crate) fn note(&self, stage: u16, worker: u16) {
-        // Relaxed: a sender that sees the note late is slowed down late. The note is read before it is written, because other workers read
-        // the same cache line.
+        // Relaxed: a sender that sees the note late is slowed down late. The note is read before it is written, because
+        // other workers read the same cache line.
         if self.0[usize::from(stage)].load(Ordering::Relaxed) != worker {
             self.0[usize::from(stage)].store(worker, Ordering::Relaxed);
         }
     }
 
-    /// Returns the worker to which `stage` passes messages on, if `is_overloaded` holds for that worker. Otherwise deletes the note.
+    /// Returns the worker to which `stage` passes messages on, if `is_overloaded` holds for that worker. Otherwise
+    /// deletes the note.
     pub(crate) fn passes_on_to(&self, stage: u16, is_overloaded: impl FnOnce(u16) -> bool) -> Option<u16> {
         let worker = self.0[usize::from(stage)].load(Ordering::Relaxed);
         if worker == NONE {

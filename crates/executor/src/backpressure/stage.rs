@@ -20,8 +20,8 @@
 //! The worker does not register with the stage's worker, because the stage may have another one by then: a thief,
 //! before it was full again, or the thread that took over the stages of a stuck handler.
 //!
-//! *Costs.* A system without full stages pays nothing. As long as one is, the actors of its worker check the receiver of each message
-//! that they send to each other, like actors of other workers do.
+//! *Costs.* A system without full stages pays nothing. As long as one is, the actors of its worker check the receiver
+//! of each message that they send to each other, like actors of other workers do.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, Ordering};

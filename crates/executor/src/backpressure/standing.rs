@@ -1,17 +1,18 @@
 //! Standing backlogs: mail that waits although no source has sent it.
 //!
-//! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its senders would keep
-//! accounts for ever and mute no stage. In a *turnover*, a worker runs as many bytes of mail as waited at its start. A worker that was
-//! pressed for a whole turnover without a sign of a source raises its bounds above the largest backlog of that turnover. After a sign of a
-//! source, one turnover is passed over, because the source has sent a part of what waits. A program with a fixed number of messages thus
-//! pays for accounts during a few turnovers.
+//! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its
+//! senders would keep accounts for ever and mute no stage. In a *turnover*, a worker runs as many bytes of mail as
+//! waited at its start. A worker that was pressed for a whole turnover without a sign of a source raises its bounds
+//! above the largest backlog of that turnover. After a sign of a source, one turnover is passed over, because the
+//! source has sent a part of what waits. A program with a fixed number of messages thus pays for accounts during a few
+//! turnovers.
 //!
-//! A source that was admitted beside the backlog is no sign, because it may go on beside a standing backlog. But a turnover in which more than
-//! 1 byte was admitted for [`RUN_PER_ADMITTED_MAX`] bytes that were run raises no bounds. The waiting mail may then be the
-//! source's, which many actors pass on.
+//! A source that was admitted beside the backlog is no sign, because it may go on beside a standing backlog. But a
+//! turnover in which more than 1 byte was admitted for [`RUN_PER_ADMITTED_MAX`] bytes that were run raises no bounds.
+//! The waiting mail may then be the source's, which many actors pass on.
 //!
-//! A source that is slowed down is a sign for all workers of the system ([`Sources`]). Its messages may be passed on over any
-//! number of them, and only one of these slows it down.
+//! A source that is slowed down is a sign for all workers of the system ([`Sources`]). Its messages may be passed on
+//! over any number of them, and only one of these slows it down.
 //!
 //! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too
 //! slow to be found within a turnover is found later, because turnovers become longer and sources owe more in longer
@@ -34,8 +35,8 @@ const SHRUNK_NS: u64 = 100_000_000;
 #[derive(Default)]
 pub(crate) struct Standing {
     bytes: AtomicU64,
-    /// A sign of a source since the worker's last look: a source was muted or refused, the worker has admitted more than it has run
-    /// enough for, or a sender without an account has sent mail.
+    /// A sign of a source since the worker's last look: a source was muted or refused, the worker has admitted more
+    /// than it has run enough for, or a sender without an account has sent mail.
     found: AtomicBool,
     /// Threads outside that wait.
     waiting: AtomicUsize,

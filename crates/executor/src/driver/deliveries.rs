@@ -105,8 +105,8 @@ impl Deliveries {
             while worker.advance() {
                 let at = worker.run_at.get();
                 let record = NonNull::new(at.cast::<Record>()).expect("segments are not null");
-                // SAFETY: a whole record of the own queue is at the cursor, which passes it. From this point on `waiting`
-                // owns the record. Buried ones have no payload.
+                // SAFETY: a whole record of the own queue is at the cursor, which passes it. From this point on
+                // `waiting` owns the record. Buried ones have no payload.
                 unsafe {
                     let bytes = record.as_ref().bytes();
                     worker.run_at.set(at.add(bytes));

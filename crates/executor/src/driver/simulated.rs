@@ -1,7 +1,7 @@
 //! The simulated driver: the workers' own code, one step at a time on the caller's thread, with virtual time.
 //!
-//! Every choice is drawn from the seed: which worker is next, the number of messages it runs, which stage's messages come
-//! first, and the victim of each steal. A run can therefore be replayed to the last message, and different seeds
+//! Every choice is drawn from the seed: which worker is next, the number of messages it runs, which stage's messages
+//! come first, and the victim of each steal. A run can therefore be replayed to the last message, and different seeds
 //! explore different interleavings. Choices that only reorder messages of different stages are always allowed, because
 //! their order is not promised.
 

@@ -93,8 +93,8 @@ impl Wheel {
         self.link(index);
     }
 
-    /// Forgets the timer. Returns its task, which may hold a message of the program: the caller drops it where user code may run. Returns
-    /// `None` if the timer is gone already.
+    /// Forgets the timer. Returns its task, which may hold a message of the program: the caller drops it where user
+    /// code may run. Returns `None` if the timer is gone already.
     #[must_use]
     pub(crate) fn cancel(&mut self, id: u64) -> Option<TimerTask> {
         let index = self.by_id.remove(&id)?;

@@ -1,7 +1,7 @@
 //! The right to drive a simulated system: one thread has it at a time.
 //!
-//! A thread *drives* when it runs the workers of a simulated system, or of several. It does so in *turns*, for example one step of one
-//! worker. The rules:
+//! A thread *drives* when it runs the workers of a simulated system, or of several. It does so in *turns*, for example
+//! one step of one worker. The rules:
 //!
 //! 1. *Exclusion.* A thread touches workers only within a turn, and it has the right to drive during all of its turn.
 //!    The right passes from thread to thread under a mutex, and each turn therefore sees all changes of earlier turns.

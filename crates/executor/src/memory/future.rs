@@ -1,10 +1,10 @@
 //! Suspended handlers: the futures of `async` handlers that were not ready at once.
 //!
-//! The handler's future is built and polled in a block of memory. Each thread keeps some blocks of up to 4 KiB for later handlers. A future
-//! that is ready at once (most are) is dropped in place, and the thread keeps its block. Such a handler allocates nothing if the thread had
-//! a block. If the future is not ready, the block belongs to the actor until the handler has ended. The actor is *suspended*: the future
-//! borrows the actor's state, and ordinary messages go to the actor's deferred list until the future is done. Wake-ups arrive as control
-//! mail.
+//! The handler's future is built and polled in a block of memory. Each thread keeps some blocks of up to 4 KiB for
+//! later handlers. A future that is ready at once (most are) is dropped in place, and the thread keeps its block. Such
+//! a handler allocates nothing if the thread had a block. If the future is not ready, the block belongs to the actor
+//! until the handler has ended. The actor is *suspended*: the future borrows the actor's state, and ordinary messages
+//! go to the actor's deferred list until the future is done. Wake-ups arrive as control mail.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
@@ -23,8 +23,8 @@ use crate::message::send;
 use crate::worker;
 use crate::worker::user_code::{During, contained};
 
-/// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks with a larger one are
-/// not kept.
+/// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks
+/// with a larger one are not kept.
 const BLOCK_ALIGN: usize = 64;
 /// The least size of a block. All sizes are powers of 2.
 const BLOCK_BYTES_MIN: usize = 128;
@@ -211,8 +211,8 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
             drop(suspended);
             // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
             let stop_after = std::mem::take(&mut unsafe { Cell::cold_mut(cell) }.stop_after);
-            // SAFETY: the cell is alive; its status is written by this thread only (I1), and the reference to the cold part is
-            // not used any more.
+            // SAFETY: the cell is alive; its status is written by this thread only (I1), and the reference to the cold
+            // part is not used any more.
             unsafe {
                 cell.as_ref().set_status(status::SUSPENDED, false);
                 Cell::note_handled(cell);
@@ -258,15 +258,16 @@ fn poll_address<S: Resident>(address: RawAddress) {
     }
 }
 
-/// The address of an actor whose suspended handler awaits a single answer. [`Sleeper::wake`] needs no `WakeTarget`, whose cache line two
-/// workers would write.
+/// The address of an actor whose suspended handler awaits a single answer. [`Sleeper::wake`] needs no `WakeTarget`,
+/// whose cache line two workers would write.
 pub struct Sleeper {
     address: RawAddress,
     send: fn(RawAddress),
 }
 
 impl Sleeper {
-    /// Returns the actor whose handler is being polled with `waker`. Returns `None` for any other waker, and for a clone.
+    /// Returns the actor whose handler is being polled with `waker`. Returns `None` for any other waker, and for a
+    /// clone.
     pub fn polled_with(waker: &Waker) -> Option<Sleeper> {
         if !std::ptr::eq(waker.vtable(), &OWN) {
             return None;
@@ -282,7 +283,8 @@ impl Sleeper {
     }
 }
 
-/// The waker of a poll, on the stack. Each clone of it is the waker of a [`WakeTarget`]. Other threads may use it during the poll.
+/// The waker of a poll, on the stack. Each clone of it is the waker of a [`WakeTarget`]. Other threads may use it
+/// during the poll.
 struct OwnWaker {
     address: RawAddress,
     send: fn(RawAddress),

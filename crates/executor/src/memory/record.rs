@@ -139,8 +139,9 @@ pub(crate) const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
 ///
-/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | from_hook:1 | words:11`. Its upper 48 bits are compared with the tag of the
-/// cell at delivery: the liveness check, the residency check and the "is it suspended?" check in one.
+/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | from_hook:1 | words:11`. Its upper 48 bits are
+/// compared with the tag of the cell at delivery: the liveness check, the residency check and the "is it suspended?"
+/// check in one.
 #[repr(C)]
 pub(crate) struct Record {
     pub(crate) thunk: Thunk,
@@ -194,7 +195,7 @@ impl Record {
         self.tag |= FROM_HOOK;
     }
 
-    /// Takes the cell, the lane and the sender's mark of `other`.
+    /// Takes the cell, the lane and the dead-letter hook's mark of `other`.
     fn follow(&mut self, other: &Record) {
         const FOLLOWED: u64 = IDENTITY | LANE | FROM_HOOK;
         self.cell = other.cell;
@@ -438,7 +439,8 @@ unsafe fn apply_admission<E>(
     Some(CONTINUE)
 }
 
-/// Kept apart: inlined, it made each message pay for the registers that a dead letter needs (3 ns).
+/// Performs every operation except `Run`. Kept apart: inlined, it made each message pay for the registers that a dead
+/// letter needs (3 ns).
 ///
 /// # Safety
 /// The same as for [`run_sync`].

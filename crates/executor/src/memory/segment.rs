@@ -15,16 +15,18 @@ pub(crate) const SEGMENT_BYTES: usize = 16 * 1024;
 const HEADER_BYTES: usize = 16;
 /// Bytes of one segment that hold records.
 pub(crate) const BODY_BYTES: usize = SEGMENT_BYTES - HEADER_BYTES;
-/// A chain of one segment with at most this many bytes is copied behind a short queue, if there is room in its last segment.
+/// A chain of one segment with at most this many bytes is copied behind a short queue, if there is room in its last
+/// segment.
 const COPY_BYTES_MAX: usize = 1024;
 /// Behind a queue with more bytes than this, a chain of one segment is copied whatever its size is.
 const SHORT_QUEUE_BYTES: usize = 64 * 1024;
 
-/// Returns the largest number of bytes that are copied into the last segment of a queue with `queued` bytes. Larger chains are linked to
-/// it, with all their segments.
+/// Returns the largest number of bytes that are copied into the last segment of a queue with `queued` bytes. Larger
+/// chains are linked to it, with all their segments.
 ///
-/// Behind a long queue all copies save memory, because the records are not run soon: two segments in a row are then at least half full
-/// together. If the segments of starved workers held 1 KiB each, their queues would take 16 times the memory of their messages.
+/// Behind a long queue all copies save memory, because the records are not run soon: two segments in a row are then at
+/// least half full together. If the segments of starved workers held 1 KiB each, their queues would take 16 times the
+/// memory of their messages.
 pub(crate) fn copy_bytes_max(queued: usize) -> usize {
     if queued > SHORT_QUEUE_BYTES { BODY_BYTES } else { COPY_BYTES_MAX }
 }
@@ -177,7 +179,8 @@ impl Chain {
         #[cfg(test)]
         steps::count();
         debug_assert!(size <= BODY_BYTES);
-        // SAFETY: `last` is null or a live segment of this chain; `used + size <= BODY_BYTES` is checked before the copy.
+        // SAFETY: `last` is null or a live segment of this chain; `used + size <= BODY_BYTES` is checked before the
+        // copy.
         unsafe {
             if self.last.is_null() || (*self.last).used + size > BODY_BYTES {
                 let segment = pool.map_or_else(Segment::allocate, Pool::take);

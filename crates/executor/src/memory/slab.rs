@@ -65,7 +65,8 @@ const fn cell_bytes(class: u16) -> usize {
 }
 
 /// Vacant cells of a class. They are not linked through the cells themselves, because those lie anywhere by the time
-/// they are used again. Each step along such a link would wait for memory (60 of the 125 ns that an actor of `fib` took). The list therefore knows the next cells some steps ahead, and fetches them.
+/// they are used again. Each step along such a link would wait for memory (60 of the 125 ns that an actor of `fib`
+/// took). The list therefore knows the next cells some steps ahead, and fetches them.
 struct List {
     vacant: Vec<NonNull<Cell>>,
     /// The chunk that is being cut.
@@ -139,7 +140,8 @@ unsafe impl Send for CellAllocator {}
 struct Chunk {
     base: *mut u8,
     class: u16,
-    /// The cells before this address were cut from the chunk, by the owner of the list that it is in. The others were never used.
+    /// The cells before this address were cut from the chunk, by the owner of the list that it is in. The others were
+    /// never used.
     cut: &'static AtomicPtr<u8>,
 }
 

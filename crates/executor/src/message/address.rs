@@ -89,7 +89,8 @@ impl RawAddress {
         self.tag as u16
     }
 
-    /// Returns a number that the layer above keeps for the cell of the actor. It is 0 in a new cell, and stays when the actor ends.
+    /// Returns a number that the layer above keeps for the cell of the actor. It is 0 in a new cell, and stays when the
+    /// actor ends.
     pub fn cell_number(self) -> &'static AtomicU32 {
         // SAFETY: cells are never freed.
         let cell: &'static Cell = unsafe { self.cell.as_ref() };
@@ -210,8 +211,8 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, SyncMail(envelope));
     }
 
-    /// Sends the first message of a new actor: no other message is handled before it, on any route. It `may_be_deferred` if
-    /// it waits in the queue of the worker that the sender runs on (`deferred_starts.rs`).
+    /// Sends the first message of a new actor: no other message is handled before it, on any route. It
+    /// `may_be_deferred` if it waits in the queue of the worker that the sender runs on (`deferred_starts.rs`).
     ///
     /// # Safety
     /// No other thread knows the address yet.

@@ -81,7 +81,7 @@ impl Drop for Restore {
     }
 }
 
-/// While this lives, the thread runs hooks.
+/// A guard: while it exists, the thread runs hooks.
 struct HookRuns(#[expect(dead_code, reason = "it is dropped")] Restore);
 
 impl HookRuns {

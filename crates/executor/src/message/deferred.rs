@@ -1,9 +1,10 @@
 //! Deferred messages: the messages that wait at their actor's cell.
 //!
-//! A message is deferred while its actor is suspended, has crashed, has not started or is frozen, and while its guard refuses it. All
-//! deferred messages of an actor come before the messages in queues. They are in two lists:
+//! A message is deferred while its actor is suspended, has crashed, has not started or is frozen, and while its guard
+//! refuses it. All deferred messages of an actor come before the messages in queues. They are in two lists:
 //!
-//! 1. *refused*: messages whose guards have refused them. They are asked again after each message that the actor handles.
+//! 1. *refused*: messages whose guards have refused them. They are asked again after each message that the actor
+//!    handles.
 //! 2. *later*: messages that came while the actor took none. Their guards were not asked, or only while the actor was
 //!    in another theater.
 //!
@@ -11,8 +12,9 @@
 //!
 //! # Costs
 //!
-//! A message of the second list is copied once when it comes and once more if its guard refuses it. It is taken from the front of its list,
-//! and all other messages stay where they are. The cost of `n` messages whose handlers all wait is therefore linear in `n`.
+//! A message of the second list is copied once when it comes and once more if its guard refuses it. It is taken from
+//! the front of its list, and all other messages stay where they are. The cost of `n` messages whose handlers all wait
+//! is therefore linear in `n`.
 //!
 //! A refused message is asked in its list. Each handled message asks all refused ones that come before the next one
 //! that is handled. The cost of `n` messages is therefore `n` times the number of messages that stay refused. A message
@@ -26,8 +28,8 @@ use crate::memory::segment::{Chain, Pool, Segment};
 
 /// Records in order, which are consumed one by one.
 ///
-/// INVARIANT: the records in the first `passed` bytes of the chain's first segment were consumed, and so were all buried ones. The other
-/// buried ones have `buried` bytes.
+/// INVARIANT: the records in the first `passed` bytes of the chain's first segment were consumed, and so were all
+/// buried ones. The other buried ones have `buried` bytes.
 #[derive(Default)]
 struct List {
     chain: Chain,

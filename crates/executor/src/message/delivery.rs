@@ -179,8 +179,8 @@ impl SystemCore {
         self.more_pressed(self.worker_table[worker as usize].is_pressed().then_some(worker), self.passes_on_to(stage))
     }
 
-    /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would otherwise admit more than
-    /// the worker that it passes messages on to can do.
+    /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would
+    /// otherwise admit more than the worker that it passes messages on to can do.
     pub(crate) fn more_pressed(&self, first: Option<u16>, next: Option<u16>) -> Option<u16> {
         let (Some(first), Some(next)) = (first, next) else { return first.or(next) };
         let excess = |worker: u16| self.worker_table[usize::from(worker)].excess();
@@ -193,8 +193,8 @@ impl SystemCore {
         self.relays.passes_on_to(stage, is_overloaded)
     }
 
-    /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while `stage` is full.
-    /// Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
+    /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while
+    /// `stage` is full. Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
     pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
         self.wait_while_overloaded_for(stage, bytes, None);
     }

@@ -385,8 +385,8 @@ impl<S: Resident> Cx<S> {
 
 /// Defines the type that stands for a [`Cx`] in the layer above: the same bytes, with other methods.
 ///
-/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. The same holds for the type that is
-/// defined, because a reference to it can only be made from a reference to a `Cx`.
+/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. The same holds for
+/// the type that is defined, because a reference to it can only be made from a reference to a `Cx`.
 ///
 /// # Examples
 /// ```

@@ -28,7 +28,8 @@ pub(crate) struct Log {
     pub(crate) tail: AtomicPtr<u8>,
     /// The limit for the end of a record. If it is null, an append compares with `counted_end`.
     pub(crate) end: AtomicPtr<u8>,
-    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters RUNTIME.
+    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters
+    /// RUNTIME.
     counted_end: AtomicPtr<u8>,
     pub(crate) first: StdCell<*mut Segment>,
     pub(crate) last: StdCell<*mut Segment>,
@@ -90,8 +91,8 @@ impl Log {
     }
 }
 
-/// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler makes these checks
-/// only while some worker is idle.
+/// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler
+/// makes these checks only while some worker is idle.
 const BURST_BYTES: usize = 512;
 
 /// A log with room for a record, in RUNTIME.
@@ -284,7 +285,8 @@ impl Worker {
     /// wait for the handler's end.
     fn posted_from_dedicated(&self, stage: u16, size: usize) {
         let claimed = self.ownership.claimed();
-        // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its start.
+        // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its
+        // start.
         let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
         let stage_full = self.system.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
@@ -328,8 +330,8 @@ impl Worker {
         self.logs.iter().for_each(Log::stop);
     }
 
-    /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
-    /// would not help.
+    /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own
+    /// worker, because that would not help.
     fn pressed_for(&self, dest: u16, stage: u16) -> Option<u16> {
         let receiver = &self.system.worker_table[dest as usize];
         // Relaxed: a worker that sees the flag late mutes a source late.
@@ -338,8 +340,8 @@ impl Worker {
         self.system.more_pressed(dest, self.system.passes_on_to(stage))
     }
 
-    /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage is full, or if
-    /// `sender` is a source and its messages reach the `pressed` worker.
+    /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage
+    /// is full, or if `sender` is a source and its messages reach the `pressed` worker.
     fn note_sent(&self, sender: u16, (dest, target, size): (u16, u16, usize), stage_full: bool, pressed: Option<u16>) {
         if stage_full {
             self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, other_system: None });
@@ -368,7 +370,8 @@ impl Worker {
                 _ => core.mute_requests.push(request),
             }
             if self.may_be_muted(core, request.sender) {
-                // This ends the gulp, because the messages that wait may be large, and the stage may send much more in the same gulp.
+                // This ends the gulp, because the messages that wait may be large, and the stage may send much more in
+                // the same gulp.
                 self.ownership.signal.raise(Signal::TICK);
             }
         });

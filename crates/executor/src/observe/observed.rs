@@ -11,7 +11,7 @@
 //! An observer may give each message that is sent a number, its *cause*, and gets the number again when the message is
 //! handled. The number is one more word behind the record's payload; a bit of the record's tag says that it is present.
 //! The sending half of the message path does not know of it either. While causes are wanted, the logs look full to it
-//! (`end` is null), like those of a worker that a monitor has revoked, and their [slow path](crate::message::send) adds
+//! (`end` is null), like those of a thread that has lost its worker, and their [slow path](crate::message::send) adds
 //! the word. A log that was not yet stopped gives a record without a cause: one link of the chain is then missing.
 
 use std::any::Any;

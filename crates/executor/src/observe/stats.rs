@@ -75,11 +75,12 @@ counters! {
     busy_ns,
     /// Times a stuck handler's worker got a new thread.
     takeovers,
-    /// Stuck handlers that the monitor could not separate from their workers at first, because no thread could be started, or because the
-    /// kernel refused membarrier(2) (see `fence_fallbacks`). The monitor tries again at each tick while such a handler is stuck.
+    /// Stuck handlers that the monitor could not separate from their workers at first, because no thread could be
+    /// started, or because the kernel refused membarrier(2) (see `fence_fallbacks`). The monitor tries again at each
+    /// tick while such a handler is stuck.
     takeovers_failed,
-    /// Times the worker changed to full fences, which cost each message some nanoseconds: the kernel refuses membarrier(2), which it had
-    /// granted at the start. A worker changes once, between two messages.
+    /// Times the worker changed to full fences, which cost each message some nanoseconds: the kernel refuses
+    /// membarrier(2), which it had granted at the start. A worker changes once, between two messages.
     fence_fallbacks,
     /// Times a stage was muted because its receiver was overloaded.
     mutes,

@@ -11,8 +11,8 @@ const WAKE_NS_MAX: u64 = 50_000;
 /// The number of rounds of the measurement.
 const ROUNDS: u32 = 8;
 
-/// Returns the nanoseconds from the call that wakes a parked thread until that thread runs. The value is that of the fastest round,
-/// measured once per process.
+/// Returns the nanoseconds from the call that wakes a parked thread until that thread runs. The value is that of the
+/// fastest round, measured once per process.
 pub(crate) fn wake_ns() -> u64 {
     static WAKE_NS: OnceLock<u64> = OnceLock::new();
     *WAKE_NS.get_or_init(|| if cfg!(miri) { WAKE_NS_MAX } else { measure().clamp(WAKE_NS_MIN, WAKE_NS_MAX) })
@@ -47,7 +47,8 @@ fn measure() -> u64 {
     })
 }
 
-/// Returns the number of threads of this process that can run at one time: the CPUs that it may use. Counts them once per process.
+/// Returns the number of threads of this process that can run at one time: the CPUs that it may use. Counts them once
+/// per process.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(count_cores)

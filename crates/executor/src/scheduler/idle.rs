@@ -13,8 +13,8 @@
 //!    lock.
 //! 4. A worker is counted as active until it parks. The thread that makes it awake counts it again, under the lock.
 //!    While mail is in any inbox, its worker is therefore counted (`SystemCore::is_quiet`).
-//! 6. While a worker is idle or parked, other workers may adopt its stages (`exchange.rs`). It updates its route before it does anything
-//!    else.
+//! 6. While a worker is idle or parked, other workers may adopt its stages (`exchange.rs`). It updates its route before
+//!    it does anything else.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,8 +28,9 @@ use crate::worker::shared::Presence;
 
 /// The number of glances of an idle worker at its mail flag before any other step.
 const GLANCES: u32 = 64;
-/// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker needs as long to enter
-/// the set of idle workers and to leave it, because both write a cache line that the other worker reads.
+/// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker
+/// needs as long to enter the set of idle workers and to leave it, because both write a cache line that the other
+/// worker reads.
 const PAUSES: u32 = 16;
 /// The least time for which a worker watches that flag before it parks; the largest is
 /// [`Config::spin`](crate::Config::spin). In between, the time follows the latest results. It doubles after mail came
@@ -163,7 +164,8 @@ impl Worker {
             }
             inbox.presence = Presence::Parked;
             inbox.polls = polls;
-            // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the same lock.
+            // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the
+            // same lock.
             self.system.idle.remove(self.id, Idle::Watching);
             self.system.idle.insert(self.id, Idle::Parked);
         }
@@ -181,7 +183,8 @@ impl Worker {
         self.note_departures(&inbox);
     }
 
-    /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the clock soon.
+    /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the
+    /// clock soon.
     pub(crate) fn begin_to_learn(&self) {
         self.looked.set(self.handled.get());
         self.look_messages.set(2);

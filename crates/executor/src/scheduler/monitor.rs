@@ -7,9 +7,10 @@
 //!
 //! # When no thread can be started
 //!
-//! The monitor starts the new thread before it takes anything. If that fails (a limit on processes or memory), the worker keeps its work:
-//! nothing is lost, the handler's return ends the standstill, and the monitor tries again at each tick. A thread whose takeover has failed
-//! waits for the next attempt, and ends when the worker has made progress. The counter `takeovers_failed` tells the operator.
+//! The monitor starts the new thread before it takes anything. If that fails (a limit on processes or memory), the
+//! worker keeps its work: nothing is lost, the handler's return ends the standstill, and the monitor tries again at
+//! each tick. A thread whose takeover has failed waits for the next attempt, and ends when the worker has made
+//! progress. The counter `takeovers_failed` tells the operator.
 //!
 //! # The protocol
 //!
@@ -51,18 +52,20 @@
 //! - *The kernel refuses the heavy fence* (a seccomp filter that the program has installed since): the monitor can
 //!   believe neither phase nor claim. It lowers REVOKED and leaves, as if M were not stuck. This is safe, because
 //!   nothing was taken: if M has seen REVOKED, it asks for the handoff lock and finds that it still has the work. All
-//!   workers are then woken to change to full fences, each between two gulps and
-//!   in RUNTIME, by storing `full_fence` (Release). The monitor revokes a worker that it sees changed (Acquire) with a full fence of its
-//!   own. The claims and phases from before the change are visible to the monitor by that pair. Each later one is followed by a full fence,
-//!   and the guarantee holds again. A handler that is stuck in a worker without full fences keeps its worker until it returns.
-//! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage; light fence; reads
-//!   the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages` after the phase and the claim. It
-//!   therefore sees the stage of each nested handler that runs, and the new worker holds that stage too. M removes the stage when the
-//!   handler has ended (Release). If the monitor reads the removal (Acquire), the new worker sees all that the handler has written. If the
-//!   monitor still reads the stage of a handler that has just ended, one more stage of this worker is held for a while. M removes the stages
-//!   before it enters RUNTIME, where stages are given away. A stage that the monitor reads is therefore always this worker's. The stage
-//!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the vacant cell says
-//!   stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
+//!   workers are then woken to change to full fences, each between two gulps and in RUNTIME, by storing `full_fence`
+//!   (Release). The monitor revokes a worker that it sees changed (Acquire) with a full fence of its own. The claims
+//!   and phases from before the change are visible to the monitor by that pair. Each later one is followed by a full
+//!   fence, and the guarantee holds again. A handler that is stuck in a worker without full fences keeps its worker
+//!   until it returns.
+//! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage;
+//!   light fence; reads the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages`
+//!   after the phase and the claim. It therefore sees the stage of each nested handler that runs, and the new worker
+//!   holds that stage too. M removes the stage when the handler has ended (Release). If the monitor reads the removal
+//!   (Acquire), the new worker sees all that the handler has written. If the monitor still reads the stage of a handler
+//!   that has just ended, one more stage of this worker is held for a while. M removes the stages before it enters
+//!   RUNTIME, where stages are given away. A stage that the monitor reads is therefore always this worker's. The stage
+//!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the
+//!   vacant cell says stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -503,7 +506,8 @@ mod tests {
         lock(&worker.handoff).stages.clone()
     }
 
-    /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that stay with the thread.
+    /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that
+    /// stay with the thread.
     fn end_nested(child: Address<Plain>, held: &Sender<Vec<u16>>) {
         let worker = current().unwrap();
         let nest = Nest::enter(worker, 0, child.raw().cell, child.raw().stage());

@@ -26,7 +26,8 @@ impl<T> Ownership<T> {
         Ownership { claimed: AtomicPtr::new(std::ptr::null_mut()), phase: AtomicU32::new(RUNTIME), signal }
     }
 
-    // -- the thread's side ----------------------------------------------------------------------------------------------
+    // -- the thread's side
+    // ----------------------------------------------------------------------------------------------
 
     /// Goes from RUNTIME to USER, with no record claimed.
     #[inline(always)]
@@ -68,7 +69,8 @@ impl<T> Ownership<T> {
         self.phase.load(Ordering::Relaxed) == USER
     }
 
-    // -- the monitor's side ---------------------------------------------------------------------------------------------
+    // -- the monitor's side
+    // ---------------------------------------------------------------------------------------------
 
     /// Returns the last claim, for the thread itself. For other threads it is a hint only, because it may change at any
     /// moment. They decide by the claim that [`Ownership::revoke`] returns.

@@ -7,8 +7,8 @@
 //! the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: the monitor then gives
 //! its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
 //!
-//! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is worth the hand-over
-//! ([`crate::scheduler::policy`]). The stages move in the same way.
+//! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is
+//! worth the hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
 
 use std::sync::atomic::Ordering::{self, Relaxed};
 
@@ -153,7 +153,8 @@ impl Worker {
             }
         }
         if !gave || waiting.is_short {
-            // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
+            // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes
+            // after a pause.
             let end_ns = self.system.now_ns();
             self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
         }
@@ -170,7 +171,8 @@ impl Worker {
         }
     }
 
-    /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has moved then.
+    /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has
+    /// moved then.
     fn give(&self, given: StageSet) -> bool {
         let thief = given.thief;
         // All messages that were sent before the move are handed over before the stages (I2).
@@ -224,8 +226,8 @@ impl Worker {
         true
     }
 
-    /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors have sent `own` bytes
-    /// of the records.
+    /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors
+    /// have sent `own` bytes of the records.
     fn hand_over(&self, given: &StageSet, (stolen, own): ([Chain; 3], usize), theirs: &mut Inbox, departures: u64) {
         let mut records = 0;
         for chain in &stolen {

@@ -44,7 +44,8 @@ impl Stuck {
 }
 
 impl SystemCore {
-    /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that has not ended in time.
+    /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that
+    /// has not ended in time.
     pub fn actors_at_work(&self) -> Vec<(RawAddress, &'static str)> {
         let mut workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
         for worker in lock(&self.stuck.detached).iter().filter_map(Weak::upgrade) {

@@ -6,9 +6,9 @@
 //! other's store. Linux: `membarrier(2)` with a private expedited command (0.2 µs measured on two cores, against
 //! 4 to 8 ns for a full fence on each message). On other platforms both sides are full fences.
 //!
-//! The kernel may refuse the barrier later, although it has granted it before: the program may install a seccomp filter. [`heavy`] then
-//! returns false and gives no guarantee against light sides without full fences. From then on [`asymmetric`] returns false. The workers
-//! notice that and change to full fences (`Worker::check_fence`).
+//! The kernel may refuse the barrier later, although it has granted it before: the program may install a seccomp
+//! filter. [`heavy`] then returns false and gives no guarantee against light sides without full fences. From then on
+//! [`asymmetric`] returns false. The workers notice that and change to full fences (`Worker::check_fence`).
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod imp {

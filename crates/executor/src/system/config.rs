@@ -143,8 +143,8 @@ impl Config {
     }
 
     /// Returns the time for which workers watch, in nanoseconds. By default it is about the time to sleep and be woken.
-    /// It is 0 if threads outside run parked workers. It is also 0 if the process has less processor time than its cores
-    /// (a quota of its control group), because watching would take time from others.
+    /// It is 0 if threads outside run parked workers. It is also 0 if the process has less processor time than its
+    /// cores (a quota of its control group), because watching would take time from others.
     pub(crate) fn spin_ns(&self) -> u64 {
         const SPIN_NS: u64 = 40_000;
         match self.spin {

@@ -50,12 +50,13 @@ pub(crate) enum Clock {
 
 /// The state that the workers of a system share.
 pub struct SystemCore {
-    // -- rarely changed ------------------------------------------------------------------------------------------------
+    // -- rarely changed
+    // ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
     pub(crate) worker_table: WorkerTable,
-    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and that inbox counts the
-    /// departure.
+    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and
+    /// that inbox counts the departure.
     pub(crate) route: Box<[AtomicU16]>,
     /// The stages with too many parked bytes.
     pub(crate) full: Box<[StageBackpressure]>,
@@ -65,7 +66,8 @@ pub struct SystemCore {
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     pub(crate) observers: Observers,
-    // -- changed when workers become idle and wake -----------------------------------------------------------------------
+    // -- changed when workers become idle and wake
+    // -----------------------------------------------------------------------
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
     pub(crate) parked: AtomicUsize,
@@ -75,14 +77,16 @@ pub struct SystemCore {
     pub(crate) wake_ns: u64,
     /// The number of threads that can run at one time. With 1 worker, and in simulation, this is the number of workers.
     pub(crate) cores: usize,
-    /// Timers, suspended handlers and muted stages that threads other than workers have begun, less those that they have ended. Each worker
-    /// has a counter of its own. A system without awake workers is idle only if the sum of all these counters is 0.
+    /// Timers, suspended handlers and muted stages that threads other than workers have begun, less those that they
+    /// have ended. Each worker has a counter of its own. A system without awake workers is idle only if the sum of all
+    /// these counters is 0.
     pub(crate) open: AtomicIsize,
     pub(crate) quiet: Mutex<()>,
     pub(crate) became_quiet: Condvar,
     /// The number of threads that wait for that.
     pub(crate) wait_for_quiet: AtomicUsize,
-    // -- the rest ------------------------------------------------------------------------------------------------------
+    // -- the rest
+    // ------------------------------------------------------------------------------------------------------
     next_spread: AtomicUsize,
     /// The state of a generator of random numbers (splitmix64).
     random: AtomicU64,
@@ -429,7 +433,8 @@ impl SystemCore {
         }
     }
 
-    // -- spawning ------------------------------------------------------------------------------------------------------
+    // -- spawning
+    // ------------------------------------------------------------------------------------------------------
 
     /// Returns a random number for jitter, which needs no quality. In a simulated system, the same seed gives the same
     /// numbers.
@@ -621,7 +626,8 @@ impl SystemCore {
         }
     }
 
-    // -- timers --------------------------------------------------------------------------------------------------------
+    // -- timers
+    // --------------------------------------------------------------------------------------------------------
 
     /// Calls `task` after `delay`, on a worker; it may send messages and must not block.
     pub fn start_timer(self: &Arc<Self>, delay: Duration, task: TimerTask) -> TimerKey {
@@ -669,7 +675,8 @@ impl SystemCore {
         self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_asks()));
     }
 
-    // -- reports -------------------------------------------------------------------------------------------------------
+    // -- reports
+    // -------------------------------------------------------------------------------------------------------
 
     /// Calls `hook` for each dead letter, after the hooks that were given before. Messages that hooks have sent are
     /// excepted (`dead_letters.rs`).

@@ -21,13 +21,15 @@ use crate::system::outsiders::wake;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::{self, Worker};
 
-/// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker woke between them.
+/// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker
+/// woke between them.
 const WOKEN: u64 = 1 << 32;
 
 /// The number of times that the cells of an ended system are swept while actors that end still start others. The actors
 /// of further sweeps are killed, and their `ended` therefore does not run the hooks of the layer above.
 const SWEEPS_MAX: u32 = 100;
-/// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay undropped.
+/// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay
+/// undropped.
 const KILLING_SWEEPS_MAX: u32 = 2 * SWEEPS_MAX;
 
 /// The largest number of steps of a simulated system that is shut down.
@@ -142,8 +144,8 @@ impl SystemCore {
         }
     }
 
-    /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would otherwise wait for each
-    /// other's cache lines.
+    /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would
+    /// otherwise wait for each other's cache lines.
     fn open_counter(&self) -> &AtomicIsize {
         match worker::current().filter(|worker| worker.system_id == self.id) {
             Some(worker) => &worker.shared().open,
@@ -267,7 +269,8 @@ impl SystemCore {
         }
     }
 
-    // -- the end -------------------------------------------------------------------------------------------------------
+    // -- the end
+    // -------------------------------------------------------------------------------------------------------
 
     /// Returns whether handlers are suspended that a drain waits for, or may be.
     fn awaits_suspended(&self) -> bool {
@@ -281,8 +284,8 @@ impl SystemCore {
         suspended != 0 || !active.is_multiple_of(WOKEN) || self.active.load(Ordering::Acquire) != active
     }
 
-    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers) also until no handler is suspended,
-    /// or its workers end, at most `limit`.
+    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers)
+    /// also until no handler is suspended, or its workers end, at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
         // Relaxed: see `is_draining`.
         self.draining.store(true, Ordering::Relaxed);
@@ -378,7 +381,8 @@ impl SystemCore {
         drop(thread);
     }
 
-    /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on this one.
+    /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on
+    /// this one.
     fn run_apart(&self, rest: Box<dyn FnMut() + Send>) -> Option<JoinHandle<()>> {
         let job = Arc::new(Mutex::new(Some(rest)));
         let run = |job: &Mutex<Option<Box<dyn FnMut() + Send>>>| {
@@ -409,7 +413,8 @@ impl SystemCore {
         self.end_threads(after(limit)) == 0
     }
 
-    /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.
+    /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by
+    /// `deadline`.
     fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
         self.close();
         self.ending.store(true, Ordering::Release);
@@ -443,7 +448,8 @@ impl SystemCore {
         let _turn = match &self.simulation {
             None => None,
             Some(simulation) => match simulation.last_turn() {
-                // The thread of an actor that ends its own system is in a handler that does not return before this does.
+                // The thread of an actor that ends its own system is in a handler that does not return before this
+                // does.
                 None => return (0, 1),
                 turn => turn,
             },
@@ -470,8 +476,8 @@ impl SystemCore {
         (left, 0)
     }
 
-    /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors stay as they are,
-    /// because a stuck handler may spawn others beside them.
+    /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors
+    /// stay as they are, because a stuck handler may spawn others beside them.
     fn bounce_at_ended_workers(&self) {
         // Acquire: pairs with the Release of the worker's thread, which touches no field of the worker any more.
         let is_over = |worker: &Arc<Worker>| worker.over.load(Ordering::Acquire);

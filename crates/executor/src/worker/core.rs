@@ -24,8 +24,8 @@ pub(crate) enum Reason {
     /// A stuck handler of the stage is still running in a thread that lost the worker.
     Detached,
     /// The stage is muted, because it has sent to stage `target`. Either `target` is full (`stuck`), or the stage has
-    /// sent more than it handled (`source`) and worker `receiver` is pressed or overloaded. `other_system` is the system of
-    /// `receiver` and `target`, if that is another one.
+    /// sent more than it handled (`source`) and worker `receiver` is pressed or overloaded. `other_system` is the
+    /// system of `receiver` and `target`, if that is another one.
     Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32>, other_system: Option<SystemEpoch> },
     /// Messages that the stage sends on have to wait: see `stub.rs`.
     Paused,
@@ -84,8 +84,9 @@ impl Parked {
 
 /// The average time of a message, over about the latest `window_ns` of work and a limited number of looks at the clock.
 ///
-/// The window is measured in time, and not in messages. The first long message after 1,000 short ones therefore counts at once. Each look
-/// also reduces the weight of all earlier looks. A single long message among short ones therefore loses its weight soon.
+/// The window is measured in time, and not in messages. The first long message after 1,000 short ones therefore counts
+/// at once. Each look also reduces the weight of all earlier looks. A single long message among short ones therefore
+/// loses its weight soon.
 pub(crate) struct Pace {
     window_ns: f64,
     /// The part of the weight of all earlier looks that remains after a new look, at most.
@@ -100,7 +101,8 @@ impl Pace {
         Pace { window_ns: 2e5, kept_max: 7.0 / 8.0, ..Pace::slow() }
     }
 
-    /// Creates the average that decides about overload. It covers 20 ms and about 64 looks. It begins with 50 ns per message.
+    /// Creates the average that decides about overload. It covers 20 ms and about 64 looks. It begins with 50 ns per
+    /// message.
     pub(crate) fn slow() -> Pace {
         Pace { window_ns: 2e7, kept_max: 63.0 / 64.0, messages: 1.0, ns: 50.0 }
     }
@@ -231,12 +233,13 @@ pub(crate) struct Core {
     pub(crate) kinds: Kinds,
     pub(crate) mail: Mail,
     pub(crate) deferred_starts: DeferredStarts,
-    /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it, and so does an idle
-    /// time.
+    /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it,
+    /// and so does an idle time.
     pub(crate) loaded_since_ns: Option<u64>,
     pub(crate) verdict: Option<Verdict>,
     pub(crate) trial: Option<Trial>,
-    /// The worker gives no short work away before this time (nanoseconds of the system's clock), because its last trial was in vain.
+    /// The worker gives no short work away before this time (nanoseconds of the system's clock), because its last trial
+    /// was in vain.
     pub(crate) short_after_ns: u64,
     pub(crate) checked_ns: u64,
     /// The bytes of records that the worker had run by `checked_ns`.

@@ -4,13 +4,14 @@
 //!
 //! Let X on stage S send m1 and then m2 to Y on stage T. An *ownership* is a period in which one worker runs S.
 //!
-//! 1. *Within an ownership of worker A.* Between two flushes, A's private route of T ([`crate::worker::route`]) changes only if T comes to A while all
-//!    of A's logs are closed (see 4). If no flush lies between m1 and m2, they therefore go to the same log, in order. A flush hands all
-//!    logs over. m1 is then in the inbox or the queue of T's worker before m2 is written anywhere.
-//! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's inbox counts the
-//!    departure under it. If the departures of B are those of A's route, every record in the log is therefore for a stage that B runs.
-//!    If not, and if B does not run the stages of all records, A posts each record by itself. It does so under the lock of the worker that
-//!    runs the record's stage (checked under that lock).
+//! 1. *Within an ownership of worker A.* Between two flushes, A's private route of T ([`crate::worker::route`]) changes
+//!    only if T comes to A while all of A's logs are closed (see 4). If no flush lies between m1 and m2, they therefore
+//!    go to the same log, in order. A flush hands all logs over. m1 is then in the inbox or the queue of T's worker
+//!    before m2 is written anywhere.
+//! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's
+//!    inbox counts the departure under it. If the departures of B are those of A's route, every record in the log is
+//!    therefore for a stage that B runs. If not, and if B does not run the stages of all records, A posts each record
+//!    by itself. It does so under the lock of the worker that runs the record's stage (checked under that lock).
 //! 3. *When T moves* from B to C, B holds both inbox locks. B takes its own mail, and everything that was ever sent to
 //!    T is then in B's queue. B moves T's records, in order, to the end of C's inbox, and then sets the route. Messages
 //!    that are sent to T later go to C's inbox behind them. An adopted stage has no records, because its worker was
@@ -21,17 +22,18 @@
 //!    once: m1 is in C's queue before X runs on C and sends m2. If S is adopted, its records come into C's queue
 //!    without having been in C's inbox. C therefore takes its inbox, too, before it runs anything.
 //!
-//!    *When T moves to A*, m1 may still be in A's inbox. A writes m2 directly into its queue as soon as A's private route names A for T.
-//!    A's route comes to name A in two cases:
+//!    *When T moves to A*, m1 may still be in A's inbox. A writes m2 directly into its queue as soon as A's private
+//!    route names A for T. A's route comes to name A in two cases:
 //!
-//!    - *T is among the arrivals of the inbox.* A takes them under the lock together with all mail. All that A has handed over before is
-//!      therefore in the queue. If A's logs hold records, the entry changes only at the end of the next flush.
-//!    - *A reads T's entry again at the end of a flush*, and T turns out to have come. m1 and T's records are in the inbox when the route
-//!      is set, or T's giver still holds the inbox's lock. A therefore takes its inbox after that, before it runs anything
-//!      ([`Worker::flush`]).
+//!    - *T is among the arrivals of the inbox.* A takes them under the lock together with all mail. All that A has
+//!      handed over before is therefore in the queue. If A's logs hold records, the entry changes only at the end of
+//!      the next flush.
+//!    - *A reads T's entry again at the end of a flush*, and T turns out to have come. m1 and T's records are in the
+//!      inbox when the route is set, or T's giver still holds the inbox's lock. A therefore takes its inbox after that,
+//!      before it runs anything ([`Worker::flush`]).
 //!
-//!    Other workers may adopt the stages of an idle worker. That worker learns this from its own departures when it is awake again, and
-//!    flushes before it does anything else.
+//!    Other workers may adopt the stages of an idle worker. That worker learns this from its own departures when it is
+//!    awake again, and flushes before it does anything else.
 //!
 //!    The tests of `route.rs` explore all interleavings of 3 workers and 3 stages with up to 2 moves of stages.
 //! 5. Parked records of a stage go to the front of the queue again before any later record of that stage is run.
@@ -287,7 +289,8 @@ impl Worker {
         }
     }
 
-    /// Notes the departures in this worker's inbox, which is locked. Other workers may have adopted stages while this worker was idle.
+    /// Notes the departures in this worker's inbox, which is locked. Other workers may have adopted stages while this
+    /// worker was idle.
     pub(crate) fn note_departures(&self, inbox: &Inbox) {
         // SAFETY: used by this thread only, in short borrows.
         let route = unsafe { &mut *self.route.get() };
@@ -297,8 +300,8 @@ impl Worker {
         }
     }
 
-    /// Notes stages that have come. All records that came with them are in the queue, or the caller puts them there before it runs a
-    /// record.
+    /// Notes stages that have come. All records that came with them are in the queue, or the caller puts them there
+    /// before it runs a record.
     pub(crate) fn note_arrivals(&self, arrivals: &[u16]) {
         if arrivals.is_empty() {
             return;
@@ -320,8 +323,9 @@ impl Worker {
         self.deliver_with(dest, chain, false);
     }
 
-    /// Hands over the log of `dest` from within a handler that has sent many messages to it. Does so only if worker `dest` is idle and this
-    /// worker would not adopt its stages. Worker `dest` can then handle the first messages while the handler sends more.
+    /// Hands over the log of `dest` from within a handler that has sent many messages to it. Does so only if worker
+    /// `dest` is idle and this worker would not adopt its stages. Worker `dest` can then handle the first messages
+    /// while the handler sends more.
     pub(crate) fn hand_over_to_idle(&self, dest: u16) {
         let Some(idle) = self.system.idle.kind_of(dest) else { return };
         let log = &self.logs[usize::from(dest)];
@@ -332,8 +336,8 @@ impl Worker {
         }
     }
 
-    /// Returns whether this worker has little enough to do to adopt the stages that it has sent to, and does not wake their worker.
-    /// `sent` is the first record that was sent.
+    /// Returns whether this worker has little enough to do to adopt the stages that it has sent to, and does not wake
+    /// their worker. `sent` is the first record that was sent.
     fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
         // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
         let of_dest = || self.system.worker_table[usize::from(dest)].average_ns.load(Ordering::Relaxed);
@@ -575,7 +579,8 @@ impl Worker {
         unsafe { self.core() }.mail.note(end, bytes);
     }
 
-    // -- checkups --------------------------------------------------------------------------------------------------------
+    // -- checkups
+    // --------------------------------------------------------------------------------------------------------
 
     /// Makes a checkup: reads the clock, fires timers, publishes counters, ends a trial, and measures the overload.
     #[cold]
@@ -626,7 +631,8 @@ impl Worker {
         core.loaded_since_ns = if waits { core.loaded_since_ns.or(Some(now_ns)) } else { None };
         let average_ns = core.pace.average_ns();
         self.average_ns.set(average_ns);
-        // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from a small number.
+        // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from
+        // a small number.
         self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
         self.shared().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
         self.look_at_trial(now_ns);
@@ -644,14 +650,16 @@ impl Worker {
         self.waiting_bytes() / self.record_bytes.get()
     }
 
-    /// Estimates the nanoseconds of a message, by its kind and by the average of all messages. Returns `None` for an unknown kind.
+    /// Estimates the nanoseconds of a message, by its kind and by the average of all messages. Returns `None` for an
+    /// unknown kind.
     fn expected_ns(&self, record: &Record) -> Option<u64> {
         // SAFETY: in RUNTIME; short borrow.
         let weight = unsafe { self.core() }.kinds.weight(record.thunk as usize)?;
         Some((weight * self.average_ns.get() as f64) as u64)
     }
 
-    /// Estimates the time of the next messages, which may take longer than the earlier ones. Shows the backlog to thieves.
+    /// Estimates the time of the next messages, which may take longer than the earlier ones. Shows the backlog to
+    /// thieves.
     fn look_at_next(&self) {
         let average_ns = self.average_ns.get();
         let next_ns = if self.system.config.knows_kinds() && self.advance() {

@@ -66,10 +66,10 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     Ok(())
 }
 
-/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same last segment. Each
-/// entry holds the end of the log at the spawn. All messages that wait for the actor are behind that position. An ask to such an actor
-/// therefore searches only the end of the queue. In a tree that is asked while it is spawned, the messages of other branches make the queue
-/// long.
+/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same
+/// last segment. Each entry holds the end of the log at the spawn. All messages that wait for the actor are behind that
+/// position. An ask to such an actor therefore searches only the end of the queue. In a tree that is asked while it is
+/// spawned, the messages of other branches make the queue long.
 #[derive(Default)]
 pub(crate) struct Newborns {
     spawned: StdCell<usize>,
@@ -89,7 +89,8 @@ impl Newborns {
         self.spawned.set(0);
     }
 
-    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for other actors.
+    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for
+    /// other actors.
     pub(crate) fn sent_to_from(&self, cell: NonNull<Cell>) -> Option<*mut u8> {
         let mut last = self.last[..self.spawned.get().min(NEWBORNS_MAX)].iter().map(StdCell::get);
         last.find(|(newborn, _)| *newborn == cell.as_ptr()).map(|(_, from)| from)
@@ -102,9 +103,10 @@ const LOOK_CALLS: u64 = 64;
 const NESTED_NS_MAX: u64 = 20_000;
 
 impl Worker {
-    /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's signal is up. Nested
-    /// calls that last too long raise the signal. The branches of a tree of asks on one stack then become messages. The waiting handlers
-    /// are suspended, the stack unwinds, and the worker can share the messages after its gulp.
+    /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's
+    /// signal is up. Nested calls that last too long raise the signal. The branches of a tree of asks on one stack then
+    /// become messages. The waiting handlers are suspended, the stack unwinds, and the worker can share the messages
+    /// after its gulp.
     #[inline]
     fn should_offer_calls(&self) -> bool {
         if self.system.idle.any().is_none() {
@@ -176,8 +178,8 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
 
 /// A nested handler on this stack. Its stage is claimed as the stage of a record is (see `monitor.rs`).
 ///
-/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor, and a vacant cell
-/// says stage 0.
+/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor,
+/// and a vacant cell says stage 0.
 pub(crate) struct Nest<'a>(&'a Worker, usize);
 
 impl<'a> Nest<'a> {

@@ -82,8 +82,8 @@ pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
 /// Owned by that thread; fields that other threads touch are marked. INVARIANT: `logs.len()` is the largest number of
 /// workers, and `route` holds only indices below it. `route` has `stages` entries.
 ///
-/// The fields lie in the order in which they are declared. The order that the compiler chose made the benchmark `pingpong` 8 % slower with
-/// the same instructions: it changes with each field that is added.
+/// The fields lie in the order in which they are declared. The order that the compiler chose made the benchmark
+/// `pingpong` 8 % slower with the same instructions: it changes with each field that is added.
 #[repr(C, align(128))]
 pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
@@ -105,11 +105,12 @@ pub(crate) struct Worker {
     pub(crate) written_at: StdCell<u64>,
     /// Some stage is in `Core::parked`, or accounts are kept. Gulps then look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
-    /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and in handlers.
+    /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and
+    /// in handlers.
     pub(crate) accounts: RefCell<Accounts>,
     /// Some stage is in `Core::parked`.
     pub(crate) parked: StdCell<bool>,
-    /// The last mail that was run was of the system lane or the urgent lane.
+    /// The last mail that was taken in was of the system lane or the urgent lane.
     pub(crate) lanes_ran: StdCell<bool>,
     /// The time for which the worker watches its mail flag before it parks.
     pub(crate) watch_ns: StdCell<u64>,
@@ -122,16 +123,19 @@ pub(crate) struct Worker {
     pub(crate) look_messages: StdCell<u64>,
     /// The average time of a message in nanoseconds, as of the last look.
     pub(crate) average_ns: StdCell<u64>,
-    /// The time of each of the next messages in nanoseconds: `average_ns`, or the estimate for the next message's kind if that is larger.
+    /// The time of each of the next messages in nanoseconds: `average_ns`, or the estimate for the next message's kind
+    /// if that is larger.
     pub(crate) next_ns: StdCell<u64>,
     /// The average size of a record in bytes, as of the last look.
     pub(crate) record_bytes: StdCell<u64>,
     /// The number of the last census request that the worker has answered.
     pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
-    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's. Written by the owner.
+    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's.
+    /// Written by the owner.
     pub(crate) nest: [AtomicPtr<Cell>; NEST_MAX],
-    /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0 before that look.
+    /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0
+    /// before that look.
     pub(crate) nested_since_ns: StdCell<u64>,
     pub(crate) newborns: Newborns,
     /// The value of `beat` when the worker last handed mail to a watching worker.
@@ -171,8 +175,8 @@ pub(crate) struct Worker {
     /// to true.
     full_fence: AtomicBool,
     pub(crate) shared: *const WorkerShared,
-    /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
-    /// messages (I2, proof in `exchange.rs`).
+    /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which
+    /// keeps the order of messages (I2, proof in `exchange.rs`).
     pub(crate) route: UnsafeCell<Route>,
     /// The next flush updates the route and then takes the mail.
     pub(crate) stale: StdCell<bool>,
@@ -389,7 +393,8 @@ impl Worker {
         Some(result)
     }
 
-    // -- spawning -------------------------------------------------------------------------------------------------------
+    // -- spawning
+    // -------------------------------------------------------------------------------------------------------
 
     /// Returns the stage for a child of an actor of this worker.
     ///

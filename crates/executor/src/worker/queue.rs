@@ -240,8 +240,8 @@ impl Worker {
         self.bytes_run_to(self.cursor())
     }
 
-    /// Returns the same as [`Worker::bytes_run`], with the cursor at `position`. The monitor may not read the cursor, because the thread moves
-    /// it in USER.
+    /// Returns the same as [`Worker::bytes_run`], with the cursor at `position`. The monitor may not read the cursor,
+    /// because the thread moves it in USER.
     pub(crate) fn bytes_run_to(&self, position: Cursor) -> u64 {
         let run = position.at as usize - Segment::body(position.segment) as usize;
         self.passed_bytes.get() + run as u64

@@ -100,7 +100,7 @@ struct Slice {
     panic: Option<Payload>,
 }
 
-/// While this lives, the deferred messages of a cell are run on the stack of a worker.
+/// A guard: while it exists, the deferred messages of a cell are run on the stack of a worker.
 struct Resuming<'a> {
     worker: &'a Worker,
     outer: *mut Cell,
@@ -265,8 +265,8 @@ impl Worker {
     /// # Safety
     /// The record was claimed last, or was claimed before the present one.
     pub(crate) unsafe fn position_behind(&self, claimed: NonNull<Record>) -> Cursor {
-        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; this holds until the
-        // thread enters RUNTIME.
+        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; this holds until
+        // the thread enters RUNTIME.
         let at = unsafe { claimed.as_ptr().cast::<u8>().add(claimed.as_ref().bytes()) };
         Cursor { segment: self.run_segment.get(), at, end: self.run_end.get() }
     }
@@ -493,8 +493,9 @@ impl Worker {
     /// first again, because a message may open the guards of others. (Local synchronisation constraints: kumar §2.1.
     /// Each round looks at all waiting messages, and costs as much as their number.)
     ///
-    /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run behind what is
-    /// queued for other actors ([`status::BEHIND`]). If messages are delivered one at a time, all are run.
+    /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run
+    /// behind what is queued for other actors ([`status::BEHIND`]). If messages are delivered one at a time, all are
+    /// run.
     fn run_deferred(&self, cell: NonNull<Cell>) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
@@ -532,7 +533,8 @@ impl Worker {
     /// Notes in the status of a cell that takes messages whether its deferred messages come before others. With
     /// `ask_again`, so do messages that their guards have refused.
     fn note_deferred(&self, cell: NonNull<Cell>, ask_again: bool) {
-        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
+        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is
+        // short.
         let (header, cold) = unsafe { (cell.as_ref(), Cell::cold(cell).as_mut()) };
         let (mut refused, mut later) = (false, false);
         if let Some(cold) = cold {

@@ -48,8 +48,8 @@ pub(crate) struct Inbox {
     pub(crate) adoptable: bool,
     /// While parked: the worker waits in the reactor.
     pub(crate) polls: bool,
-    /// The bytes of mail in the worker's queue after it took mail the last time. It is 0 if the worker's own actors had sent more. The
-    /// worker also sets it to 0 when it becomes idle or gives stages away.
+    /// The bytes of mail in the worker's queue after it took mail the last time. It is 0 if the worker's own actors had
+    /// sent more. The worker also sets it to 0 when it becomes idle or gives stages away.
     pub(crate) queued_bytes: u32,
     /// The number of times that stages have left this worker: see [`crate::worker::route`].
     pub(crate) departures: u64,
@@ -63,7 +63,8 @@ pub(crate) struct Inbox {
     pub(crate) thread: Option<Thread>,
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
-    /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::scheduler::trial`]).
+    /// The worker that asks for all stages of this worker, because its trial was in vain (see
+    /// [`crate::scheduler::trial`]).
     pub(crate) asks_for_all: Option<u16>,
     /// Stages that another worker has given to this worker. All of their records are in this inbox.
     pub(crate) arrivals: Vec<u16>,
@@ -258,17 +259,18 @@ impl MailFlag {
 pub(crate) struct Shown {
     /// The number of messages that wait, by estimate.
     pub(crate) surplus: AtomicU64,
-    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or keeps short work to
-    /// itself.
+    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or
+    /// keeps short work to itself.
     pub(crate) average_ns: AtomicU64,
-    /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim heuristic.
+    /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim
+    /// heuristic.
     pub(crate) last_steal_ns: AtomicU64,
     /// The number of messages that the worker has handled, as of its last look at the clock.
     pub(crate) handled: AtomicU64,
     /// The worker's [`IdleShare`]. The worker writes it when it becomes idle or busy.
     pub(crate) idle_share: AtomicU64,
-    /// Until then (nanoseconds of the system's clock), this worker adopts no stages with short messages, and others adopt none from it. A
-    /// trial has shown that two workers do more than one.
+    /// Before this time (nanoseconds of the system's clock), this worker adopts no stages with short messages, and
+    /// others adopt none from it. A trial has shown that two workers do more than one.
     pub(crate) apart_until_ns: AtomicU64,
     /// The worker gives no stages away before this time (nanoseconds of the system's clock).
     pub(crate) next_steal_ns: AtomicU64,
@@ -279,14 +281,16 @@ pub(crate) struct WorkerShared {
     inbox: CachePadded<Mutex<Inbox>>,
     /// Padded, because an idle worker watches it.
     pub(crate) mail: CachePadded<MailFlag>,
-    /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see `SystemCore::open_more`.
+    /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see
+    /// `SystemCore::open_more`.
     pub(crate) open: CachePadded<AtomicIsize>,
     /// The suspended handlers among those, if a drain waits for them.
     pub(crate) suspended: CachePadded<AtomicIsize>,
-    /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and threads outside wait.
+    /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and
+    /// threads outside wait.
     pub(crate) pressed: AtomicBool,
-    /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on to their
-    /// own senders: see [`crate::backpressure::relays`].
+    /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on
+    /// to their own senders: see [`crate::backpressure::relays`].
     pub(crate) overloaded: AtomicBool,
     /// Without the parked records of muted stages, the worker would not be overloaded.
     pub(crate) held_up: AtomicBool,
@@ -313,7 +317,8 @@ pub(crate) struct WorkerShared {
     pub(crate) muted_of_other_systems: Mutex<Vec<AnyWorker>>,
     /// The figures of the last census of this worker.
     pub(crate) census: Mutex<Census>,
-    /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
+    /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each
+    /// gulp.
     pub(crate) shown: CachePadded<Shown>,
     /// Threads outside wait on this while the worker that they send to is overloaded.
     pub(crate) relieved: Condvar,
@@ -374,7 +379,8 @@ impl WorkerShared {
 
     /// Returns whether more mail waits than the worker handles soon: sources are muted.
     pub(crate) fn is_pressed(&self) -> bool {
-        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in `muted_on_me` (`overload.rs`).
+        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in
+        // `muted_on_me` (`overload.rs`).
         self.pressed.load(Ordering::SeqCst) || self.overloaded.load(Ordering::SeqCst)
     }
 
@@ -387,8 +393,8 @@ impl WorkerShared {
         }
     }
 
-    /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has run too little of its
-    /// mail since the last ones.
+    /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has
+    /// run too little of its mail since the last ones.
     pub(crate) fn admits(&self, bytes: u64) -> bool {
         self.admission.admits(bytes, self.excess(), self.mail_run.load(Ordering::Relaxed))
     }

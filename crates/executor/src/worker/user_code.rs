@@ -126,8 +126,8 @@ fn note_unwinding(about: (MailKind, &'static str)) {
     }
 }
 
-/// Drops the payload of a panic. If its drop panics, the payload of that panic is dropped, too, and so on. After 16 such panics the last
-/// payload is forgotten.
+/// Drops the payload of a panic. If its drop panics, the payload of that panic is dropped, too, and so on. After 16
+/// such panics the last payload is forgotten.
 pub fn discard(payload: Box<dyn Any + Send>) {
     let mut payload = payload;
     for _ in 0..BOMBS_MAX {
@@ -173,8 +173,8 @@ impl Deref for Payload {
     }
 }
 
-/// For a panic that this thread has just caught: the payload has the origin that was noted last. The place is left out
-/// if it belongs to another panic, as after `resume_unwind`, which calls no hook.
+/// Converts a panic that this thread has just caught: the payload has the origin that was noted last. The place is left
+/// out if it belongs to another panic, as after `resume_unwind`, which calls no hook.
 impl From<Box<dyn Any + Send>> for Payload {
     fn from(payload: Box<dyn Any + Send>) -> Payload {
         let (mut origin, text) = ORIGIN.try_with(RefCell::take).unwrap_or_default();
