@@ -479,6 +479,7 @@ mod tests {
         steps
     }
 
+    // GUARANTEE: Messages that wait cost no more for their number
     #[test]
     fn what_waits_behind_handlers_that_wait_is_moved_a_bounded_number_of_times() {
         const MESSAGES: u64 = if cfg!(miri) { 30 } else { 80_000 };

@@ -590,6 +590,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Tasks run actors
     #[test]
     fn one_thread_at_most_runs_a_worker_that_is_lent_and_nothing_is_left_there() {
         use Other::{WillAsk, WillTell};

@@ -30,3 +30,4 @@ fn main() {
     send(Generic(1));
     send(Generic(Socket));
 }
+// GUARANTEE: What cannot cross is told at once

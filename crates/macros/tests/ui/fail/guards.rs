@@ -54,3 +54,4 @@ impl Typed {
 }
 
 fn main() {}
+// GUARANTEE: What is refused is told

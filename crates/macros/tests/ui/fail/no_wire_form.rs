@@ -23,3 +23,4 @@ impl Counter {
 }
 
 fn main() {}
+// GUARANTEE: What cannot cross is told at once

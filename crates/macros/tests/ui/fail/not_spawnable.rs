@@ -13,3 +13,4 @@ impl Counter {
 }
 
 fn main() {}
+// GUARANTEE: What cannot cross is told at once
