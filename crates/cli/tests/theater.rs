@@ -171,7 +171,7 @@ fn process_1_of_a_container_drains_after_sigterm_and_ends_after_two_signals() {
     event(&mut errors, &["terminated"]);
 }
 
-// GUARANTEE: A refusal says why
+// GUARANTEE: A refusal gives its cause
 #[cfg(unix)]
 #[test]
 fn theaters_with_certificates_join_and_no_others() {

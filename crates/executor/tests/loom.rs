@@ -191,20 +191,20 @@ fn runs_each_record_once(full_fence: bool) {
     });
 }
 
-// GUARANTEE: A stuck thread's work is taken over (I1)
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 #[test]
 fn a_taken_worker_s_records_run_exactly_once_and_its_core_has_one_user() {
     runs_each_record_once(true);
 }
 
-// GUARANTEE: A stuck thread's work is taken over (I1)
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 /// The kernel refuses the barrier from the beginning of the model on, and the worker learns that behind its first record.
 #[test]
 fn a_worker_is_taken_over_only_with_fences_on_both_sides() {
     runs_each_record_once(false);
 }
 
-// GUARANTEE: A stuck thread's work is taken over (I1)
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 /// A log as in `send.rs`: records are whole before the tail moves; the monitor takes a prefix, the thread the rest.
 #[test]
 fn a_log_that_is_taken_loses_and_repeats_nothing() {
@@ -260,7 +260,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
     });
 }
 
-// GUARANTEE: A stuck thread's work is taken over (I1)
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 /// Nested handlers as in `worker/inline_call.rs`: a stage that the monitor does not find claimed is run by another thread, never at the same time.
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {

@@ -36,7 +36,7 @@ impl Drop for Folder {
     }
 }
 
-// GUARANTEE: A state is whole, or it is said
+// GUARANTEE: A state is intact or reported as damaged
 #[test]
 fn a_file_that_is_damaged_is_an_error_and_nothing_else() {
     let folder = Folder::new();
@@ -150,7 +150,7 @@ fn saves_until_it_is_killed() {
     }
 }
 
-// GUARANTEE: What was saved is there
+// GUARANTEE: Saved states are durable
 #[cfg(unix)]
 #[test]
 fn what_was_acknowledged_survives_a_process_that_is_killed() {
@@ -199,7 +199,7 @@ fn counts_to_fifty() {
     }
 }
 
-// GUARANTEE: Two lives do not overwrite each other
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn several_processes_share_a_folder_and_lose_nothing() {
     let folder = Folder::new();

@@ -354,7 +354,7 @@ impl Handler<Again> for Eager {
     }
 }
 
-// GUARANTEE: Nobody starves
+// GUARANTEE: No actor starves
 #[test]
 fn an_actor_that_writes_to_itself_for_ever_starves_nobody() {
     finishes(|| {
@@ -400,7 +400,7 @@ impl Handler<UrgentAgain> for Urgent {
     }
 }
 
-// GUARANTEE: Nobody starves
+// GUARANTEE: No actor starves
 #[test]
 fn actors_that_always_have_urgent_messages_starve_nobody_and_each_other_neither() {
     finishes(|| {

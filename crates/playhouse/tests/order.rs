@@ -91,7 +91,7 @@ fn pairs_keep_their_order_under_every_seed_in_each_lane() {
     random_graphs_simulated(1000..1500, true);
 }
 
-// GUARANTEE: Beginning and end
+// GUARANTEE: Start and end
 #[test]
 fn started_comes_before_every_message_under_every_seed() {
     for seed in 0..300 {

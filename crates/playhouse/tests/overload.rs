@@ -251,7 +251,7 @@ fn settles(count: &AtomicU64) {
     }
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn those_for_whom_too_much_waited_go_on_though_they_send_to_each_other_and_to_themselves() {
     const ITEMS: u64 = 300_000;
@@ -281,7 +281,7 @@ fn those_for_whom_too_much_waited_go_on_though_they_send_to_each_other_and_to_th
     });
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler() {
     finishes(|| {
@@ -601,7 +601,7 @@ fn who_is_refused_goes_on_beside_a_backlog_that_never_ends() {
     });
 }
 
-// GUARANTEE: Others do not suffer
+// GUARANTEE: Other actors answer during a flood
 #[test]
 fn asks_to_others_are_answered_during_a_flood() {
     finishes(|| {
@@ -683,7 +683,7 @@ fn mutual(system: &System, stages: &[u16], left: u64, work_us: u64) -> [Arc<Atom
     counts
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn actors_that_flood_each_other_do_not_deadlock() {
     finishes(|| {
@@ -711,7 +711,7 @@ impl Handler<Push> for Bystander {
     }
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() {
     finishes(|| {
@@ -728,7 +728,7 @@ fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() 
     });
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn where_all_wait_for_each_other_one_goes_on_whoever_rests_last() {
     for seed in 0..20 {

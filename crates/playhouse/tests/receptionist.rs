@@ -138,7 +138,7 @@ fn the_last_listing_is_the_truth_whatever_came_before() {
     }
 }
 
-// GUARANTEE: An alias is one actor's
+// GUARANTEE: An alias has one owner
 #[test]
 fn an_alias_belongs_to_one_actor_until_it_ends() {
     for seed in 0..50 {
@@ -168,7 +168,7 @@ fn an_alias_belongs_to_one_actor_until_it_ends() {
     }
 }
 
-// GUARANTEE: An alias is one actor's
+// GUARANTEE: An alias has one owner
 #[test]
 fn who_claims_at_the_same_time_does_not_get_it_twice() {
     finishes(|| {

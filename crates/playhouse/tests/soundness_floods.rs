@@ -155,7 +155,7 @@ fn a_flood_that_is_passed_on_over_systems_stays_bounded() {
     });
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn systems_that_flood_each_other_go_on_and_stay_bounded() {
     const ITEMS: u64 = if cfg!(miri) { 200 } else { 300_000 };
@@ -178,7 +178,7 @@ fn systems_that_flood_each_other_go_on_and_stay_bounded() {
     });
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up() {
     const LEVELS: u32 = if cfg!(miri) { 7 } else { 17 };
@@ -221,7 +221,7 @@ fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up(
     });
 }
 
-// GUARANTEE: No deadlock by slowing down
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters() {
     const ITEMS: u64 = if cfg!(miri) { 600 } else { 200_000 };

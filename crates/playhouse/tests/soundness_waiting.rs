@@ -157,7 +157,7 @@ fn reader(system: &System) -> (ActorRef<Reader>, Gate, Arc<AtomicU64>, Arc<Atomi
     (system.spawn_with(on_stage(0), reader), gate, read, ticks)
 }
 
-// GUARANTEE: Nobody starves
+// GUARANTEE: No actor starves
 #[test]
 fn an_actor_with_many_deferred_messages_lets_others_run_in_between() {
     const MESSAGES: u64 = 20_000;

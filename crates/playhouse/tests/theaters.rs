@@ -67,7 +67,7 @@ impl Till {
     }
 }
 
-// GUARANTEE: An actor elsewhere is used like any other
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn actors_made_by_macros_are_used_from_another_theater() {
     let (here, there) = (theater(), theater());
@@ -88,7 +88,7 @@ fn actors_made_by_macros_are_used_from_another_theater() {
     end([here, there]);
 }
 
-// GUARANTEE: What cannot cross is told at once
+// GUARANTEE: Messages without a wire form are reported at once
 #[test]
 fn a_message_without_a_wire_form_does_not_leave_and_says_why() {
     let (here, there) = (theater(), theater());
@@ -102,7 +102,7 @@ fn a_message_without_a_wire_form_does_not_leave_and_says_why() {
     end([here, there]);
 }
 
-// GUARANTEE: Names are not taken away
+// GUARANTEE: Names in use are not reassigned
 // GUARANTEE: Names of published actors
 #[test]
 fn an_actor_that_is_published_may_be_taken_back_and_replaced() {

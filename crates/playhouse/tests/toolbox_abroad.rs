@@ -30,7 +30,7 @@ impl Teller {
     }
 }
 
-// GUARANTEE: Routers know who lives
+// GUARANTEE: Routers track their members
 #[test]
 fn actors_of_another_theater_are_members_until_they_end() {
     finishes(|| {
@@ -89,7 +89,7 @@ impl Library {
     }
 }
 
-// GUARANTEE: Slow disks can be played
+// GUARANTEE: Slow disks can be simulated
 #[test]
 fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
     let (mut in_time, mut too_late) = (0, 0);

@@ -385,7 +385,7 @@ fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
     log
 }
 
-// GUARANTEE: Topics know who has joined
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
     for seed in 0..100 {
@@ -413,7 +413,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
     }
 }
 
-// GUARANTEE: Topics know who has joined
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
     for seed in 0..20 {
@@ -439,7 +439,7 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
     }
 }
 
-// GUARANTEE: Topics know who has joined
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn the_home_forgets_who_is_lost_and_who_has_dropped_its_topic() {
     for seed in 0..20 {
@@ -524,7 +524,7 @@ impl RemoteTopic for Unlisted {
     }
 }
 
-// GUARANTEE: Topics know who has joined
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn who_stops_a_desk_cuts_off_who_has_joined() {
     let Pair { net, home, topic, joined, log, .. } = Pair::new(1, SlowPublisher);
@@ -538,7 +538,7 @@ fn who_stops_a_desk_cuts_off_who_has_joined() {
     drop(home);
 }
 
-// GUARANTEE: Topics know who has joined
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn who_joins_a_topic_whose_messages_are_not_listed_is_told() {
     let net = Simulation::new(1);

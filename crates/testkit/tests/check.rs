@@ -123,7 +123,7 @@ fn the_bug_of_each_known_program_is_found_and_can_be_repeated() {
     }
 }
 
-// GUARANTEE: What goes wrong is found
+// GUARANTEE: Failures are found
 #[test]
 fn the_bugs_are_of_different_kinds() {
     let violation = |name: &str| {
@@ -210,7 +210,7 @@ fn a_crash_with_a_shorter_way_to_it_is_shown_before_one_that_comes_first() {
     assert!(failure.to_string().contains("List #1 crashed: 1 is taken"), "{failure}");
 }
 
-// GUARANTEE: What goes wrong is found
+// GUARANTEE: Failures are found
 #[test]
 fn an_order_that_changes_the_result_is_found() {
     let report = Checker::new().run(|system| givers(system, &[&[1], &[2]]));
@@ -222,7 +222,7 @@ fn an_order_that_changes_the_result_is_found() {
     );
 }
 
-// GUARANTEE: What goes wrong is found
+// GUARANTEE: Failures are found
 #[test]
 fn a_dead_letter_is_found_and_can_be_allowed() {
     let stopped_early = |system: &System| {
@@ -267,7 +267,7 @@ impl Restless {
     }
 }
 
-// GUARANTEE: What goes wrong is found
+// GUARANTEE: Failures are found
 #[test]
 fn a_program_that_never_ends_is_found() {
     let report = Checker::new().run(|system| system.spawn(Restless).tell(GoOn));
@@ -350,7 +350,7 @@ impl AsyncHandler<Keep> for Keeper {
     }
 }
 
-// GUARANTEE: What goes wrong is found
+// GUARANTEE: Failures are found
 #[test]
 fn actors_that_wait_forever_are_named_and_nothing_is_left_behind() {
     let kept = Arc::new(());
@@ -433,7 +433,7 @@ impl Seconds {
     }
 }
 
-// GUARANTEE: A time that is let pass
+// GUARANTEE: Passing time
 #[test]
 fn a_program_may_let_a_time_pass() {
     let program = |system: &System| {

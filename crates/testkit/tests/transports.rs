@@ -3,7 +3,7 @@
 use playhouse::transport::Tcp;
 use playhouse_testkit::conformance::transport;
 
-// GUARANTEE: Addresses are given back
+// GUARANTEE: Addresses are released
 // GUARANTEE: Any transport
 #[test]
 fn tcp_keeps_all_rules() {

@@ -127,7 +127,7 @@ fn play(theaters: &[Theater], players: usize, each: u64) {
     }
 }
 
-// GUARANTEE: No deadlock by slowing down between theaters
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn two_theaters_that_flood_each_other_go_on() {
     let theaters = [theater(), theater()];
@@ -152,7 +152,7 @@ impl Handler<Again> for Busy {
     }
 }
 
-// GUARANTEE: No deadlock by slowing down between theaters
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     let theaters = [theater(), theater()];
@@ -169,7 +169,7 @@ fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     }
 }
 
-// GUARANTEE: No deadlock by slowing down between theaters
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     let theaters = [theater(), theater(), theater()];

@@ -584,7 +584,7 @@ mod tests {
         });
     }
 
-    // GUARANTEE: No depth ends a thread
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn values_that_nest_too_deep_are_not_written() {
         on_a_small_stack(|| {
@@ -607,7 +607,7 @@ mod tests {
         });
     }
 
-    // GUARANTEE: No depth ends a thread
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn bytes_that_nest_too_deep_are_not_read() {
         on_a_small_stack(|| {

@@ -444,7 +444,7 @@ fn chain(system: &System, log: &Log<(Duration, Result<u64, AskError>)>) -> Actor
     next.expect("four were started")
 }
 
-// GUARANTEE: Deadlines go along
+// GUARANTEE: Deadlines are inherited
 #[test]
 fn a_deadline_goes_along_the_chain_of_asks() {
     let second = Duration::from_secs(1);
@@ -474,7 +474,7 @@ fn a_deadline_goes_along_the_chain_of_asks() {
     }
 }
 
-// GUARANTEE: Deadlines go along
+// GUARANTEE: Deadlines are inherited
 #[test]
 fn what_an_actor_asks_for_itself_keeps_its_own_deadline() {
     for seed in 0..20 {

@@ -279,7 +279,7 @@ fn play(workers: usize, seed: u64) -> (Vec<u64>, Seen, u64) {
     (answers, each.collect(), system.stats().total.short_circuits)
 }
 
-// GUARANTEE: The short cut cannot be told
+// GUARANTEE: Inline calls are not observable
 #[test]
 fn the_short_cut_cannot_be_told_from_the_queue() {
     let mut taken = 0;

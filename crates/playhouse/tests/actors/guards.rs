@@ -265,7 +265,7 @@ fn guards_of_async_handlers_hold_when_they_begin() {
     }
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn a_request_that_waits_ends_with_its_deadline_and_is_never_handled() {
     let system = simulated(1);
@@ -278,7 +278,7 @@ fn a_request_that_waits_ends_with_its_deadline_and_is_never_handled() {
     system.shutdown().unwrap();
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn a_request_that_is_taken_back_does_not_wait_any_more() {
     struct Impatient {
@@ -337,7 +337,7 @@ fn an_ask_that_could_be_handled_on_the_spot_waits_for_its_guard() {
     system.shutdown().unwrap();
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn a_timers_message_waits_unless_the_timer_is_cancelled() {
     let system = simulated(1);
@@ -372,7 +372,7 @@ fn dead_letters(system: &System) -> Log<String> {
     letters
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_when_its_actor_ends_is_a_dead_letter() {
     for how in [ActorRef::stop, ActorRef::drain, ActorRef::kill] {
@@ -393,7 +393,7 @@ fn what_waits_when_its_actor_ends_is_a_dead_letter() {
     }
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_to_the_end_is_reported_by_actor_and_message() {
     let system = simulated(1);
@@ -437,7 +437,7 @@ impl Door {
     }
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_survives_a_restart_and_is_looked_at_with_the_new_state() {
     for seed in 0..100 {
@@ -483,7 +483,7 @@ impl Line {
     }
 }
 
-// GUARANTEE: What is refused is told
+// GUARANTEE: Refused messages are reported
 #[test]
 fn what_is_refused_is_a_dead_letter_or_an_error() {
     let system = simulated(1);
@@ -499,7 +499,7 @@ fn what_is_refused_is_a_dead_letter_or_an_error() {
     system.shutdown().unwrap();
 }
 
-// GUARANTEE: What is refused is told
+// GUARANTEE: Refused messages are reported
 #[test]
 fn what_is_dropped_is_no_dead_letter_but_every_ask_has_an_end() {
     let system = simulated(1);
@@ -561,7 +561,7 @@ fn a_guard_that_is_written_by_hand_defers_large_messages_too() {
     assert_eq!(system.shutdown().unwrap().undelivered, 0);
 }
 
-// GUARANTEE: What is refused is told
+// GUARANTEE: Refused messages are reported
 #[test]
 fn a_guard_that_panics_is_a_crash_and_its_message_is_lost() {
     let system = simulated(1);
@@ -638,7 +638,7 @@ impl Porter {
     }
 }
 
-// GUARANTEE: What waits for a guard is not lost
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_moves_along_with_its_actor_and_keeps_its_order() {
     finishes(|| {

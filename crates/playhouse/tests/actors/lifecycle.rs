@@ -53,7 +53,7 @@ fn diary(system: &System) -> (ActorRef<Diary>, Log<String>) {
     (system.spawn(Diary { log: log.clone() }), log)
 }
 
-// GUARANTEE: Beginning and end
+// GUARANTEE: Start and end
 #[test]
 fn started_comes_first_and_stopped_and_drop_last() {
     for seed in 0..20 {

@@ -311,7 +311,7 @@ fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_
     });
 }
 
-// GUARANTEE: What does not fit is told
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn what_does_not_fit_is_given_back_or_a_dead_letter_or_a_failed_ask() {
     finishes(|| {
@@ -376,7 +376,7 @@ impl Counting {
     }
 }
 
-// GUARANTEE: What does not fit is told
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn the_oldest_go_where_they_are_to_and_the_order_of_the_rest_stays() {
     finishes(|| {
@@ -406,7 +406,7 @@ fn the_oldest_go_where_they_are_to_and_the_order_of_the_rest_stays() {
     });
 }
 
-// GUARANTEE: What does not fit is told
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn where_nothing_can_be_dropped_the_new_one_is() {
     finishes(|| {
@@ -507,7 +507,7 @@ impl Handler<Fill> for Full {
     }
 }
 
-// GUARANTEE: What does not fit is told
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn what_is_no_message_of_another_needs_no_place() {
     finishes(|| {

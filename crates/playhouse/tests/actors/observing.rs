@@ -201,7 +201,7 @@ fn handlers_within_the_limit_are_not_told_of_and_hooks_that_panic_do_no_harm() {
     assert_eq!(system.shutdown().unwrap().stats.total.crashes, 0);
 }
 
-// GUARANTEE: Looking on changes nothing
+// GUARANTEE: Observation changes nothing
 /// Actors that start others and ask them, on threads, while somebody switches all of it on and off.
 #[test]
 fn nothing_is_lost_where_looking_on_begins_and_ends_all_the_time() {
@@ -224,7 +224,7 @@ fn nothing_is_lost_where_looking_on_begins_and_ends_all_the_time() {
     assert_eq!(system.shutdown().unwrap().stats.total.dead_letters, 0);
 }
 
-// GUARANTEE: Looking on changes nothing
+// GUARANTEE: Observation changes nothing
 #[test]
 fn pairs_keep_their_order_while_somebody_looks_on() {
     finishes(|| {

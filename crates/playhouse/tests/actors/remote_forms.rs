@@ -153,7 +153,7 @@ fn ask<R: for<'de> Deserialize<'de>>(entry: &Handles, to: ActorId, codec: Codec,
     Ok(codec.read(&bytes).unwrap())
 }
 
-// GUARANTEE: Only what is listed is taken
+// GUARANTEE: Only listed messages are accepted
 #[test]
 fn the_list_has_what_is_remote_and_nothing_else() {
     let of = |actor: &str| {
@@ -246,7 +246,7 @@ fn bytes_become_actors() {
     assert_eq!(system.shutdown().unwrap().actors_stopped, 2);
 }
 
-// GUARANTEE: Only what is listed is taken
+// GUARANTEE: Only listed messages are accepted
 #[test]
 fn another_actor_is_refused() {
     let system = threads(1);

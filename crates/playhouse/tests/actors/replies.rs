@@ -82,7 +82,7 @@ impl Asker {
     }
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn an_actor_answers_later_and_handles_other_messages_meanwhile() {
     for seed in 0..20 {
@@ -123,7 +123,7 @@ impl Teller {
     }
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn nobody_waits_for_the_reply_to_what_was_told_or_comes_by_a_timer() {
     let system = simulated(1);
@@ -153,7 +153,7 @@ fn nobody_waits_for_the_reply_to_what_was_told_or_comes_by_a_timer() {
     assert_eq!(shelf.ask(Untold).wait(), Ok(4));
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn a_reply_that_is_dropped_or_ends_with_its_actor_says_so() {
     for (end, named) in
@@ -175,7 +175,7 @@ fn a_reply_that_is_dropped_or_ends_with_its_actor_says_so() {
     }
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn a_handler_that_panics_while_it_has_the_reply_has_crashed() {
     struct Fails;
@@ -190,7 +190,7 @@ fn a_handler_that_panics_while_it_has_the_reply_has_crashed() {
     assert_eq!(system.spawn(Fails).ask(TryIt).wait(), Err(AskError::Panicked));
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn a_deadline_ends_an_ask_whose_reply_is_kept_and_the_reply_knows() {
     let system = simulated(4);
@@ -328,7 +328,7 @@ fn a_forwarded_request_is_refused_as_any_other() {
     assert_eq!(front.ask(GiveMany(vec![1, 2, 3])).wait(), Err(AskError::Full));
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn a_reply_knows_that_an_asker_has_ended() {
     let system = simulated(5);
@@ -356,7 +356,7 @@ fn a_reply_knows_that_an_asker_has_ended() {
     assert_eq!(shelf.ask(Awaited).wait(), Ok(0));
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn an_answer_that_nobody_waits_for_is_given_back() {
     struct Pool {
@@ -414,7 +414,7 @@ fn an_answer_that_nobody_waits_for_is_given_back() {
     assert_eq!(pool.ask(Free).wait(), Ok(vec!["a connection".to_owned()]));
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn a_restart_leaves_the_replies_of_the_former_state_unanswered() {
     let system = simulated(5);
@@ -612,7 +612,7 @@ fn crowd(system: &System, seed: u64, asks: u64, patience: Duration) -> BTreeMap<
     ["answered", "unanswered", "cycles", "late", "stopped"].into_iter().zip(ended).collect()
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn in_a_crowd_that_keeps_forwards_and_hands_on_replies_each_ask_ends_once() {
     finishes(|| {
@@ -628,7 +628,7 @@ fn in_a_crowd_that_keeps_forwards_and_hands_on_replies_each_ask_ends_once() {
     });
 }
 
-// GUARANTEE: Replies that come later
+// GUARANTEE: Later replies
 #[test]
 fn on_threads_too() {
     finishes(|| {

@@ -322,7 +322,7 @@ fn children_stop_with_their_supervisor() {
     }
 }
 
-// GUARANTEE: Names are not taken away
+// GUARANTEE: Names in use are not reassigned
 #[test]
 fn a_supervisor_has_one_child_of_each_name() {
     let system = simulated(0);

@@ -433,7 +433,7 @@ fn a_sleep_ends_never_early_on_threads() {
     });
 }
 
-// GUARANTEE: A time that is let pass
+// GUARANTEE: Passing time
 #[test]
 fn a_time_that_is_let_pass_is_over_with_all_that_was_to_be_done_in_it() {
     for seed in 0..20 {
@@ -460,7 +460,7 @@ fn a_time_that_is_let_pass_is_over_with_all_that_was_to_be_done_in_it() {
     system.shutdown().unwrap();
 }
 
-// GUARANTEE: A time that is let pass
+// GUARANTEE: Passing time
 #[test]
 fn a_time_that_is_let_pass_on_threads_is_waited_for_outside() {
     finishes(|| {
@@ -510,7 +510,7 @@ fn long_waits_in_a_process_of_their_own() {
     }
 }
 
-// GUARANTEE: A time that is let pass
+// GUARANTEE: Passing time
 #[test]
 fn who_waits_long_for_timers_is_told_so_once() {
     for how in ["simulated", "threads"] {

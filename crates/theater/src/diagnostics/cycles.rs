@@ -703,7 +703,7 @@ mod tests {
         assert_eq!(ends_from(3, &waits), []);
     }
 
-    // GUARANTEE: No depth ends a thread
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn a_long_chain_takes_a_step_for_each_wait_and_no_stack() {
         const WAITS: u64 = 100_000;

@@ -42,7 +42,7 @@ fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
     said
 }
 
-// GUARANTEE: A theater can be emptied
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     let [theater] = theaters();
@@ -160,7 +160,7 @@ fn an_actor_that_is_started_in_vain_is_reported() {
     assert!(source.says().iter().any(|(head, _)| *head == Head::Ended { handles: vec![0, 1] }));
 }
 
-// GUARANTEE: Who cannot go stays
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
     let [theater] = theaters();
@@ -179,7 +179,7 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
 }
 
-// GUARANTEE: An actor moves whole
+// GUARANTEE: An actor migrates completely
 #[test]
 fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let [theater] = theaters();
@@ -402,7 +402,7 @@ fn has_left_but_may_live(why: &MigrateError) -> bool {
     why.contains("has left") && why.contains("has not confirmed that it has begun")
 }
 
-// GUARANTEE: Who cannot go stays
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let (net, theater) = simulated();
@@ -428,7 +428,7 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
 
-// GUARANTEE: Who cannot go stays
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
     let (net, theater) = simulated();
@@ -443,7 +443,7 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
     assert!(net.now() < 4 * LOST_AFTER, "{:?}", net.now());
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
     let (net, theater) = simulated();
@@ -693,7 +693,7 @@ impl Forwarder for Looks {
     }
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let (net, theater) = simulated();
@@ -716,7 +716,7 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     assert_eq!(theater.theater_core.rerouting_stubs(), []);
 }
 
-// GUARANTEE: What has ended is forgotten
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     let (net, theater) = simulated();
@@ -737,7 +737,7 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     assert!(!said.iter().any(|(head, _)| matches!(head, Head::Ended { .. })), "{said:?}");
 }
 
-// GUARANTEE: What has ended is forgotten
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     let (net, theater) = simulated();
@@ -764,7 +764,7 @@ fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
-// GUARANTEE: Who cannot go stays
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_actor_whose_state_cannot_be_read_for_a_panic_is_refused_at_once() {
     let theaters = [(); 2].map(|()| {

@@ -199,7 +199,7 @@ fn a_theater_that_shows_another_certificate_than_before_is_refused() {
     end([here, there]);
 }
 
-// GUARANTEE: Floods keep nobody out
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn links_that_nobody_uses_make_room_for_others() {
     let [here, there] = theaters();
@@ -223,7 +223,7 @@ fn links_that_nobody_uses_make_room_for_others() {
     end([here, there, other]);
 }
 
-// GUARANTEE: Floods keep nobody out
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn a_greeting_with_more_kinds_than_allowed_is_refused() {
     // A list of 20,000 kinds without names: as bytes, it is small.

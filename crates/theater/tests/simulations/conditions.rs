@@ -52,7 +52,7 @@ fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
     here.find::<Clock>(&format!("playhouse://{}/clock", there.address().unwrap())).wait().unwrap()
 }
 
-// GUARANTEE: A time that is let pass
+// GUARANTEE: Passing time
 #[test]
 fn one_of_the_theaters_lets_a_time_pass_for_all() {
     let net = Simulation::new(7);

@@ -111,7 +111,7 @@ fn actors_that_roam_between_theaters_that_never_met_lose_nothing() {
     }
 }
 
-// GUARANTEE: A network that is gone is a broken connection
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn theaters_that_meet_while_connections_break_are_linked_soon_after_that() {
     /// More than the time after which a silent connection is given up, a call that nobody answers, and the wait for the next one.

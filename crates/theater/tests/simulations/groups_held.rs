@@ -195,7 +195,7 @@ impl Choir {
     }
 }
 
-// GUARANTEE: Order holds while a group moves
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_seed() {
     for seed in crate::seeds::range(500) {

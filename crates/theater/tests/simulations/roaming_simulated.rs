@@ -73,7 +73,7 @@ impl Stage {
     }
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_seed() {
     let (mut moves, mut stays, mut crashes, mut asked, mut pauses, mut cuts) = (0, 0, 0, 0, 0, 0);

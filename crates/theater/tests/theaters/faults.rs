@@ -44,7 +44,7 @@ fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
     }
 }
 
-// GUARANTEE: A lost theater is told
+// GUARANTEE: A lost theater is reported
 #[test]
 fn asks_and_watches_are_told_that_a_theater_is_lost() {
     struct Watcher(mpsc::Sender<StopReason>, ActorRef<Echo>);
@@ -72,7 +72,7 @@ fn asks_and_watches_are_told_that_a_theater_is_lost() {
     here.shutdown().unwrap();
 }
 
-// GUARANTEE: An actor elsewhere is used like any other
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn the_end_of_an_actor_is_told_over_the_link() {
     struct Watcher(mpsc::Sender<StopReason>, Vec<ActorRef<Echo>>);
@@ -111,7 +111,7 @@ fn the_end_of_an_actor_is_told_over_the_link() {
     there.shutdown().unwrap();
 }
 
-// GUARANTEE: A theater that was started anew is another one
+// GUARANTEE: A restarted theater is another one
 #[test]
 fn a_restarted_theater_is_another_one() {
     let here = theater();
@@ -134,7 +134,7 @@ fn a_restarted_theater_is_another_one() {
     there.shutdown().unwrap();
 }
 
-// GUARANTEE: Strangers harm nobody
+// GUARANTEE: Rejected peers harm no theater
 // GUARANTEE: No network by accident
 #[test]
 fn strangers_are_refused_with_a_reason() {
@@ -252,7 +252,7 @@ fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
     there.shutdown().unwrap();
 }
 
-// GUARANTEE: A theater is known by who it is
+// GUARANTEE: A theater is known by its identity
 #[test]
 fn a_theater_that_is_called_by_another_address_is_the_same() {
     let (here, there) = (theater(), theater());

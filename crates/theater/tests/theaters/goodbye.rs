@@ -141,7 +141,7 @@ thread_local! {
     static DEAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-// GUARANTEE: Answers follow who asked
+// GUARANTEE: Answers follow the asker
 #[test]
 fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_every_seed() {
     for seed in 0..20 {
@@ -164,7 +164,7 @@ fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_e
     }
 }
 
-// GUARANTEE: A theater can be emptied
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends() {
     for seed in 0..20 {

@@ -84,7 +84,7 @@ impl Handler<Counted> for Clerk {
 }
 remote!(Clerk: Counted);
 
-// GUARANTEE: An actor elsewhere is used like any other
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn an_actor_started_elsewhere_is_told_and_asked_like_any_other() {
     let (here, there, peer) = two();
@@ -314,7 +314,7 @@ impl Handler<Greet> for Counter {
 }
 remote!(also Counter: Greet);
 
-// GUARANTEE: An actor elsewhere is used like any other
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn an_actor_elsewhere_that_is_drained_handles_first_what_was_sent_before() {
     for seed in 0..50 {

@@ -150,7 +150,7 @@ impl Scene {
 /// Longer than any message takes.
 const LATER: Duration = Duration::from_millis(100);
 
-// GUARANTEE: Requests in other theaters are taken back
+// GUARANTEE: Requests in other theaters are withdrawn
 #[test]
 fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
     for seed in 0..100 {
@@ -296,7 +296,7 @@ impl Handler<Deposit> for Dropper {
 }
 remote!(spawn Dropper: Deposit);
 
-// GUARANTEE: Requests in other theaters are taken back
+// GUARANTEE: Requests in other theaters are withdrawn
 #[test]
 fn an_ask_that_is_dropped_while_a_state_is_written_holds_nothing_up() {
     let theater = || crate::support::builder().start().unwrap();

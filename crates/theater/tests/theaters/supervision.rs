@@ -520,7 +520,7 @@ fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     assert_eq!(lives.load(Ordering::Relaxed), 1);
 }
 
-// GUARANTEE: Children move
+// GUARANTEE: Children migrate
 #[test]
 fn a_child_that_moves_is_restarted_wherever_it_is() {
     let (here, there, peer) = two();
@@ -565,7 +565,7 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
 }
 
-// GUARANTEE: Children move
+// GUARANTEE: Children migrate
 #[test]
 fn a_child_that_has_moved_ends_with_its_supervisor() {
     ends_with_its_supervisor(|supervisor, here, peer| {
@@ -575,7 +575,7 @@ fn a_child_that_has_moved_ends_with_its_supervisor() {
     });
 }
 
-// GUARANTEE: Children move
+// GUARANTEE: Children migrate
 #[test]
 fn children_that_have_moved_are_restarted_with_the_others() {
     let (here, _there, peer) = two();
@@ -592,7 +592,7 @@ fn children_that_have_moved_are_restarted_with_the_others() {
     }
 }
 
-// GUARANTEE: Who went to a lost theater starts again
+// GUARANTEE: A child that had migrated to a lost theater starts again
 #[test]
 fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors() {
     let (here, there, peer) = two();
@@ -623,7 +623,7 @@ fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors(
     assert_eq!(add(child, 1), Ok((4, 1)));
 }
 
-// GUARANTEE: Children move
+// GUARANTEE: Children migrate
 /// Its place leads over the lost theater until the actor is sought, or it has been told of already.
 #[test]
 fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {

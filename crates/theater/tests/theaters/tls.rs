@@ -275,7 +275,7 @@ fn a_theater_of_another_ca_is_refused_and_others_go_on() {
     shut_down([friend, foe, there]);
 }
 
-// GUARANTEE: A refusal says why
+// GUARANTEE: A refusal gives its cause
 #[test]
 fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let ca = Ca::new();
@@ -420,7 +420,7 @@ fn a_certificate_of_the_ca_for_something_else_is_refused() {
     shut_down([there]);
 }
 
-// GUARANTEE: A refusal says why
+// GUARANTEE: A refusal gives its cause
 #[test]
 fn certificates_that_others_would_refuse_are_refused_when_they_are_loaded() {
     let (ca, another) = (Ca::new(), Ca::new());

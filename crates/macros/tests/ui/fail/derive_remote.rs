@@ -30,4 +30,4 @@ fn main() {
     send(Generic(1));
     send(Generic(Socket));
 }
-// GUARANTEE: What cannot cross is told at once
+// GUARANTEE: Messages without a wire form are reported at once

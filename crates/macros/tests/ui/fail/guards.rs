@@ -54,4 +54,4 @@ impl Typed {
 }
 
 fn main() {}
-// GUARANTEE: What is refused is told
+// GUARANTEE: Refused messages are reported

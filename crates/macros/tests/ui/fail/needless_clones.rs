@@ -61,4 +61,4 @@ fn silenced(text: String) -> String {
 struct NoFunction;
 
 fn main() {}
-// GUARANTEE: Needless clones are told
+// GUARANTEE: Needless clones are reported

@@ -10,4 +10,4 @@ fn publish(theater: &Theater, orders: &Topic<Order>) {
 }
 
 fn main() {}
-// GUARANTEE: Topics know who has joined
+// GUARANTEE: Topics track the joined theaters

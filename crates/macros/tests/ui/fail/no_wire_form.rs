@@ -23,4 +23,4 @@ impl Counter {
 }
 
 fn main() {}
-// GUARANTEE: What cannot cross is told at once
+// GUARANTEE: Messages without a wire form are reported at once

@@ -116,7 +116,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     assert!(!directory.is_remote(stub));
 }
 
-// GUARANTEE: A lost theater is told
+// GUARANTEE: A lost theater is reported
 #[test]
 fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     let (net, theater) = simulated();
@@ -165,7 +165,7 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
     assert!(has_come, "{lost_actors:?}");
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sender() {
     let (net, theater) = simulated();
@@ -229,7 +229,7 @@ fn knows_no_lost_actor(net: &Simulation, theater: &Theater, link: &Link) {
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     let (net, theater) = simulated();
@@ -243,7 +243,7 @@ fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
@@ -302,7 +302,7 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     assert!(directory.kept().into_iter().all(|(_, count)| count == 0), "{:?}", directory.kept());
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has_come() {
     let (net, theater) = simulated();
@@ -321,7 +321,7 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
-// GUARANTEE: Order holds while actors move
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
     let (net, theater) = simulated();

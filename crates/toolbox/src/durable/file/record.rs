@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(write("key", 7, b"the state"), expected);
     }
 
-    // GUARANTEE: A state is whole, or it is said
+    // GUARANTEE: A state is intact or reported as damaged
     #[test]
     fn a_record_that_was_changed_anywhere_is_no_record() {
         let saved = Saved { revision: 7, bytes: b"the state".to_vec() };
