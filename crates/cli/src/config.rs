@@ -554,7 +554,7 @@ mod tests {
 
     #[test]
     fn the_file_in_the_guide_is_right() {
-        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guide/command-line.md");
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guide/src/command-line.md");
         let page = std::fs::read_to_string(page).expect("the page can be read");
         let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
         let file = Written::new("guide", example.expect("the page has a file"));
