@@ -2,210 +2,111 @@
 
 use std::sync::LazyLock;
 
-use playhouse::prelude::*;
-use serde::{Deserialize, Serialize};
-
-use crate::outcome::{Failure, Outcome, Size};
+use crate::harness::benchmark::{Benchmark, Family};
+use crate::harness::outcome::Failure;
 #[cfg(feature = "whole")]
 use crate::savina;
-use crate::steps::Steps;
-use crate::workloads;
+#[cfg(feature = "whole")]
+use crate::workloads::migration::{create_migrated, drain, mobile_rings, rounds};
+#[cfg(feature = "remote")]
+use crate::workloads::remote;
+use crate::workloads::{messaging, spawn};
 
-/// One benchmark: what it is, how to run it on Playhouse, how to run its floor, and what it should reach.
-#[derive(Clone, Copy)]
-pub struct Benchmark {
-    /// The name used on the command line and in reports; unique.
-    pub name: &'static str,
-    /// What one operation is.
-    pub op: &'static str,
-    /// Where the workload comes from: the paper and its section, or the suite.
-    pub source: &'static str,
-    /// What happens, in one line.
-    pub summary: &'static str,
-    /// How idle workers steal. `None`: the runtime's default.
-    pub stealing: Option<Stealing>,
-    /// The fewest workers that the workload makes sense on.
-    pub workers_min: usize,
-    /// With which others it is called together.
-    pub family: Family,
-    /// Runs the workload once on a freshly started system. Only Savina's programs work with each message.
-    pub workload: fn(&System, Size, Steps) -> Result<Outcome, Failure>,
-    /// What it is measured against, in turns, if there is something.
-    pub limit: Option<Limit>,
-    /// What it should reach, if that is settled.
-    pub target: Option<Target>,
-}
-
-/// Benchmarks that belong together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
-    /// Those of one system, with this project's sizes.
-    Local,
-    /// Those of actors that other theaters reach.
-    Remote,
-    /// The 30 programs of the Savina suite, with its sizes.
-    Savina,
-}
-
-impl Family {
-    /// All families.
-    pub const ALL: [Self; 3] = [Self::Local, Self::Remote, Self::Savina];
-
-    /// What its benchmarks are called together.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Local => "local",
-            Self::Remote => "remote",
-            Self::Savina => "savina",
-        }
-    }
-}
-
-/// What a workload is measured against.
-#[derive(Clone, Copy)]
-pub enum Limit {
-    /// Its floor: the same written by hand, without actors. Runs it once.
-    Hand(fn(Size) -> Result<Outcome, Failure>),
-    /// The benchmark of this name: the same with actors that can do less, where what is asked is what the rest costs.
-    Benchmark(&'static str),
-}
-
-/// What the floor of `count` takes per message on the machine that the targets in nanoseconds are for.
-pub const COUNT_LIMIT_NS: f64 = 4.7;
-
-/// What a benchmark should reach on two workers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Target {
-    /// The largest ratio to the floor measured in the same run.
-    pub ratio: Option<f64>,
-    /// The most nanoseconds per operation; in the registry on a machine where the floor of `count` takes
-    /// [`COUNT_LIMIT_NS`].
-    pub ns_per_op: Option<f64>,
-    /// Whether the time is that of a machine where the floor of `count` takes [`COUNT_LIMIT_NS`]; if not, of any.
-    pub scales: bool,
-}
-
-impl Target {
-    /// A bound on the ratio to the floor and one on the time.
-    pub(crate) const fn new(ratio: f64, ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio: Some(ratio), ns_per_op: Some(ns_per_op), scales: true })
-    }
-
-    /// A bound on the time only.
-    pub(crate) const fn ns(ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio: None, ns_per_op: Some(ns_per_op), scales: true })
-    }
-
-    /// A bound on the ratio only.
-    pub(crate) const fn ratio(ratio: f64) -> Option<Self> {
-        Some(Self { ratio: Some(ratio), ns_per_op: None, scales: false })
-    }
-
-    /// As `new` or `ns`, for any machine: what the system's calls take says little about what messages take.
-    pub(crate) const fn any_machine(ratio: Option<f64>, ns_per_op: f64) -> Option<Self> {
-        Some(Self { ratio, ns_per_op: Some(ns_per_op), scales: false })
-    }
-
-    /// The same on a machine that takes `scale` times as long.
-    pub(crate) fn scaled(self, scale: f64) -> Self {
-        Self { ns_per_op: self.ns_per_op.map(|ns| if self.scales { ns * scale } else { ns }), ..self }
-    }
-}
-
-/// Those that other actor runtimes play in one process, too. Without the feature `remote` there are no others.
+/// The benchmarks that other actor runtimes play in one process, too. Without the feature `remote` there are no others.
 pub(crate) const SHARED: [Benchmark; 11] = [
-    workloads::count::COUNT,
-    workloads::pingpong::PINGPONG,
-    workloads::rings::THREADRING,
-    workloads::rings::RINGMULTI,
-    workloads::fjcreate::FJCREATE,
-    workloads::skynet::SKYNET,
-    workloads::chameneos::CHAMENEOS,
-    workloads::big::BIG,
-    workloads::fib::FIB,
-    workloads::executor::EXECUTOR,
-    workloads::repeat::REPEAT,
+    messaging::count::COUNT,
+    messaging::pingpong::PINGPONG,
+    messaging::rings::THREADRING,
+    messaging::rings::RINGMULTI,
+    spawn::fjcreate::FJCREATE,
+    spawn::skynet::SKYNET,
+    messaging::chameneos::CHAMENEOS,
+    messaging::big::BIG,
+    spawn::fib::FIB,
+    messaging::executor::EXECUTOR,
+    messaging::repeat::REPEAT,
 ];
 
-/// Those that other actor runtimes play in several processes, too. With `remote` and without `whole` there are no others.
+/// The benchmarks that other actor runtimes play in several processes, too. With `remote` and without `whole` there are no
+/// others.
 #[cfg(all(feature = "remote", not(feature = "whole")))]
 const SHARED_REMOTE: &[Benchmark] = &[
-    workloads::remote::RPINGPONG,
-    workloads::remote::RTHROUGHPUT,
-    workloads::remote::RCREATE,
-    workloads::theater_rings::RRINGS_1,
-    workloads::theater_rings::RRINGS_32,
-    workloads::theater_rings::RRINGS_320,
+    remote::links::RPINGPONG,
+    remote::links::RTHROUGHPUT,
+    remote::links::RCREATE,
+    remote::theater_rings::RRINGS_1,
+    remote::theater_rings::RRINGS_32,
+    remote::theater_rings::RRINGS_320,
 ];
 
-/// The suite's table, then what the papers add.
+/// The suite's table, then the additions of the papers.
 #[cfg(feature = "whole")]
 const TABLE: &[Benchmark] = &[
-    workloads::count::COUNT,
-    workloads::count::COUNT_CROSS,
-    workloads::pingpong::PINGPONG,
-    workloads::pingpong::PINGPONG_CROSS,
-    workloads::pingpong::PINGPONG_AUTO,
-    workloads::asks::ASKS_FROM_TOKIO,
-    workloads::asks::ASKS_FROM_TOKIO_1,
-    workloads::web::WEB,
-    workloads::rings::THREADRING,
-    workloads::rings::THREADRING_NEAR,
-    workloads::rings::RINGMULTI,
-    workloads::rings::RINGMULTI_NEAR,
-    workloads::fjcreate::FJCREATE,
-    workloads::skynet::SKYNET,
-    workloads::chameneos::CHAMENEOS,
-    workloads::big::BIG,
-    workloads::fib::FIB,
-    workloads::executor::EXECUTOR,
-    workloads::executor::EXECUTOR_SPREAD,
-    workloads::repeat::REPEAT,
-    workloads::send::SEND_STATIC,
-    workloads::send::SEND_DYNAMIC,
-    workloads::matrix::MATRIX,
-    workloads::balance::BALANCE_ONE_LONGEST,
-    workloads::balance::BALANCE_ONE_RANDOM,
-    workloads::balance::BALANCE_ONE_NONE,
-    workloads::balance::BALANCE_MULTI_LONGEST,
-    workloads::balance::BALANCE_MULTI_RANDOM,
-    workloads::balance::BALANCE_MULTI_NONE,
-    workloads::rings::NFOLD_RING,
-    workloads::pairs::PINGPONG_GROUPED,
-    workloads::pairs::PINGPONG_BULK,
-    workloads::creation::CREATION,
+    messaging::count::COUNT,
+    messaging::count::COUNT_CROSS,
+    messaging::pingpong::PINGPONG,
+    messaging::pingpong::PINGPONG_CROSS,
+    messaging::pingpong::PINGPONG_AUTO,
+    messaging::asks::ASKS_FROM_TOKIO,
+    messaging::asks::ASKS_FROM_TOKIO_1,
+    messaging::web::WEB,
+    messaging::rings::THREADRING,
+    messaging::rings::THREADRING_NEAR,
+    messaging::rings::RINGMULTI,
+    messaging::rings::RINGMULTI_NEAR,
+    spawn::fjcreate::FJCREATE,
+    spawn::skynet::SKYNET,
+    messaging::chameneos::CHAMENEOS,
+    messaging::big::BIG,
+    spawn::fib::FIB,
+    messaging::executor::EXECUTOR,
+    messaging::executor::EXECUTOR_SPREAD,
+    messaging::repeat::REPEAT,
+    messaging::send::SEND_STATIC,
+    messaging::send::SEND_DYNAMIC,
+    messaging::matrix::MATRIX,
+    messaging::balance::BALANCE_ONE_LONGEST,
+    messaging::balance::BALANCE_ONE_RANDOM,
+    messaging::balance::BALANCE_ONE_NONE,
+    messaging::balance::BALANCE_MULTI_LONGEST,
+    messaging::balance::BALANCE_MULTI_RANDOM,
+    messaging::balance::BALANCE_MULTI_NONE,
+    messaging::rings::NFOLD_RING,
+    messaging::pairs::PINGPONG_GROUPED,
+    messaging::pairs::PINGPONG_BULK,
+    spawn::creation::CREATION,
 ];
 
-/// Those of several theaters.
+/// The benchmarks of several theaters.
 #[cfg(feature = "whole")]
 const THEATERS: &[Benchmark] = &[
-    workloads::kinds::THREADRING_REMOTE,
-    workloads::kinds::THREADRING_MOBILE,
-    workloads::kinds::CREATION_REMOTE,
-    workloads::kinds::CREATION_MOBILE,
-    workloads::remote::RPINGPONG,
-    workloads::remote::RTHROUGHPUT,
-    workloads::remote::RPINGPONG_TLS,
-    workloads::remote::RTHROUGHPUT_TLS,
-    workloads::remote::RCREATE,
-    workloads::remote::RCREATE_WAITING,
-    workloads::create_migrated::RCREATE_MIGRATED,
-    workloads::theater_rings::RRINGS_1,
-    workloads::theater_rings::RRINGS_32,
-    workloads::theater_rings::RRINGS_320,
-    workloads::mobile_rings::RRINGS_MOBILE_1,
-    workloads::mobile_rings::RRINGS_MOBILE_32,
-    workloads::mobile_rings::RRINGS_MOBILE_320,
-    workloads::migration::MIGRATION_RINGS_1,
-    workloads::migration::MIGRATION_RINGS_32,
-    workloads::migration::MIGRATION_RINGS_320,
-    workloads::migration::MIGRATE_1MIB,
-    workloads::drain::DRAIN,
+    remote::kinds::THREADRING_REMOTE,
+    remote::kinds::THREADRING_MOBILE,
+    remote::kinds::CREATION_REMOTE,
+    remote::kinds::CREATION_MOBILE,
+    remote::links::RPINGPONG,
+    remote::links::RTHROUGHPUT,
+    remote::links::RPINGPONG_TLS,
+    remote::links::RTHROUGHPUT_TLS,
+    remote::links::RCREATE,
+    remote::links::RCREATE_WAITING,
+    create_migrated::RCREATE_MIGRATED,
+    remote::theater_rings::RRINGS_1,
+    remote::theater_rings::RRINGS_32,
+    remote::theater_rings::RRINGS_320,
+    mobile_rings::RRINGS_MOBILE_1,
+    mobile_rings::RRINGS_MOBILE_32,
+    mobile_rings::RRINGS_MOBILE_320,
+    rounds::MIGRATION_RINGS_1,
+    rounds::MIGRATION_RINGS_32,
+    rounds::MIGRATION_RINGS_320,
+    rounds::MIGRATE_1MIB,
+    drain::DRAIN,
 ];
 
-/// What can be had in one process without running out of memory or patience.
+/// The benchmarks of memory in one process.
 #[cfg(feature = "whole")]
-const MEMORY: &[Benchmark] = &[workloads::idle::IDLE, workloads::fjcreate::WAVES, workloads::flood::FLOOD];
+const MEMORY: &[Benchmark] = &[spawn::idle::IDLE, spawn::fjcreate::WAVES, messaging::flood::FLOOD];
 
 /// The Savina suite.
 #[cfg(feature = "whole")]
@@ -242,8 +143,8 @@ const SAVINA: &[Benchmark] = &[
     savina::bitonicsort::BITONICSORT,
 ];
 
-/// Every benchmark, in the order of the reports. Without the feature `whole` only those that the peers play: with `remote` in several
-/// processes, without it in one.
+/// Returns every benchmark, in the order of the reports. Without the feature `whole` these are the benchmarks of the peers: with
+/// `remote` those of several processes, without it those of one.
 pub fn all() -> &'static [Benchmark] {
     #[cfg(feature = "whole")]
     const PARTS: [&[Benchmark]; 4] = [TABLE, THEATERS, MEMORY, SAVINA];
@@ -267,11 +168,11 @@ pub fn find_all(name: &str) -> Result<Vec<&'static Benchmark>, Failure> {
     }
 }
 
-/// The benchmark called `name`.
+/// Returns the benchmark called `name`.
 ///
 /// # Errors
 ///
-/// Says which names there are if none is called that.
+/// Lists all names if no benchmark has this one.
 pub fn find(name: &str) -> Result<&'static Benchmark, Failure> {
     all().iter().find(|benchmark| benchmark.name == name).ok_or_else(|| {
         let names: Vec<_> = all().iter().map(|benchmark| benchmark.name).collect();
@@ -284,6 +185,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::harness::benchmark::Baseline;
 
     #[test]
     fn names_are_unique_and_found() {
@@ -291,8 +193,8 @@ mod tests {
         assert_eq!(names.len(), all().len());
         for benchmark in all() {
             assert_eq!(find(benchmark.name).unwrap().name, benchmark.name);
-            if let Some(Limit::Benchmark(other)) = benchmark.limit {
-                assert!(find(other).is_ok() && other != benchmark.name, "{}", benchmark.name);
+            if let Some(Baseline::Benchmark(other)) = benchmark.baseline {
+                assert!(find(other.name).is_ok() && other.name != benchmark.name, "{}", benchmark.name);
             }
         }
     }
@@ -322,5 +224,22 @@ mod tests {
         for benchmark in all() {
             assert!(message.contains(benchmark.name), "{message}");
         }
+    }
+
+    /// Actors and messages that may cross to another process, as `actor: message`. Moving or renaming a type leaves its name on the wire.
+    #[cfg(feature = "whole")]
+    #[test]
+    fn names_on_the_wire_stay_what_they_are() {
+        let here = concat!(env!("CARGO_CRATE_NAME"), "::");
+        let entries = playhouse::wire::handles().map(|entry| ((entry.actor_name)(), (entry.message_name)()));
+        let ours = entries.filter(|(actor, message)| [actor, message].iter().any(|name| is_ours(name, here)));
+        let mut names: Vec<_> = ours.map(|(actor, message)| format!("{actor}: {message}")).collect();
+        names.sort();
+        assert_eq!(names.join("\n"), include_str!("../tests/wire-names.txt").trim_end());
+    }
+
+    #[cfg(feature = "whole")]
+    fn is_ours(name: &str, here: &str) -> bool {
+        name.starts_with(here) || name.starts_with("bench.")
     }
 }

@@ -1,7 +1,7 @@
 //! Savina's programs do the same however they are run.
 
+use playhouse_bench::harness::runner::{Options, measure};
 use playhouse_bench::registry;
-use playhouse_bench::runner::{Options, measure};
 use playhouse_bench::{Size, Steps};
 
 fn ops(options: &Options) -> Vec<(String, u64)> {

@@ -1,13 +1,14 @@
-//! Runs every benchmark at its smallest size, and checks what the reports look like.
+//! Runs every benchmark at its smallest size, and checks the form of the reports.
 
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use playhouse_bench::outcome::check;
-use playhouse_bench::peer::check_installed;
-use playhouse_bench::registry::{self, Benchmark, Limit};
+use playhouse_bench::harness::benchmark::{Baseline, Benchmark};
+use playhouse_bench::harness::outcome::check;
+use playhouse_bench::harness::runner::{Options, answer_parent, measure, measure_baseline, measure_workload};
+use playhouse_bench::peers::peer::check_installed;
+use playhouse_bench::registry;
 use playhouse_bench::report::Table;
-use playhouse_bench::runner::{Options, answer_parent, measure, measure_limit, measure_workload};
 use playhouse_bench::{Failure, Outcome, Size, Steps};
 
 const SMOKE: Options =
@@ -19,7 +20,7 @@ const KEYS: [&str; 11] =
 /// Keys whose value may be `null`.
 const MAYBE: [&str; 3] = ["limit_ns_per_op", "ratio", "peak_rss_mb"];
 
-/// Keys that are there where there is something to say.
+/// Keys that may be missing.
 const OTHERS: [&str; 4] = ["latency", "cpu_ns_per_op", "target", "reached"];
 
 /// Returns the benchmarks that can run: the programs of some may not be installed.
@@ -34,8 +35,8 @@ fn every_benchmark_runs_and_reports() {
         let report = &measured.report;
         assert_eq!(report.bench, benchmark.name);
         assert!(report.ops > 0 && report.ns_per_op > 0.0, "{report:?}");
-        assert_eq!(report.limit_ns_per_op.is_some_and(|limit| limit > 0.0), benchmark.limit.is_some(), "{report:?}");
-        assert_eq!(report.ratio.is_some(), benchmark.limit.is_some(), "{report:?}");
+        assert_eq!(report.baseline_ns_per_op.is_some_and(|ns| ns > 0.0), benchmark.baseline.is_some(), "{report:?}");
+        assert_eq!(report.ratio.is_some(), benchmark.baseline.is_some(), "{report:?}");
         assert!(report.min <= report.ns_per_op && report.ns_per_op <= report.max, "{report:?}");
         assert_eq!((report.workers, report.stages), (2, 8), "{report:?}");
         assert!(!measured.statistics.is_empty(), "{}: no statistics", benchmark.name);
@@ -49,7 +50,7 @@ fn every_benchmark_runs_and_reports() {
             let right = value.is_number() || value.is_null() && MAYBE.contains(&key);
             assert!(if text { value.is_string() } else { right }, "{key}: {value}");
         }
-        assert!(Table::of([benchmark]).row(report).starts_with(benchmark.name));
+        assert!(Table::of([benchmark.name]).row(report).starts_with(benchmark.name));
     }
 }
 
@@ -63,11 +64,11 @@ fn a_flood_reports_how_long_its_bystander_waits() {
 }
 
 #[test]
-fn the_floor_alone_can_be_measured() {
-    assert!(measure_limit(registry::find("count").unwrap(), &SMOKE).unwrap().unwrap() > 0.0);
-    assert_eq!(measure_limit(registry::find("flood").unwrap(), &SMOKE).unwrap(), None);
-    let failure = measure_limit(&broken(), &SMOKE).unwrap_err();
-    assert_eq!(failure.to_string(), "in the floor: wrong result: the sum should be 4 and is 5");
+fn the_baseline_alone_can_be_measured() {
+    assert!(measure_baseline(registry::find("count").unwrap(), &SMOKE).unwrap().unwrap() > 0.0);
+    assert_eq!(measure_baseline(registry::find("flood").unwrap(), &SMOKE).unwrap(), None);
+    let failure = measure_baseline(&broken(), &SMOKE).unwrap_err();
+    assert_eq!(failure.to_string(), "in the baseline: wrong result: the sum should be 4 and is 5");
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn every_benchmark_that_can_runs_with_one_worker() {
 fn a_child_answers_or_fails() {
     use std::process::Command;
 
-    use playhouse_bench::runner::measure_in_child;
+    use playhouse_bench::harness::runner::measure_in_child;
 
     let echo = |answer: &str| {
         let mut command = Command::new("echo");
@@ -128,7 +129,7 @@ fn broken() -> Benchmark {
     Benchmark {
         name: "broken",
         workload: |_, _, _| wrong(),
-        limit: Some(Limit::Hand(|_| wrong())),
+        baseline: Some(Baseline::Hand(|_| wrong())),
         ..registry::all()[0]
     }
 }
@@ -142,9 +143,9 @@ fn a_wrong_result_fails_the_run() {
 }
 
 #[test]
-fn a_wrong_result_of_the_floor_fails_the_run() {
+fn a_wrong_result_of_the_baseline_fails_the_run() {
     let failure = measure(&Benchmark { workload: right, ..broken() }, &SMOKE).unwrap_err();
-    assert_eq!(failure.to_string(), "in the floor: wrong result: the sum should be 4 and is 5");
+    assert_eq!(failure.to_string(), "in the baseline: wrong result: the sum should be 4 and is 5");
 }
 
 #[test]

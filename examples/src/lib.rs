@@ -3,59 +3,55 @@
 
 pub mod safe_messages;
 
-/// The programs of the README, compiled and run.
+/// Includes pages whose programs are compiled and run.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-mod readme {}
-
-/// The programs of the pages that the packages show.
-#[cfg(doctest)]
-mod packages {
-    #[doc = include_str!("../../crates/playhouse/README.md")]
-    mod playhouse {}
-    #[doc = include_str!("../../crates/testkit/README.md")]
-    mod testkit {}
+macro_rules! pages {
+    ($($name:ident = $path:literal;)*) => {$(
+        #[doc = include_str!($path)]
+        mod $name {}
+    )*};
 }
 
-/// The programs of the guide.
+/// The programs of the README, of the pages that the packages show, and of the book.
 #[cfg(doctest)]
-mod guide {
-    #[doc = include_str!("../../guide/routers.md")]
-    mod routers {}
-    #[doc = include_str!("../../guide/asks.md")]
-    mod asks {}
-    #[doc = include_str!("../../guide/groups.md")]
-    mod groups {}
-    #[doc = include_str!("../../guide/guards.md")]
-    mod guards {}
-    #[doc = include_str!("../../guide/topics.md")]
-    mod topics {}
-    #[doc = include_str!("../../guide/receptionist.md")]
-    mod receptionist {}
-    #[doc = include_str!("../../guide/tokio.md")]
-    mod tokio {}
-    #[doc = include_str!("../../guide/blocking-work.md")]
-    mod blocking_work {}
-    #[doc = include_str!("../../guide/durable-state.md")]
-    mod durable_state {}
-    #[doc = include_str!("../../guide/mailboxes.md")]
-    mod mailboxes {}
-    #[doc = include_str!("../../guide/timers.md")]
-    mod timers {}
-    #[doc = include_str!("../../guide/output.md")]
-    mod output {}
-    #[doc = include_str!("../../guide/shutdown.md")]
-    mod shutdown {}
-    #[doc = include_str!("../../guide/observing.md")]
-    mod observing {}
-    #[doc = include_str!("../../guide/chatapp.md")]
-    mod chatapp {}
-    #[doc = include_str!("../../guide/ported-programs.md")]
-    mod ported_programs {}
-    #[doc = include_str!("../../guide/safe-messages.md")]
-    mod safe_messages {}
-    #[doc = include_str!("../../guide/testing.md")]
-    mod testing {}
+mod documents {
+    pages! {
+        readme = "../../README.md";
+        package_playhouse = "../../crates/playhouse/README.md";
+        package_testkit = "../../crates/testkit/README.md";
+        actors = "../../guide/src/actors.md";
+        asks = "../../guide/src/asks.md";
+        blocking_work = "../../guide/src/blocking-work.md";
+        chat_crashes = "../../guide/src/chat-crashes.md";
+        chat_members = "../../guide/src/chat-members.md";
+        chat_processes = "../../guide/src/chat-processes.md";
+        chat_room = "../../guide/src/chat-room.md";
+        chat_tcp = "../../guide/src/chat-tcp.md";
+        durable_state = "../../guide/src/durable-state.md";
+        from_actix = "../../guide/src/from-actix.md";
+        from_akka = "../../guide/src/from-akka.md";
+        from_erlang = "../../guide/src/from-erlang.md";
+        from_kameo = "../../guide/src/from-kameo.md";
+        from_ractor = "../../guide/src/from-ractor.md";
+        groups = "../../guide/src/groups.md";
+        guards = "../../guide/src/guards.md";
+        install = "../../guide/src/install.md";
+        mailboxes = "../../guide/src/mailboxes.md";
+        migration = "../../guide/src/migration.md";
+        observing = "../../guide/src/observing.md";
+        output = "../../guide/src/output.md";
+        receptionist = "../../guide/src/receptionist.md";
+        routers = "../../guide/src/routers.md";
+        safe_messages = "../../guide/src/safe-messages.md";
+        shutdown = "../../guide/src/shutdown.md";
+        supervision = "../../guide/src/supervision.md";
+        testing = "../../guide/src/testing.md";
+        theaters = "../../guide/src/theaters.md";
+        timers = "../../guide/src/timers.md";
+        tokio = "../../guide/src/tokio.md";
+        topics = "../../guide/src/topics.md";
+        troubleshooting = "../../guide/src/troubleshooting.md";
+    }
 }
 
 /// The state of an actor is not reached through its reference, and not kept by who spawned it.

@@ -1,4 +1,4 @@
-//! The documents name only what is there.
+//! The documents name only what exists, and the book has a chapter, a test and a link for each of its parts.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,30 @@ const DOCUMENTS: [&str; 7] = [
     "bench/peers/README.md",
 ];
 
-/// Those, and the pages of the guide.
-fn documents() -> Vec<String> {
-    let pages = fs::read_dir(root().join("guide")).unwrap();
-    let pages = pages.map(|page| format!("guide/{}", page.unwrap().file_name().into_string().unwrap()));
-    DOCUMENTS.map(str::to_owned).into_iter().chain(pages).collect()
+/// The chapters of the book.
+fn chapters() -> Vec<String> {
+    let entries =
+        fs::read_dir(root().join(BOOK)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut chapters: Vec<_> = entries.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect();
+    chapters.sort();
+    chapters.into_iter().map(|name| format!("{BOOK}/{name}")).collect()
 }
+
+/// All documents with links.
+fn documents() -> Vec<String> {
+    let summary = format!("{BOOK}/SUMMARY.md");
+    DOCUMENTS.map(str::to_owned).into_iter().chain(chapters()).chain([summary]).collect()
+}
+
+/// The folder with the chapters of the book.
+const BOOK: &str = "guide/src";
+
+/// Begins a link from the book to a file or a folder of the repository. The pages of the book are read outside of it, too.
+const REPOSITORY: [&str; 2] =
+    ["https://github.com/playhouse-rs/playhouse/blob/main/", "https://github.com/playhouse-rs/playhouse/tree/main/"];
+
+/// The largest README.
+const README_BYTES_MAX: usize = 8 * 1024;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -45,6 +63,11 @@ fn code(document: &str) -> Vec<String> {
     parts
 }
 
+/// A document without its blocks of code.
+fn prose(document: &str) -> String {
+    document.split("```").step_by(2).collect()
+}
+
 /// What a heading is called in a link.
 fn slug(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
@@ -55,17 +78,23 @@ fn slug(heading: &str) -> String {
 fn links_lead_somewhere() {
     let headings = |path: &Path| -> Vec<String> {
         let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = prose(&text);
         text.lines().filter(|line| line.starts_with('#')).map(|line| slug(line.trim_start_matches('#'))).collect()
     };
     for document in documents() {
         let path = root().join(&document);
-        for link in between(&read(&document), "](", ")") {
-            if link.starts_with("https://") {
+        for link in between(&prose(&read(&document)), "](", ")") {
+            let in_repository = REPOSITORY.iter().find_map(|repository| link.strip_prefix(repository));
+            if link.starts_with("https://") && in_repository.is_none() {
                 continue;
             }
+            let (folder, link) = in_repository.map_or((path.parent().unwrap().to_owned(), link), |link| (root(), link));
             let (file, heading) = link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
-            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            let target = if file.is_empty() { path.clone() } else { folder.join(file) };
             assert!(target.exists(), "{document}: {link} is not there");
+            // Relative paths out of the book lead nowhere once it is a site.
+            let leaves_the_book = document.starts_with(BOOK) && in_repository.is_none() && link.starts_with("..");
+            assert!(!leaves_the_book, "{document}: {link} leaves the book: begin it with {}", REPOSITORY[0]);
             let is_there = heading.is_none_or(|heading| headings(&target).iter().any(|known| known == heading));
             assert!(is_there, "{document}: no heading for {link}");
         }
@@ -119,15 +148,224 @@ fn has_test(source: &str, name: &str) -> bool {
     })
 }
 
-/// `examples/src/lib.rs` includes the programs of a page, which are compiled and run.
+/// `examples/src/lib.rs` includes the programs of a chapter, which are compiled and run.
 #[test]
-fn each_page_of_the_guide_is_tested_and_found() {
+fn each_program_of_the_book_is_tested() {
     let tested = read("examples/src/lib.rs");
-    let readme = read("README.md");
-    for page in documents().iter().filter(|document| document.starts_with("guide/")) {
-        assert!(tested.contains(&format!("../{page}\")]")), "the programs of {page} are not tested");
-        assert!(readme.contains(&format!("]({page})")), "{page} is not linked in README.md");
+    for chapter in chapters() {
+        let has_programs = read(&chapter).lines().any(|line| line.starts_with("```rust"));
+        let is_tested = tested.contains(&format!("../{chapter}\""));
+        assert!(is_tested || !has_programs, "the programs of {chapter} are not tested");
     }
+    assert!(tested.contains("../README.md\""), "the programs of README.md are not tested");
+}
+
+#[test]
+fn each_chapter_is_in_the_summary_once() {
+    let summary = read(&format!("{BOOK}/SUMMARY.md"));
+    let mut listed: Vec<_> = between(&summary, "](", ")").into_iter().map(|link| format!("{BOOK}/{link}")).collect();
+    listed.sort();
+    assert_eq!(listed, chapters());
+}
+
+#[test]
+fn each_chapter_begins_with_a_heading() {
+    for chapter in chapters() {
+        assert!(read(&chapter).starts_with("# "), "{chapter} has no title");
+    }
+}
+
+#[test]
+fn each_drawing_of_the_book_is_shown_and_described() {
+    let texts: String = chapters().iter().map(|chapter| read(chapter)).collect();
+    for entry in fs::read_dir(root().join(BOOK).join("images")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(texts.contains(&format!("](images/{name})")), "no chapter shows {name}");
+        let drawing = read(&format!("{BOOK}/images/{name}"));
+        assert!(drawing.contains("<title>"), "{name} has no title for those that cannot see it");
+    }
+    assert!(!texts.contains("![]("), "a drawing has no description");
+}
+
+#[test]
+fn the_readme_is_short() {
+    let bytes = read("README.md").len();
+    assert!(bytes <= README_BYTES_MAX, "{bytes} bytes: at most {README_BYTES_MAX}");
+}
+
+/// The sentences of a document: its paragraphs, rows and headings, without code.
+fn sentences(document: &str) -> Vec<String> {
+    // Two backticks enclose code that has some itself.
+    let text = ["``", "`"].iter().fold(prose(document), |text, fence| {
+        let outside: Vec<_> = text.split(fence).step_by(2).collect();
+        outside.join("code")
+    });
+    let mut parts = vec![String::new()];
+    for line in text.lines().map(str::trim) {
+        let begins = line.is_empty() || line.starts_with(['|', '#', '-', '*']);
+        if begins {
+            parts.push(String::new());
+        }
+        let part = parts.last_mut().unwrap();
+        part.push_str(line.trim_start_matches(['#', '-', '*', ' ']));
+        part.push(' ');
+    }
+    let cells = parts.iter().flat_map(|part| part.split('|'));
+    let sentences = cells.flat_map(|cell| cell.split_inclusive(['.', '?', '!', ':']).collect::<Vec<_>>());
+    // A dot within a number or a name ends nothing: what goes on there begins with a small letter or a digit.
+    sentences.map(|sentence| sentence.trim().to_owned()).filter(|sentence| !sentence.is_empty()).collect()
+}
+
+/// Rules for sentences: a subject is a named thing, and a cause is a "because".
+#[test]
+fn the_readme_and_the_book_name_their_subjects() {
+    let openings = ["What", "Who", "Whoever", "Where", "So", "That"];
+    let pronouns = ["who", "whom", "whoever"];
+    for document in chapters().into_iter().chain(["README.md".to_owned()]) {
+        for sentence in sentences(&read(&document)) {
+            let mut words = sentence.split(|c: char| !c.is_alphanumeric());
+            let opening = words.next().unwrap_or_default();
+            assert!(!openings.contains(&opening), "{document}: {opening:?} opens {sentence:?}");
+            let pronoun = words.find(|word| pronouns.contains(&word.to_lowercase().as_str()));
+            assert!(pronoun.is_none(), "{document}: {pronoun:?} in {sentence:?}");
+        }
+    }
+}
+
+// -- error texts --------------------------------------------------------------------------------------------------------
+
+/// The page that lists the error texts.
+const ERRORS: &str = "guide/src/troubleshooting.md";
+
+/// An error text of the page: the parts between `…`, which stands for anything.
+fn pieces(text: &str) -> Vec<&str> {
+    text.split('…').map(str::trim).filter(|piece| !piece.is_empty()).collect()
+}
+
+/// Whether an error has the pieces of this text, in their order, and begins as it does.
+fn is_match(error: &str, text: &str) -> bool {
+    let mut rest = error;
+    for (number, piece) in pieces(text).into_iter().enumerate() {
+        let Some(at) = rest.find(piece) else { return false };
+        if number == 0 && at != 0 && !text.starts_with('…') {
+            return false;
+        }
+        rest = &rest[at + piece.len()..];
+    }
+    true
+}
+
+/// The error texts that begin the rows of the tables in this part of the page.
+fn error_texts(part: &str) -> Vec<String> {
+    let rows = part.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cell = row[2..].split(" | ").next().unwrap().trim();
+        // Two backticks enclose a text that has some itself.
+        let fence = if cell.starts_with("``") { "``" } else { "`" };
+        let text = cell.strip_prefix(fence).and_then(|text| text.strip_suffix(fence));
+        text.unwrap_or_else(|| panic!("{ERRORS}: no error text in {row}")).trim().replace("\\|", "|")
+    })
+    .collect()
+}
+
+/// The text of a source file as a program prints it: without breaks in literals, and with their quotes.
+fn printed(source: &str) -> String {
+    let mut lines = String::new();
+    for line in source.lines().map(str::trim_start) {
+        match line.strip_suffix('\\') {
+            Some(begun) => lines.push_str(begun),
+            None => {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+        }
+    }
+    lines.replace("\\\"", "\"")
+}
+
+/// The text of all files of this folder and its folders with this ending.
+fn sources(folder: &Path, ending: &str) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text.push_str(&sources(&path, ending));
+        } else if path.to_string_lossy().ends_with(ending) {
+            text.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+    text
+}
+
+/// The sources of the libraries that a program may get an error from.
+fn sources_of_libraries() -> String {
+    let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit"];
+    libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
+}
+
+/// The parts of the page: those about the libraries, and the one about the compiler.
+fn parts_of_errors(page: &str) -> (&str, &str) {
+    page.split_once("\n## Compile errors").expect("the page has the heading \"Compile errors\"")
+}
+
+#[test]
+fn each_error_text_of_the_book_is_one_of_the_crates() {
+    let page = read(ERRORS);
+    let (libraries, _) = parts_of_errors(&page);
+    let sources = printed(&sources_of_libraries());
+    let texts = error_texts(libraries);
+    assert!(texts.len() > 50, "{}", texts.len());
+    for text in texts {
+        for piece in pieces(&text) {
+            assert!(sources.contains(piece), "{ERRORS}: no crate says {piece:?}");
+        }
+    }
+}
+
+#[test]
+fn each_variant_of_an_error_is_in_the_book() {
+    let page = read(ERRORS);
+    let sources = sources_of_libraries();
+    let errors = [
+        "AskError",
+        "MigrateError",
+        "TheaterError",
+        "FindError",
+        "NameError",
+        "DurableError",
+        "StoreError",
+        "JobError",
+        "TryRunError",
+        "JoinError",
+    ];
+    for error in errors {
+        let start = sources.find(&format!("pub enum {error}")).unwrap_or_else(|| panic!("no crate has {error}"));
+        let body = between(&sources[start..], "{\n", "\n}")[0];
+        let variants = body.lines().filter(|line| line.starts_with("    ") && !line.starts_with("     "));
+        let names = variants.filter_map(|line| line.trim().split(['(', '{', ',', ' ']).next());
+        for name in names.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())) {
+            assert!(page.contains(&format!("`{error}::{name}`")), "{error}::{name} is not in {ERRORS}");
+        }
+    }
+}
+
+/// The errors of the macros, from what the compiler says about the cases that must not compile. Those with a code are the compiler's own.
+#[test]
+fn each_error_of_the_macros_is_in_the_book() {
+    let page = read(ERRORS);
+    let (_, compiler) = parts_of_errors(&page);
+    let texts = error_texts(compiler);
+    let recorded = printed(&sources(&root().join("crates/macros/tests/ui/fail"), ".stderr"));
+    let errors: Vec<&str> = recorded.lines().filter_map(|line| line.strip_prefix("error: ")).collect();
+    assert!(errors.len() > 100, "{}", errors.len());
+    let missing: Vec<_> = errors.iter().filter(|error| !texts.iter().any(|text| is_match(error, text))).collect();
+    assert!(missing.is_empty(), "not in {ERRORS}: {missing:#?}");
+    let others: Vec<&str> = recorded.lines().filter(|line| line.starts_with("error")).collect();
+    let unused: Vec<_> = texts
+        .iter()
+        .filter(|text| !others.iter().any(|error| pieces(text).iter().all(|piece| error.contains(piece))))
+        .collect();
+    assert!(unused.is_empty(), "no case of the macros' tests has these: {unused:#?}");
 }
 
 #[test]
@@ -172,6 +410,20 @@ fn each_module_is_in_the_architecture() {
     }
 }
 
+/// `examples/Cargo.toml` has no test program built for them.
+#[test]
+fn programs_to_copy_have_no_tests_of_their_own() {
+    for entry in fs::read_dir(root().join("examples/src/bin")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            !text.contains("::test]") && !text.contains("[test]"),
+            "{}: its tests belong into tests/run.rs",
+            path.display()
+        );
+    }
+}
+
 #[test]
 fn each_program_of_savina_is_on_its_page() {
     let page = read("bench/SAVINA.md");
@@ -190,6 +442,13 @@ fn the_checks_notice() {
     assert!(!has_test("#[test]\nfn other() {}\nfn it() {}", "it"));
     assert!(!has_test("// fn it(", "it"));
     assert_eq!(slug(" What is not there yet"), "what-is-not-there-yet");
+    assert_eq!(prose("a\n```rust\nb\n```\nc"), "a\n\nc");
+    assert_eq!(sentences("# A b\nC `d. e`\nf. G\n| h | i |\n"), ["A b C code f.", "G", "h", "i"]);
+    assert_eq!(pieces("the name … is taken by …"), ["the name", "is taken by"]);
+    assert!(is_match("the name `a` is taken by `b`", "the name … is taken") && is_match("a b", "… b"));
+    assert!(!is_match("a b", "b") && !is_match("a b", "a c"));
+    assert_eq!(error_texts("| `a … b` | c |\n|---|\n| ``x `y` `` | z |"), ["a … b", "x `y`"]);
+    assert_eq!(printed("    f(\n        \"a \\\n         b \\\"c\\\"\"\n"), "f(\n\"a b \"c\"\"\n");
     assert_eq!(code("a `b` c\n```sh\nd `e`\n```\nf `g\nh`"), ["b", "g h"]);
     let named =
         tests_named_in("`order::one`, `crates/a/src/b.rs::tests::two`, `SupervisionPolicy::on`, `--a::b`, `a::B`");

@@ -44,11 +44,14 @@ fn read(path: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Begins the link to a port.
+const REPOSITORY: &str = "](https://github.com/playhouse-rs/playhouse/blob/main/";
+
 /// The rows of the table: the file of a port, and its lines in the last column.
 fn rows(page: &str) -> Vec<(String, usize)> {
     let rows = page.lines().filter(|line| line.starts_with('|') && line.contains("/ported_"));
     let row = |line: &str| {
-        let path = line.split("](../").nth(1).and_then(|rest| rest.split(')').next()).expect(line);
+        let path = line.split(REPOSITORY).nth(1).and_then(|rest| rest.split(')').next()).expect(line);
         let lines = line.trim_end_matches(['|', ' ']).rsplit('|').next().expect(line);
         (path.to_owned(), lines.trim().parse().expect(line))
     };
@@ -57,7 +60,7 @@ fn rows(page: &str) -> Vec<(String, usize)> {
 
 #[test]
 fn the_table_has_each_port_and_its_lines() {
-    let mut in_table = rows(&read("guide/ported-programs.md"));
+    let mut in_table = rows(&read("guide/src/ported-programs.md"));
     in_table.sort();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -71,8 +74,9 @@ fn the_table_has_each_port_and_its_lines() {
 #[test]
 fn the_count_leaves_out_blank_lines_and_comments() {
     assert_eq!(lines_that_count("//! A.\n\n/// B.\nfn main() { // c\n    // d\n    \n}\n"), 2);
-    let page = "| one | [`a`](https://a.b/c) | [a](../examples/src/bin/ported_a.rs) | 36 | 28 |\n| two | 5 |\n";
-    assert_eq!(rows(page), [("examples/src/bin/ported_a.rs".to_owned(), 28)]);
+    let link = format!("[a{REPOSITORY}examples/src/bin/ported_a.rs)");
+    let page = format!("| one | [`a`](https://a.b/c) | {link} | 36 | 28 |\n| two | 5 |\n");
+    assert_eq!(rows(&page), [("examples/src/bin/ported_a.rs".to_owned(), 28)]);
 }
 
 // -- fibonacci ----------------------------------------------------------------------------------------------------------

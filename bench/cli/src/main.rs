@@ -1,12 +1,16 @@
 //! The program `playhouse-bench`: the benchmarks, and chat worlds that are driven from outside. `playhouse bench` and `playhouse chatapp` run it.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod bench;
 mod chatapp;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use playhouse_console::{interrupt, output, progress};
+use playhouse_console::output::{self, BAD_INPUT};
+use playhouse_console::{progress, signals};
 
 /// Playhouse's benchmarks, and chat worlds that are driven from outside
 #[derive(Parser)]
@@ -25,9 +29,37 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let code = match Cli::parse().command {
-        Command::Bench(args) => bench::run(&args),
-        Command::Chatapp(args) => chatapp::run(&args),
+    let code = match Cli::try_parse() {
+        Ok(Cli { command: Command::Bench(args) }) => bench::run(&args),
+        Ok(Cli { command: Command::Chatapp(args) }) => {
+            signals::start();
+            chatapp::run(&args)
+        }
+        Err(error) if error.use_stderr() => {
+            output::write_error(&rendered(&error, &std::io::stderr()));
+            ExitCode::from(BAD_INPUT)
+        }
+        Err(error) => {
+            output::write(&rendered(&error, &std::io::stdout()));
+            ExitCode::SUCCESS
+        }
     };
     output::ended(code)
+}
+
+fn rendered(error: &clap::Error, stream: &impl IsTerminal) -> String {
+    let text = error.render();
+    if output::is_coloured(stream) { text.ansi().to_string() } else { text.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_well_formed() {
+        Cli::command().debug_assert();
+    }
 }

@@ -38,7 +38,7 @@ impl BuiltIn {
         BUILT_IN.iter().find(|scenario| scenario.name == name)
     }
 
-    /// What the scenario shows: the first line of its file.
+    /// The description of the scenario: the first line of its file.
     pub fn title(&self) -> &'static str {
         self.text.lines().next().unwrap_or_default().trim_start_matches(['#', ' '])
     }

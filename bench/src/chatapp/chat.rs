@@ -7,14 +7,14 @@ use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::client::Client;
+use super::local_context::LocalContext;
 use super::messages::{Acknowledge, ChatClosed, Deliver, Finish, Finished, Join, Joined, Leave, Left, Post, Posted};
+use super::migration_plan::{MigrateOne, MigrationEnded, MigrationPlan, Number};
 use super::payload::Payload;
-use super::random::mix64;
-use super::tour::{Number, Tour, Travel, Travelled};
-use super::town::Town;
 use super::{Fault, FaultKind};
+use crate::harness::random::mix64;
 
-/// A conversation between clients. Forwards each post to everybody who was a member when the turn began.
+/// A conversation between clients. Forwards each post to every member at the beginning of the turn.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Chat {
     /// The turn it was started in (high half) and its creator's id (low half).
@@ -26,16 +26,16 @@ pub(super) struct Chat {
     outstanding: u32,
     /// The members at the beginning of `turn`; by id, except in the turn in which the chat is started.
     members: Vec<Member>,
-    /// The ids of those who leave at the end of `turn`.
+    /// The ids of the members that leave at the end of `turn`.
     leaving: Vec<u32>,
-    /// Who is told when nothing is outstanding.
+    /// The posters that are told when nothing is outstanding.
     posters: Vec<ActorRef<Client>>,
     history: History,
     totals: ChatTotals,
     fault: Option<Fault>,
-    tour: Option<Box<Tour>>,
+    plan: Option<Box<MigrationPlan>>,
     /// Theaters that it was in before this one.
-    stay: u16,
+    migrations: u16,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -44,7 +44,7 @@ struct Member {
     client: ActorRef<Client>,
 }
 
-/// What a chat counts.
+/// The counts of a chat.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct ChatTotals {
     pub posts: u64,
@@ -83,20 +83,20 @@ pub(super) fn turn_of(chat_id: u64) -> u32 {
     (chat_id >> 32) as u32
 }
 
-/// Names a post: whoever posts makes at most one in a turn.
+/// Returns the name of a post: a client makes at most one post per turn.
 #[inline]
 pub(super) fn post_name(chat_id: u64, turn: u32, poster: u32) -> u64 {
     mix64(chat_id ^ mix64(u64::from(turn) << 32 | u64::from(poster)))
 }
 
-/// What proves that client `id` has got a post.
+/// Returns the proof that client `id` has received a post.
 #[inline]
 pub(super) fn receipt(content: u64, id: u32) -> u64 {
     mix64(content.wrapping_add(u64::from(id).wrapping_mul(0x9E37_79B9_7F4A_7C15)))
 }
 
 impl Chat {
-    pub(super) fn new(id: u64, creator: ActorRef<Client>, town: &Arc<Town>) -> Chat {
+    pub(super) fn new(id: u64, creator: ActorRef<Client>, context: &Arc<LocalContext>) -> Chat {
         Chat {
             id,
             creator,
@@ -105,11 +105,11 @@ impl Chat {
             members: vec![Member { id: id as u32, client: creator }],
             leaving: Vec::new(),
             posters: Vec::new(),
-            history: History { posts: VecDeque::new(), posts_max: town.scenario.message.history as usize },
+            history: History { posts: VecDeque::new(), posts_max: context.scenario.message.history as usize },
             totals: ChatTotals::default(),
-            fault: town.fault,
-            tour: Tour::of(town).map(Box::new),
-            stay: 0,
+            fault: context.fault,
+            plan: MigrationPlan::of(context).map(Box::new),
+            migrations: 0,
         }
     }
 
@@ -140,20 +140,20 @@ impl Chat {
 
 impl Actor for Chat {
     fn stopped(&mut self, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.ended());
+        self.plan.iter_mut().for_each(|plan| plan.ended());
     }
 
     fn migrating(&mut self, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.departing());
+        self.plan.iter_mut().for_each(|plan| plan.departing());
     }
 
     fn migrated(&mut self, _: &mut Context<Self>) {
-        self.stay = self.stay.wrapping_add(1);
-        self.tour.iter_mut().for_each(|tour| tour.arrived());
+        self.migrations = self.migrations.wrapping_add(1);
+        self.plan.iter_mut().for_each(|plan| plan.arrived());
     }
 
     fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
+        self.plan.iter_mut().for_each(|plan| plan.stayed(&why));
     }
 }
 
@@ -174,8 +174,8 @@ impl Handler<Leave> for Chat {
             self.totals.left += 1;
             leave.client.tell(Left { closed: false });
         } else {
-            // Nobody is left to post. The creator keeps the counts, and then tells the last one out in the chat's stead,
-            // so that the turn cannot end before the counts have arrived.
+            // No member is left to post. The creator keeps the counts, and then answers the last leaver in the chat's
+            // stead, because the turn must not end before the counts have arrived.
             debug_assert_eq!(self.outstanding, 0);
             self.creator.tell(ChatClosed { chat_id: self.id, last: leave.client, totals: Box::new(self.totals) });
             ctx.stop();
@@ -188,14 +188,14 @@ impl Handler<Post> for Chat {
         self.begin(post.turn);
         let chat = ctx.this();
         let name = post_name(self.id, post.turn, post.id);
-        // What members walk through must be what its poster made; the chat does not walk.
+        // Members must walk through the objects of the poster; the chat does not walk.
         let made = post.payload.made();
         let content = post.payload.content(name, made);
         let fault = self.fault.filter(|fault| fault.turn == post.turn).map(|fault| fault.kind);
         assert!(fault != Some(FaultKind::Crash), "a fault was asked for");
         let mut sum = 0u64;
         self.totals.posts += 1;
-        let number = Number { post: self.totals.posts as u32, stay: self.stay };
+        let number = Number { post: self.totals.posts as u32, chat_migrations: self.migrations };
         for (at, member) in self.members.iter().enumerate() {
             sum = sum.wrapping_add(receipt(content, member.id));
             if at == 0 && fault == Some(FaultKind::Lose) {
@@ -247,16 +247,16 @@ impl Handler<Finish> for Chat {
     }
 }
 
-impl Handler<Travel> for Chat {
-    fn handle(&mut self, travel: Travel, ctx: &mut Context<Self>) {
-        match &mut self.tour {
-            Some(tour) => tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
-            None => travel.guide.tell(Travelled::NotNeeded),
+impl Handler<MigrateOne> for Chat {
+    fn handle(&mut self, migrate: MigrateOne, ctx: &mut Context<Self>) {
+        match &mut self.plan {
+            Some(plan) => plan.begin(&migrate).into_iter().for_each(|to| ctx.migrate_to(to)),
+            None => migrate.migrator.tell(MigrationEnded::NotNeeded),
         }
     }
 }
 
-playhouse::remote!(mobile Chat: Join, Leave, Post, Acknowledge, Finish, Travel);
+playhouse::remote!(mobile Chat: Join, Leave, Post, Acknowledge, Finish, MigrateOne);
 
 /// The latest posts of a chat, by turn and then by poster: which are kept depends on no order of arrival.
 #[derive(Serialize, Deserialize)]

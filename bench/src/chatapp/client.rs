@@ -1,4 +1,4 @@
-//! A client: the server's side of somebody who chats.
+//! A client: the server's side of a person who chats.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use serde::{Deserialize, Serialize};
 
 use super::chat::{Chat, chat_id, post_name, receipt, turn_of};
 use super::counts::Totals;
+use super::dice::Choice;
 use super::directory::Directory;
 use super::driven::Act;
+use super::local_context::{LocalContext, in_place};
 use super::messages::{
     Accepted, Acknowledge, Befriend, Befriended, ChatClosed, Deliver, Done, Engage, Finish, Finished, Found, Invite,
     Join, Joined, Leave, Left, LogOut, Lookup, MakeMove, Meet, Offline, Perform, Post, Posted,
 };
-use super::odds::Choice;
+use super::migration_plan::{MigrateOne, MigrationEnded, MigrationPlan, Order, PostOrder, SpreadState};
 use super::payload::Payload;
-use super::random::{Dice, mix32, mix64};
 use super::scenario::MessageShape;
 use super::tally::{Membership, Move, OwnChats, Tally};
-use super::tour::{Heard, Luggage, Order, Tour, Travel, Travelled};
-use super::town::{Town, in_place};
-use super::work::Work;
+use crate::harness::busy_work::Work;
+use crate::harness::random::{Dice, mix32, mix64};
 
 /// A client makes one move per turn: it does its work, rolls its die, and starts, leaves or posts to a chat, or does
 /// nothing. It tells its directory when everything that came of the move has been answered.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Client {
     #[serde(with = "in_place")]
-    town: Arc<Town>,
+    context: Arc<LocalContext>,
     id: u32,
     dice: Dice,
     work: Work,
@@ -37,22 +37,23 @@ pub(super) struct Client {
     sent: u64,
     /// The ids of friends; in order from the first turn on.
     friends: Vec<u32>,
-    /// The chats it is in. The first `settled` are those it can post to or leave. Their order is what the die chooses
-    /// from, so it depends on nothing but the moves; the others were joined in this turn, and lie in order of arrival.
+    /// The chats of the client. It may post to or leave the first `settled`. The dice choose by their order, which depends
+    /// only on the moves; the others were joined in this turn, and lie in order of arrival.
     chats: Vec<Membership>,
     settled: u32,
     own: Option<Box<OwnChats>>,
     tally: Tally,
-    luggage: Option<Box<Luggage>>,
+    spread: Option<Box<SpreadState>>,
 }
 
 impl Client {
-    pub(super) fn new(town: Arc<Town>, id: u32) -> Client {
-        let mut dice = Dice::of_client(town.scenario.seed, id);
-        let work = town.scenario.work_of(&mut dice);
-        let luggage = Tour::of(&town).map(|tour| Box::new(Luggage { tour, heard: Heard::default() }));
+    pub(super) fn new(context: Arc<LocalContext>, id: u32) -> Client {
+        let mut dice = Dice::of_client(context.scenario.seed, id);
+        let work = context.scenario.work_of(&mut dice);
+        let spread =
+            MigrationPlan::of(&context).map(|plan| Box::new(SpreadState { plan, post_order: PostOrder::default() }));
         Client {
-            town,
+            context,
             id,
             dice,
             work,
@@ -63,12 +64,12 @@ impl Client {
             settled: 0,
             own: None,
             tally: Tally::default(),
-            luggage,
+            spread,
         }
     }
 
     fn directory(&self) -> ActorRef<Directory> {
-        self.town.directory_of(self.id)
+        self.context.directory_of(self.id)
     }
 
     /// Begins a move (or the start-up) of which nothing is outstanding yet.
@@ -78,7 +79,7 @@ impl Client {
         self.sent = 2;
     }
 
-    /// Takes an answer that ends an exchange of so many messages.
+    /// Takes an answer that ends an exchange of this number of messages.
     #[inline]
     fn answered(&mut self, messages: u64) {
         self.sent += messages;
@@ -92,26 +93,26 @@ impl Client {
         }
     }
 
-    /// Makes `settled` right for `turn`: the chats joined since the last move follow those before, by id.
+    /// Updates `settled` for `turn`: the chats joined since the last move follow the earlier ones, by id.
     fn settle(&mut self, turn: u32) {
         let joined = &mut self.chats[self.settled as usize..];
         if !joined.is_empty() {
             joined.sort_unstable_by_key(|membership| membership.id);
-            // Others may be ahead in this turn already: what they invited to waits for the next.
+            // Other clients may be ahead in this turn: their invitations wait for the next one.
             self.settled += joined.partition_point(|membership| turn_of(membership.id) < turn) as u32;
         }
     }
 
     fn look_up(&mut self, id: u32, ctx: &mut Context<Self>) {
         self.waiting += 1;
-        self.town.directory_of(id).tell(Lookup { id, from: ctx.this() });
+        self.context.directory_of(id).tell(Lookup { id, from: ctx.this() });
     }
 
-    /// Begins a move: what all moves have in common.
+    /// Begins a move: the common part of all moves.
     fn begin_move(&mut self, turn: u32) {
         self.begin();
-        if let Some(luggage) = &mut self.luggage {
-            luggage.heard.begin();
+        if let Some(spread) = &mut self.spread {
+            spread.post_order.begin();
         }
         if turn == 1 {
             self.friends.sort_unstable();
@@ -123,7 +124,7 @@ impl Client {
 
     fn start_chat(&mut self, turn: u32, ctx: &mut Context<Self>) {
         let id = chat_id(turn, self.id);
-        let chat = ctx.spawn(Chat::new(id, ctx.this(), &self.town));
+        let chat = ctx.spawn(Chat::new(id, ctx.this(), &self.context));
         let membership = Membership { id, chat };
         self.chats.push(membership);
         let own = self.own.get_or_insert_default();
@@ -134,14 +135,14 @@ impl Client {
     fn invite_by_dice(&mut self, ctx: &mut Context<Self>) {
         let friends = std::mem::take(&mut self.friends);
         for &friend in &friends {
-            if self.dice.happens(self.town.odds.invite) {
+            if self.dice.happens(self.context.move_dice.invite) {
                 self.look_up(friend, ctx);
             }
         }
         self.friends = friends;
     }
 
-    /// Where among the chats is one that it may post to or leave.
+    /// Returns the index of a chat that the client may post to or leave.
     fn place_of(&self, chat: u64) -> usize {
         let settled = &self.chats[..self.settled as usize];
         settled.iter().position(|known| known.id == chat).expect("INVARIANT: who is told to use a chat is in it")
@@ -153,8 +154,8 @@ impl Client {
         let membership = self.chats.swap_remove(last);
         self.settled -= 1;
         self.waiting += 1;
-        if let Some(luggage) = &mut self.luggage {
-            luggage.heard.leave(membership.chat);
+        if let Some(spread) = &mut self.spread {
+            spread.post_order.leave(membership.chat);
         }
         membership.chat.tell(Leave { turn, id: self.id, client: ctx.this() });
     }
@@ -170,11 +171,11 @@ impl Client {
         let (friendships, memberships) = (self.friends.len() as u64, self.chats.len() as u64);
         let nobody = OwnChats::default();
         let own = self.own.as_deref().unwrap_or(&nobody);
-        let order = self.luggage.as_ref().map_or(Order::default(), |luggage| luggage.heard.order);
+        let order = self.spread.as_ref().map_or(Order::default(), |spread| spread.post_order.order);
         Totals { order, ..self.tally.totals(own, friendships, memberships, self.state_sum()) }
     }
 
-    /// A hash of the state that must not depend on any order, nor on who chose the moves: work, friends and chats.
+    /// Returns a hash of the state (work, friends and chats), independent of any order, and of the source of the moves.
     fn state_sum(&self) -> u64 {
         let start = mix64(u64::from(self.id) << 32 | u64::from(self.tally.worked));
         let friends = self.friends.iter().fold(start, |sum, &friend| mix64(sum ^ u64::from(friend)));
@@ -184,22 +185,22 @@ impl Client {
 
 impl Actor for Client {
     fn migrating(&mut self, _: &mut Context<Self>) {
-        self.luggage.iter_mut().for_each(|luggage| luggage.tour.departing());
+        self.spread.iter_mut().for_each(|spread| spread.plan.departing());
     }
 
     fn migrated(&mut self, _: &mut Context<Self>) {
-        self.luggage.iter_mut().for_each(|luggage| luggage.tour.arrived());
+        self.spread.iter_mut().for_each(|spread| spread.plan.arrived());
     }
 
     fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
-        self.luggage.iter_mut().for_each(|luggage| luggage.tour.stayed(&why));
+        self.spread.iter_mut().for_each(|spread| spread.plan.stayed(&why));
     }
 }
 
 impl Handler<Meet> for Client {
     fn handle(&mut self, _: Meet, ctx: &mut Context<Self>) {
         self.begin();
-        let (befriend, mut from) = (self.town.odds.befriend, 0);
+        let (befriend, mut from) = (self.context.move_dice.befriend, 0);
         while let Some(older) = self.dice.next_success(befriend, from, self.id) {
             self.tally.befriended += 1;
             self.look_up(older, ctx);
@@ -224,7 +225,7 @@ impl Handler<Engage> for Client {
 impl Handler<MakeMove> for Client {
     fn handle(&mut self, MakeMove { turn }: MakeMove, ctx: &mut Context<Self>) {
         self.begin_move(turn);
-        let outcome = match self.town.odds.choose(&mut self.dice, self.settled as usize) {
+        let outcome = match self.context.move_dice.choose(&mut self.dice, self.settled as usize) {
             Choice::Nothing => Move::Nothing,
             Choice::NoChat => Move::NoChat,
             Choice::NewChat => {
@@ -237,7 +238,7 @@ impl Handler<MakeMove> for Client {
                 Move::Leave
             }
             Choice::Post { at, byte } => {
-                let MessageShape { size, objects, .. } = self.town.scenario.message;
+                let MessageShape { size, objects, .. } = self.context.scenario.message;
                 self.post(turn, at, (size, byte), objects, ctx);
                 Move::Post
             }
@@ -335,8 +336,8 @@ impl Handler<Deliver> for Client {
         self.tally.walked += walk.objects;
         self.tally.received += 1;
         self.tally.received_sum = self.tally.received_sum.wrapping_add(receipt);
-        if let Some(luggage) = &mut self.luggage {
-            luggage.heard.hear(message.chat, message.number);
+        if let Some(spread) = &mut self.spread {
+            spread.post_order.received(message.chat, message.number);
         }
         message.chat.tell(Acknowledge { receipt });
     }
@@ -391,12 +392,12 @@ impl Client {
     }
 }
 
-impl Handler<Travel> for Client {
-    fn handle(&mut self, mut travel: Travel, ctx: &mut Context<Self>) {
-        match (travel.choose(self.chats.len()), &mut self.luggage) {
-            (Some(chat), _) => self.chats[chat].chat.tell(travel),
-            (None, Some(luggage)) => luggage.tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
-            (None, None) => travel.guide.tell(Travelled::NotNeeded),
+impl Handler<MigrateOne> for Client {
+    fn handle(&mut self, mut migrate: MigrateOne, ctx: &mut Context<Self>) {
+        match (migrate.choose(self.chats.len()), &mut self.spread) {
+            (Some(chat), _) => self.chats[chat].chat.tell(migrate),
+            (None, Some(spread)) => spread.plan.begin(&migrate).into_iter().for_each(|to| ctx.migrate_to(to)),
+            (None, None) => migrate.migrator.tell(MigrationEnded::NotNeeded),
         }
     }
 }
@@ -416,5 +417,5 @@ playhouse::remote!(
     Deliver,
     Posted,
     Finished,
-    Travel
+    MigrateOne
 );

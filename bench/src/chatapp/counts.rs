@@ -1,10 +1,10 @@
-//! What the actors count, each for itself, and how it adds up.
+//! The counts of the actors, and their sums.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use super::tour::Order;
+use super::migration_plan::Order;
 
 macro_rules! counters {
     ($(#[$meta:meta])* pub struct $name:ident { $($(#[doc = $doc:literal])* $field:ident,)* }) => {
@@ -35,7 +35,7 @@ counters! {
     pub struct Messages {
         /// World to directory: begin a phase.
         phase,
-        /// Directory to world: the phase has ended here.
+        /// Directory to world: the phase has ended in this directory.
         phase_done,
         /// Directory to client: make your friends.
         meet,
@@ -43,11 +43,11 @@ counters! {
         make_move,
         /// Directory to client: log out.
         log_out,
-        /// Client to directory: what I was told to do has ended, with all its consequences.
+        /// Client to directory: the client's part of the phase has ended, with all its consequences.
         done,
         /// Client to directory: offline.
         offline,
-        /// Client to directory: who has this id?
+        /// Client to directory: a request for the client with this id.
         lookup,
         /// Directory to client: this one.
         found,
@@ -67,7 +67,7 @@ counters! {
         leave,
         /// Chat (its creator, when it closes) to client: you are out.
         left,
-        /// Chat to its creator: everybody has left.
+        /// Chat to its creator: every member has left.
         closed,
         /// Client to chat: tell the others.
         post,
@@ -75,9 +75,9 @@ counters! {
         deliver,
         /// Member to chat: I have it.
         acknowledge,
-        /// Chat to client: everybody has it.
+        /// Chat to client: every member has the post.
         posted,
-        /// Client to chat: the world ends; what have you counted?
+        /// Client to chat: the world ends; a request for the counts.
         finish,
         /// Chat to client: this.
         finished,
@@ -85,14 +85,14 @@ counters! {
 }
 
 impl Messages {
-    /// All messages.
+    /// Returns the number of all messages.
     pub fn total(&self) -> u64 {
         self.named().map(|(_, count)| count).sum()
     }
 }
 
 counters! {
-    /// The moves that were made, by what came of them.
+    /// The moves, by their result.
     pub struct Moves {
         /// The die said: nothing.
         nothing,
@@ -108,7 +108,7 @@ counters! {
 }
 
 counters! {
-    /// What chats and clients know about the delivery of posts. See [`Delivery::verdict`].
+    /// The counts of chats and clients about the delivery of posts. See [`Delivery::verdict`].
     pub struct Delivery {
         /// Posts that chats took (counted by the chats).
         posts,
@@ -118,7 +118,7 @@ counters! {
         expected_sum,
         /// Receipts (counted by the clients).
         received,
-        /// Sum of the same hash of what was received (by the clients).
+        /// Sum of the same hash of the received posts (by the clients).
         received_sum,
         /// Acknowledgements that came back (counted by the chats).
         acknowledged,
@@ -130,13 +130,13 @@ counters! {
 }
 
 impl Delivery {
-    /// Says whether every post reached every member of its chat exactly once.
+    /// Checks that every post reached every member of its chat exactly once.
     ///
     /// The sums are of 64-bit hashes that name the post, its content and the receiver: a message that was lost, doubled,
     /// changed or given to the wrong client changes them even where the numbers agree.
     ///
     /// # Errors
-    /// What does not agree, with both sides' numbers.
+    /// Describes the disagreement, with both sides' numbers.
     pub fn verdict(&self) -> Result<(), String> {
         let pairs = [
             ("posts made by clients, and taken by chats", self.posted, self.posts),
@@ -172,11 +172,11 @@ counters! {
 }
 
 impl Graphs {
-    /// Says whether every member came by every object of what was posted to it, and by no other. That they are the right objects,
-    /// linked as they were, is in the checksums of [`Delivery::verdict`].
+    /// Checks that every member reached every object of its posts, and no other. The checksums of [`Delivery::verdict`] cover
+    /// the content of the objects and their links.
     ///
     /// # Errors
-    /// Both sides' numbers, if they do not agree.
+    /// Describes the disagreement, with both sides' numbers.
     pub fn verdict(&self) -> Result<(), String> {
         let Graphs { expected, walked } = *self;
         match i128::from(walked) - i128::from(expected) {
@@ -189,13 +189,13 @@ impl Graphs {
 }
 
 counters! {
-    /// How the world grew.
+    /// The growth of the world.
     pub struct Growth {
         /// Friendships made at the start.
         friendships,
         /// Chats that were started.
         chats_started,
-        /// Chats that closed because everybody had left.
+        /// Chats that closed because every member had left.
         chats_closed,
         /// Invitations that were followed.
         joins,
@@ -206,7 +206,7 @@ counters! {
     }
 }
 
-/// The sum of what actors counted. Sums only: the order in which they come in cannot matter.
+/// The sums of the actors' counts. Sums are independent of the order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Messages by kind.
@@ -221,7 +221,7 @@ pub struct Totals {
     pub graphs: Graphs,
     /// Sum of hashes of every client's final state and work.
     pub state_sum: u64,
-    /// The order in which posts came to the members. Looked at where several theaters play.
+    /// The order of the posts at the members, checked in worlds of several theaters.
     pub order: Order,
 }
 

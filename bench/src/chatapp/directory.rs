@@ -1,30 +1,30 @@
 //! A directory: knows which client has which id, and sees to its clients in each phase.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use playhouse::prelude::*;
+use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
 use super::client::Client;
 use super::counts::Totals;
 use super::driven::Act;
+use super::local_context::LocalContext;
 use super::messages::{
     Answer, Begin, Closed, Direct, Done, Found, LogOut, Lookup, MakeMove, Meet, Offline, Perform, Phase, PhaseDone,
 };
-use super::tour::{Tour, Travel, Travelled};
-use super::town::Town;
+use super::migration_plan::{MigrateOne, MigrationEnded, MigrationPlan};
 use super::world::World;
 
 /// Holds the clients whose ids leave its index as the remainder of a division by the number of directories.
 ///
-/// It is also the collector of the phases: it pokes its clients, and tells the world when all of them are done.
+/// It also collects the phases: it starts its clients, and tells the world when all of them are done.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Directory {
     index: u32,
     world: ActorRef<World>,
-    /// Where in `clients` a client is, by its id; only those who are online.
+    /// The indices in `clients`, by id, of the clients that are online.
     by_id: HashMap<u32, u32, IdHash>,
     /// The clients in the order of their ids.
     clients: Vec<ActorRef<Client>>,
@@ -35,11 +35,11 @@ pub(super) struct Directory {
     /// Messages sent on behalf of the clients in the current phase.
     sent: u64,
     totals: Totals,
-    tour: Option<Tour>,
+    plan: Option<MigrationPlan>,
 }
 
-/// Clients of a directory that log out at the same time. What a client says of itself then is large: were a million to
-/// say it at once, it would be the largest thing in the whole world.
+/// Clients of a directory that log out at the same time. Their final counts are large: a million of them at once would be the
+/// largest data of the whole world.
 const LOG_OUTS_AT_ONCE: usize = 64;
 
 impl Directory {
@@ -53,18 +53,18 @@ impl Directory {
             logged_out: 0,
             sent: 0,
             totals: Totals::default(),
-            tour: None,
+            plan: None,
         }
     }
 
-    fn open(&mut self, town: &Arc<Town>, ctx: &mut Context<Self>) {
-        self.tour = Tour::of(town);
-        let ids = (self.index..town.scenario.clients).step_by(town.directories.len());
+    fn open(&mut self, context: &Arc<LocalContext>, ctx: &mut Context<Self>) {
+        self.plan = MigrationPlan::of(context);
+        let ids = (self.index..context.scenario.clients).step_by(context.directories.len());
         self.clients.reserve_exact(ids.len());
         self.by_id.reserve(ids.len());
         for id in ids {
             self.by_id.insert(id, self.clients.len() as u32);
-            self.clients.push(ctx.spawn(Client::new(Arc::clone(town), id)));
+            self.clients.push(ctx.spawn(Client::new(Arc::clone(context), id)));
         }
         self.totals.messages.phase_done += 1;
         self.world.tell(PhaseDone { sent: 0 });
@@ -87,15 +87,15 @@ impl Directory {
 
 impl Actor for Directory {
     fn migrating(&mut self, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(Tour::departing);
+        self.plan.iter_mut().for_each(MigrationPlan::departing);
     }
 
     fn migrated(&mut self, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(Tour::arrived);
+        self.plan.iter_mut().for_each(MigrationPlan::arrived);
     }
 
     fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
-        self.tour.iter_mut().for_each(|tour| tour.stayed(&why));
+        self.plan.iter_mut().for_each(|plan| plan.stayed(&why));
     }
 }
 
@@ -106,7 +106,7 @@ impl Handler<Begin> for Directory {
         let messages = &mut self.totals.messages;
         let count = self.clients.len() as u64;
         match begin.0 {
-            Phase::Open(town) => self.open(&town, ctx),
+            Phase::Open(context) => self.open(&context, ctx),
             Phase::Meet => {
                 messages.meet += count;
                 self.clients.iter().for_each(|client| client.tell(Meet));
@@ -182,40 +182,17 @@ impl Handler<Answer> for Directory {
     fn handle(&mut self, _: Answer, _: &mut Context<Self>) {}
 }
 
-impl Handler<Travel> for Directory {
-    fn handle(&mut self, mut travel: Travel, ctx: &mut Context<Self>) {
-        match (travel.choose(self.clients.len()), &mut self.tour) {
-            (Some(client), _) => self.clients[client].tell(travel),
-            (None, Some(tour)) => tour.begin(&travel).into_iter().for_each(|to| ctx.migrate_to(to)),
-            (None, None) => travel.guide.tell(Travelled::NotNeeded),
+impl Handler<MigrateOne> for Directory {
+    fn handle(&mut self, mut migrate: MigrateOne, ctx: &mut Context<Self>) {
+        match (migrate.choose(self.clients.len()), &mut self.plan) {
+            (Some(client), _) => self.clients[client].tell(migrate),
+            (None, Some(plan)) => plan.begin(&migrate).into_iter().for_each(|to| ctx.migrate_to(to)),
+            (None, None) => migrate.migrator.tell(MigrationEnded::NotNeeded),
         }
     }
 }
 
-playhouse::remote!(mobile Directory: Answer, Begin, Lookup, Done, Offline, Travel);
+playhouse::remote!(mobile Directory: Answer, Begin, Lookup, Done, Offline, MigrateOne);
 
-/// Hashes the ids of the world, which are consecutive numbers: one multiplication scatters them well.
-#[derive(Default)]
-pub(super) struct IdHasher {
-    hash: u64,
-}
-
-/// Builds [`IdHasher`]s; the same in every process, so that iteration is repeatable too.
-pub(super) type IdHash = BuildHasherDefault<IdHasher>;
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, id: u32) {
-        // The table takes its bucket from the low bits and its tag from the high ones.
-        self.hash = (self.hash ^ u64::from(id)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-
-    fn finish(&self) -> u64 {
-        self.hash
-    }
-}
+/// The hash of the ids of the world, the same in every process.
+pub(super) type IdHash = FxBuildHasher;

@@ -1,17 +1,18 @@
-//! The graph of objects that a post may hold, beside its bytes (§6.2, *Size of Messages*).
+//! The graph of objects that a post may hold, in addition to its bytes (§6.2, *Size of Messages*).
 //!
-//! Each object is an allocation of its own behind an `Arc`, and never changes. Who posts makes the graph and gives its only reference
-//! away with the message; the chat gives one more of them to each member. So a post costs as much to send with a million objects as
-//! with one, and none is copied. Who lets go of it last frees it.
+//! Each object is an allocation of its own behind an `Arc`, and never changes. The poster makes the graph and moves its only
+//! reference into the message; the chat gives one more reference to each member. A post with a million objects therefore costs as
+//! much to send as a post with one, and no object is copied. The last owner frees it.
 //!
-//! Object *k* of *n* links to 2*k* + 1 and 2*k* + 2, as far as there are such: each but the first is linked from an earlier one. If it
-//! links to any, it has one link more, to one of the objects from 2*k* + 1 on: that one is shared. A hash of the post chooses which,
-//! and what is in each object.
+//! Object *k* of *n* links to 2*k* + 1 and 2*k* + 2, as far as they exist: each object except the first is linked from an earlier
+//! one. An object with links has one more, to one of the objects from 2*k* + 1 on, which is then shared. A hash of the post
+//! chooses that object, and the content of each.
 //!
-//! Every link leads from a level of that tree to a deeper one. So there are no circles, which reference counts could not free, and no
-//! path is longer than there are levels, 20 of a million objects: a graph is freed along its paths, on the stack of whoever frees it.
+//! Every link leads from a level of that tree to a deeper one. There are no cycles, which reference counts could not free, and no
+//! path is longer than the number of levels (20 for a million objects): a graph is freed along its paths, on the stack of its
+//! last owner.
 //!
-//! To another theater goes a list of the objects, each with the numbers of those that it links to.
+//! On the wire, a graph is a list of the objects, each with the numbers of its links.
 
 use std::ptr;
 use std::sync::Arc;
@@ -19,10 +20,10 @@ use std::sync::Arc;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::random::mix64;
 use super::scenario::OBJECTS;
+use crate::harness::random::mix64;
 
-/// The bytes of memory that an object of a post is counted as: itself and its two reference counts, without what the allocator adds.
+/// The bytes of memory that an object of a post counts: its content and its two reference counts, without the allocator's part.
 pub const OBJECT_BYTES: u32 = 48;
 
 const _: () = assert!(size_of::<Object>() + 2 * size_of::<usize>() <= OBJECT_BYTES as usize);
@@ -42,11 +43,11 @@ struct Object {
     _life: tests::Life,
 }
 
-/// What is come by on a walk through a graph, each object once.
+/// The result of a walk through a graph, each object once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Walk {
     pub objects: u64,
-    /// Sum of a hash of each object, with what it links to.
+    /// Sum of a hash of each object and its links.
     pub sum: u64,
 }
 
@@ -57,7 +58,7 @@ impl Walk {
     }
 }
 
-/// An object as it is told of: what is in it, and the numbers of those that it links to; 0, to which nothing links, for none.
+/// An object on the wire: its content, and the numbers of its links. The number 0, which no object links to, means no link.
 type Plan = (u32, [u32; 3]);
 
 impl Object {
@@ -90,12 +91,12 @@ fn plan(seed: u64, objects: u32, number: u32) -> Plan {
 }
 
 impl Graph {
-    /// Makes a graph of so many objects, at least one; the same for the same seed.
+    /// Makes a graph of this number of objects, at least one; the same for the same seed.
     pub(super) fn new(seed: u64, objects: u32) -> Graph {
         Graph::build(objects, |number| plan(seed, objects, number))
     }
 
-    /// Makes the objects from the last one to the first, since each must know those that it links to.
+    /// Makes the objects from the last one to the first, because each needs references to its links.
     fn build(objects: u32, plan: impl Fn(u32) -> Plan) -> Graph {
         let (mut made, mut walk) = (Vec::<Arc<Object>>::with_capacity(objects as usize), Walk::default());
         for number in (0..objects).rev() {
@@ -117,14 +118,14 @@ impl Graph {
         Graph { first, made: walk }
     }
 
-    /// What a walk must come by.
+    /// Returns the expected result of a walk.
     pub(super) fn made(&self) -> Walk {
         self.made
     }
 
     /// Goes along the links from the first object on, and looks at each object once.
     ///
-    /// Which one it is is a question of where it is: a copy of an object that should be shared counts as one more.
+    /// The position identifies an object: a copy of an object that should be shared counts as one more.
     pub(super) fn walk(&self) -> Walk {
         let mut walk = Walk::default();
         self.visit(|object| walk.pass(object));
@@ -151,7 +152,7 @@ impl Graph {
 /// A graph on its way to another theater.
 #[derive(Serialize, Deserialize)]
 struct Sketch {
-    /// What its poster made it.
+    /// The poster's object.
     sum: u64,
     objects: Vec<Plan>,
 }
@@ -198,11 +199,11 @@ mod tests {
     use super::*;
     use crate::chatapp::{Behaviour, Connectedness, MessageShape, Options, Report, Scenario, run};
 
-    /// Objects that were made, and objects that are there. Relaxed: read when nobody makes or frees any.
+    /// Objects made, and living objects. Relaxed: read when no thread makes or frees any.
     static MADE: AtomicI64 = AtomicI64::new(0);
     static ALIVE: AtomicI64 = AtomicI64::new(0);
 
-    /// From an object's birth to its end.
+    /// Counts an object from its birth to its end.
     pub(super) struct Life(());
 
     impl Life {
@@ -229,7 +230,7 @@ mod tests {
         serde_json::from_str(&serde_json::to_string(graph).unwrap()).unwrap()
     }
 
-    /// How many links lead to each object.
+    /// Returns the number of links to each object.
     fn links_to(graph: &Graph) -> Vec<usize> {
         let mut links_to = vec![0; graph.made.objects as usize];
         graph.visit(|object| object.links.iter().flatten().for_each(|link| links_to[link.number as usize] += 1));
@@ -297,7 +298,7 @@ mod tests {
         let mut cut = plans;
         cut[0].1 = [1, 0, 0];
         assert_eq!(of(&cut).walk().objects, 3, "an object cannot be reached");
-        // What is shared is copied instead: what is in it, and where it is linked from, is the same.
+        // A shared object is copied instead: its content, and the links to it, are the same.
         let object = |number, content, links| Arc::new(Object { number, content, links, _life: Life::begin() });
         let last = || object(2, 9, [None, None, None]);
         let copied = object(
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_graph_does_not_cross() {
+    fn invalid_graphs_are_refused() {
         let _alone = alone();
         let error = |objects: &[Plan]| {
             let sketch = Sketch { sum: 0, objects: objects.to_vec() };

@@ -1,32 +1,33 @@
-//! How much memory the process takes while the turns pass.
+//! The memory of the process during the turns.
 
 use serde::Serialize;
 
-use crate::fit::Line;
-use crate::memory::resident_bytes;
+use crate::harness::memory::resident_bytes;
+use crate::report::line::Line;
 
-/// The memory of the process over a run: of all of it, also of other systems in it, and of what a server knows of a world that is
-/// driven from outside (who is in which chat).
+/// The memory of the process over a run: all of it, also that of other systems in it, and that of a server's view of a driven
+/// world (the memberships of chats).
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Memory {
-    /// Resident bytes before there was any directory or client; `None` where the operating system does not say, here and below.
+    /// Resident bytes before any directory or client existed; `None`, in this and the next fields, where the operating system
+    /// does not report them.
     pub start_bytes: Option<u64>,
-    /// Resident bytes when the clients were there and had made friends.
+    /// Resident bytes when the clients existed and had made friends.
     pub set_up_bytes: Option<u64>,
-    /// Resident bytes after the last turn that was looked at.
+    /// Resident bytes after the last sampled turn.
     pub end_bytes: Option<u64>,
     /// Resident bytes after turns, from [`SAMPLES`] / 2 to as many, at equal distances, from the first turn on.
     pub samples: Vec<Sample>,
-    /// What each client has taken until the first turn: its actor, its friends, and its share of the directories.
+    /// Bytes of each client until the first turn: its actor, its friends, and its share of the directories.
     pub bytes_per_client: Option<f64>,
-    /// How fast it grows; `None` for fewer than eight samples.
+    /// The slope of the growth; `None` for fewer than eight samples.
     pub growth: Option<Slope>,
     /// Turns from one sample to the next.
     #[serde(skip)]
     every: u32,
 }
 
-/// The most samples that are kept. When there are more, every other one is forgotten, and the distance doubles.
+/// The most samples that are kept. Beyond it, every other sample is dropped, and the distance doubles.
 pub const SAMPLES: usize = 64;
 
 /// Resident bytes after a turn.
@@ -38,31 +39,32 @@ pub struct Sample {
     pub bytes: u64,
 }
 
-/// How fast memory grows: the line through the samples of the later half of the turns. In the earlier half, allocators and queues
-/// still find their size.
+/// The slope of memory: the line through the samples of the later half of the turns. In the earlier half, allocators and queues
+/// still reach their size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slope {
     /// Bytes per turn.
     pub bytes_per_turn: f64,
     /// Bytes per turn and client.
     pub bytes_per_turn_and_client: f64,
-    /// How far that may be off: the standard error of `bytes_per_turn`.
+    /// The standard error of `bytes_per_turn`.
     pub standard_error: f64,
     /// The slope says nothing: it is less than two standard errors, or over all these turns less than 256 KiB, which the kernel's
     /// accounts and the allocator's lots may make of nothing.
     pub is_noise: bool,
 }
 
-/// What a change has to exceed.
+/// The threshold for a change.
 const NOISE_BYTES: f64 = 256.0 * 1024.0;
 
 impl Memory {
-    /// Nothing is there yet.
+    /// Takes the state before the first sample.
     pub(super) fn begin(&mut self) {
         self.start_bytes = resident_bytes();
     }
 
-    /// A turn has ended, or with 0 the set-up. Reads a file of the kernel's at some hundred turns of a run, between the turns.
+    /// Samples after a turn, or after the set-up (0). Reads a file of the kernel after some hundred turns of a run, between
+    /// the turns.
     pub(super) fn note(&mut self, turn: u32) {
         if turn == 0 {
             self.set_up_bytes = resident_bytes();
@@ -82,7 +84,7 @@ impl Memory {
         }
     }
 
-    /// The run of so many clients has ended.
+    /// Ends the run of this number of clients.
     pub(super) fn conclude(&mut self, clients: u32) {
         self.end_bytes = self.samples.last().map(|sample| sample.bytes);
         let clients = f64::from(clients);
@@ -101,7 +103,7 @@ impl Slope {
         let later = &samples[samples.len() / 2..];
         let points: Vec<_> = later.iter().map(|sample| (f64::from(sample.turn), sample.bytes as f64)).collect();
         let Line { slope, r, .. } = Line::through(&points)?;
-        // Where all are equally high there is no correlation, and no error.
+        // Where all samples are equal there is no correlation, and no error.
         let unexplained = if r.is_nan() { 0.0 } else { (1.0 - r * r).max(0.0) / (r * r) };
         let standard_error = slope.abs() * (unexplained / (points.len() - 2) as f64).sqrt();
         let standard_error = if standard_error.is_nan() { 0.0 } else { standard_error };
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_by_a_mebibyte_a_turn_has_that_slope() {
+    fn growth_by_a_mebibyte_a_turn_has_that_slope() {
         let found = slope(|turn| 100 * MIB + u64::from(turn) * MIB);
         assert!((found.bytes_per_turn - MIB as f64).abs() < 1.0 && !found.is_noise, "{found:?}");
         assert!((found.bytes_per_turn_and_client - MIB as f64 / 10.0).abs() < 1.0, "{found:?}");
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_up_and_down_is_noise_and_so_is_what_is_small() {
+    fn variation_and_small_growth_are_noise() {
         let found = slope(|turn| 100 * MIB + u64::from(turn % 3) * MIB);
         assert!(found.is_noise && found.standard_error > 0.0, "{found:?}");
         // Over all these turns, that is more than would be noise if it were steady.

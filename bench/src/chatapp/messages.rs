@@ -1,4 +1,4 @@
-//! The messages between the actors of the world; `counts.rs` says who sends which to whom.
+//! The messages between the actors of the world; `counts.rs` lists their senders and receivers.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::chat::{Chat, ChatTotals};
 use super::client::Client;
 use super::counts::Totals;
 use super::driven::Act;
-use super::guide::Guide;
+use super::local_context::{LocalContext, in_place};
+use super::migration_plan::Number;
+use super::migrator::Migrator;
 use super::payload::Payload;
-use super::tour::Number;
-use super::town::{Town, in_place};
-use super::work::Work;
+use crate::harness::busy_work::Work;
 
-/// What the world tells a directory to see to.
+/// A phase that the world begins in a directory.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) enum Phase {
     /// Create your clients.
-    Open(#[serde(with = "in_place")] Arc<Town>),
+    Open(#[serde(with = "in_place")] Arc<LocalContext>),
     /// Have them make friends.
     Meet,
     /// Have them move.
@@ -31,29 +31,29 @@ pub(super) enum Phase {
 
 /// World to itself, from outside: begin.
 pub(super) struct Open;
-/// To the world, from outside, when nothing moves any more: collect what was counted.
-pub(super) struct Salvage;
-/// To the world, from outside: begin, with the directories of this town.
-pub(super) struct OpenTown {
-    pub town: Arc<Town>,
-    pub guide: ActorRef<Guide>,
+/// To the world, from outside, after a stall: collect the counts.
+pub(super) struct CollectPartial;
+/// To the world, from outside: begin, with the directories of this context.
+pub(super) struct OpenSpread {
+    pub context: Arc<LocalContext>,
+    pub migrator: ActorRef<Migrator>,
 }
-/// To the world, from outside: the turn that is being played is the last one.
+/// To the world, from outside: the current turn is the last one.
 pub(super) struct LastTurn;
-/// Guide to the world: nobody is on a trip any more, and nobody will be sent on one.
-pub(super) struct Rested;
+/// Migrator to world: no migration is in progress, and none will begin.
+pub(super) struct MigrationsFinished;
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begin(pub Phase);
-/// To the world, from outside, and world to directory: what a driver wants the clients to do in a phase; by rising id.
+/// To the world, from outside, and world to directory: the driver's orders for the clients in a phase; by rising id.
 pub(super) enum Direct {
-    /// All of them.
+    /// Orders for all clients.
     Meet(Vec<(u32, Engage)>),
-    /// In this turn; who is left out does nothing.
+    /// Orders for this turn; a client without one does nothing.
     Turn(u32, Vec<(u32, Act)>),
 }
-/// To the world, from outside: log everybody out.
+/// To the world, from outside: log every client out.
 pub(super) struct EndDriven;
-/// Directory to client, instead of meet: this is your work, and these are whom you befriend.
+/// Directory to client, instead of meet: your work, and the clients that you befriend.
 pub(super) struct Engage {
     pub work: Work,
     pub friends: Box<[u32]>,
@@ -197,11 +197,11 @@ macro_rules! without_reply_remote {
     };
 }
 
-/// To a directory: are you there?
+/// To a directory: a request for an empty answer.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Answer;
 
-without_reply!(Open, OpenTown, LastTurn, Rested, Salvage, Direct, EndDriven, Engage, Perform);
+without_reply!(Open, OpenSpread, LastTurn, MigrationsFinished, CollectPartial, Direct, EndDriven, Engage, Perform);
 without_reply_remote!(
     Answer,
     Begin,

@@ -1,4 +1,4 @@
-//! What is posted.
+//! The content of a post.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::graph::{Graph, Walk};
 
-/// The bytes and the objects of a post. Every member gets the same of both, immutable, by reference count: that is what sending a
-/// large message without a copy costs here. What is not there is `None`, and costs not even that.
+/// The bytes and the objects of a post. All members share both, immutable, by reference count: a large message is sent without a
+/// copy. Missing parts are `None`, and cost nothing.
 #[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Payload {
     bytes: Option<Arc<[u8]>>,
@@ -15,7 +15,7 @@ pub(super) struct Payload {
 }
 
 impl Payload {
-    /// So many bytes, each the same, and a graph of so many objects, which the post's name decides.
+    /// Creates this number of equal bytes, and a graph of this number of objects, chosen by the post's name.
     pub(super) fn new(post: u64, (size, byte): (u32, u8), objects: u32) -> Payload {
         Payload {
             bytes: (size > 0).then(|| std::iter::repeat_n(byte, size as usize).collect()),
@@ -23,12 +23,12 @@ impl Payload {
         }
     }
 
-    /// The same bytes, and another graph; for the tests of the check.
+    /// Returns the same bytes with another graph; for the tests of the check.
     pub(super) fn with_graph(&self, seed: u64, objects: u32) -> Payload {
         Payload { bytes: self.bytes.clone(), ..Payload::new(seed, (0, 0), objects) }
     }
 
-    /// What a walk through its objects must come by.
+    /// Returns the expected result of a walk through the objects.
     #[inline]
     pub(super) fn made(&self) -> Walk {
         self.graph.as_ref().map_or(Walk::default(), |graph| graph.made())
@@ -40,7 +40,8 @@ impl Payload {
         self.graph.as_ref().map_or(Walk::default(), |graph| graph.walk())
     }
 
-    /// Names a post, with its content: the length and both ends stand for all bytes, and what a walk has come by for the objects.
+    /// Returns a hash of a post's name and content: the length and both ends stand for all bytes, and the result of a walk
+    /// for the objects.
     #[inline]
     pub(super) fn content(&self, post: u64, walk: Walk) -> u64 {
         let post = post ^ walk.sum;

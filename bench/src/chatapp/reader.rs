@@ -12,11 +12,11 @@ use toml::de::{DeTable, DeValue};
 pub struct ScenarioError {
     /// The file (or the name of a built-in scenario) the problems are in.
     pub file: String,
-    /// What is wrong, in the order of the file; at least one.
+    /// The problems, in the order of the file; at least one.
     pub problems: Vec<Problem>,
 }
 
-/// One thing that is wrong with a scenario.
+/// A problem of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The line it is in, counted from 1, if it is in a line.
@@ -25,7 +25,7 @@ pub struct Problem {
     pub key: String,
     /// The value as written in the file, if there is one.
     pub value: Option<String>,
-    /// What is wrong, and what is allowed.
+    /// The description of the problem, and the allowed values.
     pub what: String,
 }
 
@@ -57,13 +57,13 @@ pub(super) struct Reader<'a> {
     file: &'a str,
     source: &'a str,
     problems: Vec<(usize, Problem)>,
-    /// Where the value is of each key that is there, valid or not.
+    /// The positions of the values of all keys in the file, valid or not.
     places: HashMap<String, Place>,
-    /// Keys that already have a problem: what contradicts them is not worth a second one.
+    /// Keys with a problem: further contradictions of theirs are not reported.
     failed: HashSet<String>,
 }
 
-/// Where a value is in the file.
+/// Returns the position of a value in the file.
 #[derive(Clone)]
 struct Place {
     range: Range<usize>,
@@ -83,7 +83,7 @@ impl<'a> Reader<'a> {
         Reader { file, source, problems: Vec::new(), places: HashMap::new(), failed: HashSet::new() }
     }
 
-    /// Parses the text; with errors of syntax nothing else is looked at.
+    /// Parses the text; after errors of syntax nothing else is checked.
     pub(super) fn parse(&self) -> Result<Spanned<DeTable<'a>>, ScenarioError> {
         let (table, errors) = DeTable::parse_recoverable(self.source);
         if errors.is_empty() {
@@ -160,7 +160,7 @@ impl<'a> Section<'a> {
         Some(value)
     }
 
-    /// Reads a whole number within `range`; without a default the key must be there.
+    /// Reads a whole number within `range`; without a default the key is required.
     pub(super) fn integer(
         &mut self,
         reader: &mut Reader<'a>,
@@ -189,7 +189,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Reads a percentage, which is 0 when it is not there.
+    /// Reads a percentage; 0 if it is missing.
     pub(super) fn percent(&mut self, reader: &mut Reader<'a>, key: &'static str) -> Option<f64> {
         let value = self.value(reader, key)?;
         let number = match value.get_ref() {
@@ -205,7 +205,7 @@ impl<'a> Section<'a> {
         number
     }
 
-    /// Reads one of a few words; without a default the key must be there.
+    /// Reads one of a few words; without a default the key is required.
     pub(super) fn choice<T: Copy>(&mut self, reader: &mut Reader<'a>, key: &'static str, words: &[(&str, T)]) -> T {
         let list: Vec<String> = words.iter().map(|(word, _)| format!("\"{word}\"")).collect();
         let allowed = format!("must be {}", list.join(" or "));
@@ -226,7 +226,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// Opens the table under `key`; an empty one when it is not there.
+    /// Opens the table under `key`; an empty one if it is missing.
     pub(super) fn section(&mut self, reader: &mut Reader<'a>, key: &'static str) -> Section<'a> {
         let path = self.path_of(key);
         let table = match self.value(reader, key) {
@@ -262,7 +262,7 @@ impl<'a> Section<'a> {
         Vec::new()
     }
 
-    /// Reports the keys of this table that nobody asked for.
+    /// Reports the unknown keys of this table.
     pub(super) fn close(self, reader: &mut Reader<'a>) {
         let Some(table) = self.table else { return };
         for (key, value) in table.iter() {
@@ -278,7 +278,7 @@ fn line_of(source: &str, offset: usize) -> usize {
     source.as_bytes()[..offset.min(source.len())].iter().filter(|&&byte| byte == b'\n').count() + 1
 }
 
-/// A value as it stands in the file, cut to what fits a line.
+/// Returns a value as written in the file, cut to fit a line.
 fn excerpt(value: &str) -> String {
     const CHARS_MAX: usize = 60;
     let line: String = value.split_whitespace().collect::<Vec<_>>().join(" ");

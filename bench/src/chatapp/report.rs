@@ -1,4 +1,4 @@
-//! What a run has shown.
+//! The report of a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde::Serialize;
 
 use super::counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 use super::growth::Memory;
-use super::random::mix64;
 use super::scenario::Scenario;
 use super::world::Outcome;
-use crate::latency::Latency;
-use crate::memory::peak_rss_mb;
+use crate::harness::memory::peak_rss_mb;
+use crate::harness::random::mix64;
+use crate::report::latency::Latency;
 
 /// The result of a run. All but the times and the memory is the same for every run of the scenario.
 #[derive(Clone, Debug, Serialize)]
@@ -29,13 +29,13 @@ pub struct Report {
     pub stages: usize,
     /// All messages, from the creation of the clients to the last one's logout.
     pub messages: u64,
-    /// Those of the turns.
+    /// The messages of the turns.
     pub messages_in_turns: u64,
     /// Messages of the turns, per second of the turns.
     pub messages_per_second: f64,
-    /// The time from the poke of a turn to its end.
+    /// The time from the start of a turn to its end.
     pub turn_latency: Latency,
-    /// Time until the clients were there and had made friends.
+    /// Time until the clients existed and had made friends.
     pub set_up_seconds: f64,
     /// Time of the turns.
     pub turns_seconds: f64,
@@ -57,11 +57,11 @@ pub struct Report {
     pub messages_by_kind: Messages,
     /// The delivery of posts, in numbers.
     pub delivery: DeliveryCounts,
-    /// The objects of the posts: those that members were to walk through, and those that they did.
+    /// The objects of the posts: the expected visits of members, and the actual ones.
     pub graphs: Graphs,
-    /// A hash of all counts, of what was delivered to whom, and of the final state of every client.
+    /// A hash of all counts, of all deliveries, and of the final state of every client.
     pub checksum: String,
-    /// Whether all is well.
+    /// The result of the check.
     pub check: Check,
     /// The counters of the executor, by name.
     pub statistics: BTreeMap<&'static str, u64>,
@@ -78,12 +78,12 @@ pub struct Actors {
     pub directories: u64,
     /// Clients.
     pub clients: u64,
-    /// Chats, also those that have closed.
+    /// Chats, including closed ones.
     pub chats: u64,
 }
 
 impl Actors {
-    /// All actors.
+    /// Returns the number of all actors.
     pub fn total(&self) -> u64 {
         self.world + self.directories + self.clients + self.chats
     }
@@ -94,20 +94,20 @@ impl Actors {
 pub struct DeliveryCounts {
     /// Posts.
     pub posts: u64,
-    /// Posts times members: what the chats owed.
+    /// Posts times members: the expected deliveries.
     pub expected: u64,
-    /// What the clients received.
+    /// The posts that the clients received.
     pub received: u64,
-    /// What came back to the chats acknowledged.
+    /// The acknowledgements that the chats received.
     pub acknowledged: u64,
 }
 
-/// Whether all is well.
+/// Whether the check passed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// Every post reached every member of its chat exactly once, and all accounts agree.
     pub passed: bool,
-    /// What is wrong otherwise, with the numbers.
+    /// The error otherwise, with the numbers.
     pub problems: Vec<String>,
 }
 
@@ -187,7 +187,7 @@ impl Report {
         }
     }
 
-    /// Everything that must be the same in every run of the scenario.
+    /// Returns all figures that are the same in every run of the scenario.
     pub fn counts(&self) -> Totals {
         self.totals
     }
@@ -198,10 +198,10 @@ impl Report {
     }
 }
 
-/// One number for all that is counted.
+/// Returns one number for all counts.
 fn checksum(totals: &Totals) -> u64 {
     let Totals { messages, moves, delivery, growth, graphs, state_sum, order: _ } = totals;
-    // Posts without objects have the checksum that they had before there were any.
+    // Posts without objects keep the checksum of the versions without objects.
     let graphs = graphs.named().filter(|(_, objects)| *objects > 0);
     let counters = messages.named().chain(moves.named()).chain(delivery.named()).chain(growth.named()).chain(graphs);
     counters.fold(mix64(*state_sum), |sum, (_, count)| mix64(sum ^ count))

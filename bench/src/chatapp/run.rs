@@ -10,13 +10,13 @@ use playhouse::BuildError;
 use playhouse::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::messages::{Open, Salvage};
+use super::messages::{CollectPartial, Open};
 use super::reader::ScenarioError;
 use super::report::Report;
 use super::scenario::Scenario;
 use super::world::World;
 
-/// How a world is run. The default is one worker per core and as many stages as the runtime chooses.
+/// The settings of a run. The default is one worker per core and the runtime's number of stages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The number of workers.
@@ -29,48 +29,48 @@ pub struct Options {
     pub fault: Option<Fault>,
 }
 
-/// A fault for the tests of the check: what happens to the delivery of each post of a turn to its first member.
+/// A fault for the tests of the check: it affects the delivery of each post of a turn to its first member.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The turn in which it happens.
     pub turn: u32,
-    /// What happens.
+    /// The effect of the fault.
     pub kind: FaultKind,
 }
 
-/// What happens to a delivery.
+/// The effect of a fault on a delivery.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FaultKind {
-    /// It is not sent.
+    /// The delivery is lost.
     Lose,
-    /// It is sent twice.
+    /// The delivery is sent twice.
     Duplicate,
     /// The chat panics instead.
     Crash,
-    /// It has a graph of as many other objects.
+    /// The delivery has a graph of as many other objects.
     Exchange,
-    /// It has a graph of one object fewer.
+    /// The delivery has a graph of one object fewer.
     Prune,
 }
 
-/// How far a world has come.
+/// The progress of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Turns that have ended; 0 when the clients are there and have made friends.
+    /// Ended turns; 0 when the clients exist and have made friends.
     pub turn: u32,
     /// Turns of the scenario.
     pub turns: u32,
     /// Messages so far.
     pub messages: u64,
-    /// Those of the turns.
+    /// The messages of the turns.
     pub messages_in_turns: u64,
     /// Time since the first turn began.
     pub in_turns: Duration,
 }
 
-/// Why there is no report.
+/// The reason for a missing report.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunError {
@@ -78,7 +78,7 @@ pub enum RunError {
     Scenario(ScenarioError),
     /// The system cannot be built like this.
     System(BuildError),
-    /// The world is idle and its actors do not answer: some have ended, and with them what they had counted.
+    /// The world is idle and its actors do not answer: some have ended, and their counts are lost.
     Lost {
         /// Messages to actors that had ended.
         dead_letters: u64,
@@ -104,8 +104,8 @@ impl std::error::Error for RunError {}
 
 /// Runs a world, and blocks until it has ended.
 ///
-/// `observer` is called by an actor when the world is set up and after each turn; what it does is part of the time measured.
-/// Whether the check holds is in the report: [`Report::check`].
+/// `observer` is called by an actor after the set-up and after each turn; its time is part of the measured time. The result of
+/// the check is in the report: [`Report::check`].
 ///
 /// # Examples
 ///
@@ -140,7 +140,7 @@ pub fn run(
     Ok(report)
 }
 
-/// As [`run()`], in a system that is there already, and goes on: whoever [drives](System::run_until_idle) it drives the world.
+/// Is like [`run()`], in an existing system, which goes on: the caller that [drives](System::run_until_idle) it drives the world.
 ///
 /// # Errors
 /// When the scenario is impossible, before any actor exists; and when actors failed, so that there is nothing to report.
@@ -169,7 +169,7 @@ fn play(
         Ok(outcome) => outcome,
         Err(_) => {
             // Idle, and the world has not ended: an answer is missing. The counts will tell which.
-            world.tell(Salvage);
+            world.tell(CollectPartial);
             system.run_until_idle();
             ended.try_recv().map_err(|_| RunError::Lost { dead_letters: dead_letters.count() })?
         }

@@ -1,4 +1,4 @@
-//! What a ChatApp world is made of: the tuning knobs of §6.2, read from TOML.
+//! The scenario of a ChatApp world: the tuning knobs of §6.2, read from TOML.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,15 +8,15 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::graph::OBJECT_BYTES;
-use super::random::{Chance, Dice};
 use super::reader::{Problem, Reader, ScenarioError, Section};
-use super::work::Work;
+use crate::harness::busy_work::Work;
+use crate::harness::random::{Chance, Dice};
 
 /// The allowed numbers of turns.
 pub const TURNS: RangeInclusive<u32> = 1..=10_000_000;
 /// The allowed numbers of clients.
 pub const CLIENTS: RangeInclusive<u32> = 1..=10_000_000;
-/// The allowed numbers of directories (and no more than there are clients).
+/// The allowed numbers of directories (and no more than the number of clients).
 pub const DIRECTORIES: RangeInclusive<u32> = 1..=100_000;
 /// The allowed sizes of a posted message, in bytes.
 pub const MESSAGE_BYTES: RangeInclusive<u32> = 0..=16_777_216;
@@ -31,30 +31,30 @@ pub const FRIENDSHIPS_MAX: f64 = 100_000_000.0;
 /// The most bytes that the posts of one turn may be expected to hold, with [`OBJECT_BYTES`](super::OBJECT_BYTES) for each object.
 pub const POSTED_BYTES_PER_TURN_MAX: f64 = 16.0 * 1024.0 * 1024.0 * 1024.0;
 
-/// A ChatApp world: how many actors there are and how they behave.
+/// A ChatApp world: the numbers of its actors and their behaviour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// The name it is reported under: the built-in name or the file.
     pub name: String,
-    /// How many turns are played; every client makes one move in each.
+    /// The number of turns; every client makes one move in each.
     pub turns: u32,
-    /// How many clients there are.
+    /// The number of clients.
     pub clients: u32,
-    /// How many directories the clients are distributed over.
+    /// The number of directories for the clients.
     pub directories: u32,
-    /// Where every client's dice start.
+    /// The seed of every client's dice.
     pub seed: u32,
-    /// What clients do in a move.
+    /// The probabilities of the moves.
     pub behaviour: Behaviour,
-    /// How densely the clients are connected.
+    /// The density of friendships and invitations.
     pub connectedness: Connectedness,
-    /// What is posted.
+    /// The content of posts.
     pub message: MessageShape,
     /// The busy work of a move, by share of the clients; clients of no share do none.
     pub work: Vec<WorkShare>,
 }
 
-/// How likely each behaviour is in a move, in percent; what is left of 100 is doing nothing.
+/// The probability of each behaviour in a move, in percent; for the remainder of 100 the client does nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Behaviour {
     /// Start a chat and invite friends to it.
@@ -65,23 +65,23 @@ pub struct Behaviour {
     pub post: f64,
 }
 
-/// How densely the clients are connected.
+/// The density of friendships and invitations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Connectedness {
-    /// How likely a client befriends each older client when it is added, in percent.
+    /// The probability that a client befriends each older client, in percent.
     pub befriend: f64,
-    /// How likely each friend is invited to a new chat, in percent.
+    /// The probability that each friend is invited to a new chat, in percent.
     pub invite: f64,
 }
 
-/// What is posted, and how much of it is kept.
+/// The content of posts, and the length of the history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessageShape {
     /// The bytes of a posted message.
     pub size: u32,
-    /// The objects of the graph that is posted besides; with 0 there is none.
+    /// The objects of the graph in a post; with 0 there is no graph.
     pub objects: u32,
-    /// How many of its latest posts a chat keeps.
+    /// The number of latest posts that a chat keeps.
     pub history: u32,
 }
 
@@ -99,16 +99,16 @@ pub enum WorkKind {
 pub struct WorkShare {
     /// The share of the clients that do it, in percent.
     pub share: f64,
-    /// What it is.
+    /// The kind of work.
     pub kind: WorkKind,
-    /// How much of it a client does per move, on average.
+    /// The average amount per move of a client.
     pub amount: u32,
-    /// How far a client's own amount may be from the average, in percent of it.
+    /// The greatest deviation of a client's own amount from the average, in percent of it.
     pub spread: f64,
 }
 
 impl Scenario {
-    /// Reads a scenario; `file` is what its errors and its report call it.
+    /// Reads a scenario; `file` is its name in errors and in the report.
     ///
     /// # Errors
     /// Every unknown key, wrong type, impossible size and contradiction of the text, all at once.
@@ -199,7 +199,7 @@ impl Scenario {
         if problems.is_empty() { Ok(()) } else { Err(ScenarioError { file: self.name.clone(), problems }) }
     }
 
-    /// What single values cannot show: `(key to blame, keys it follows from, what is wrong)`.
+    /// Returns the contradictions between values: `(key to blame, related keys, description)`.
     fn contradictions(&self, nothing: Option<f64>) -> Vec<(String, Vec<&'static str>, String)> {
         let mut found = Vec::new();
         let mut blame = |key: &str, because: &[&'static str], what: String| {
@@ -284,7 +284,7 @@ impl Scenario {
     }
 }
 
-/// The text of a file, which may be a pipe, and a pipe may have no end.
+/// Reads the text of a file. The file may be an endless pipe.
 fn read(path: &Path) -> Result<String, String> {
     if path.is_dir() {
         return Err("is a directory".to_owned());
@@ -304,7 +304,7 @@ const FILE_BYTES_MAX: u64 = 1_000_000;
 /// The most bytes of work per move.
 pub(super) const WORK_BYTES_MAX: u32 = 268_435_456;
 
-/// How far sums of decimal fractions may be off.
+/// The tolerance for sums of decimal fractions.
 const ROUNDING: f64 = 1e-6;
 
 impl WorkShare {

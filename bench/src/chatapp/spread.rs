@@ -1,9 +1,9 @@
 //! A world that is spread over several theaters.
 //!
-//! One theater leads: the world and the guide are there. In each there is a hall, an actor that has the town ready before
-//! anybody comes. The directories start in all theaters by turns, their clients with them, and chats where who starts them
-//! is; after that, everybody but world, guide and halls goes where the guide sends them. None of that changes what the
-//! actors say to each other: a scenario has the same counts here as on one system.
+//! One theater leads: it has the world and the migrator. Each theater has a context host, an actor that installs the local
+//! context before other actors arrive. The directories start in all theaters in turns, their clients with them, and chats in the
+//! theater of their creator. Then the migrator sends all actors from theater to theater, except world, migrator and context
+//! hosts. The conversation of the actors is the same: a scenario has the same counts as on one system.
 //!
 //! A process plays one such world, once, in one theater.
 
@@ -14,53 +14,53 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use playhouse::prelude::*;
-use playhouse::wire::WireForm;
+use playhouse::wire::{Remote, Spawns, WireForm};
 use serde::{Deserialize, Serialize};
 
 use super::directory::Directory;
-use super::guide::{self, Guide, Trips};
-use super::messages::{Answer, LastTurn, OpenTown, Salvage};
+use super::local_context::{LocalContext, install};
+use super::messages::{Answer, CollectPartial, LastTurn, OpenSpread};
+use super::migrator::{self, MigrationCounts, Migrator};
 use super::report::Report;
 use super::run::Progress;
 use super::scenario::Scenario;
-use super::town::{Town, settle};
 use super::world::{Outcome, World};
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
-/// The town in a theater.
+/// The actor that installs the local context in a theater.
 #[derive(Serialize, Deserialize)]
-struct Hall {
+struct ContextHost {
     here: SocketAddr,
     scenario: Scenario,
     directories: Vec<ActorRef<Directory>>,
     #[serde(skip)]
-    town: Option<Arc<Town>>,
+    context: Option<Arc<LocalContext>>,
 }
 
-/// What is going on in a theater.
+/// The counts of a theater.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Census {
-    /// Directories, clients and chats that are there.
+    /// Directories, clients and chats in the theater.
     pub actors: i64,
     /// Messages that its actors have received.
     pub received: u64,
-    /// Messages that came to nobody.
+    /// Messages without a receiver.
     pub dead_letters: u64,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Count;
 
-/// From the leading theater to its own hall: which town is it?
-struct OwnTown;
+/// From the leading theater to its own context host: a request for the context.
+struct OwnContext;
 
-impl Message for OwnTown {
-    type Reply = Option<Arc<Town>>;
+impl Message for OwnContext {
+    type Reply = Option<Arc<LocalContext>>;
 }
 
-impl Handler<OwnTown> for Hall {
-    fn handle(&mut self, _: OwnTown, _: &mut Context<Self>) -> Option<Arc<Town>> {
-        self.town.clone()
+impl Handler<OwnContext> for ContextHost {
+    fn handle(&mut self, _: OwnContext, _: &mut Context<Self>) -> Option<Arc<LocalContext>> {
+        self.context.clone()
     }
 }
 
@@ -69,35 +69,42 @@ impl Message for Count {
     const WIRE: Option<WireForm<Count>> = Some(WireForm::of());
 }
 
-impl Actor for Hall {
+impl Actor for ContextHost {
     fn started(&mut self, _: &mut Context<Self>) {
         let directories = std::mem::take(&mut self.directories);
-        let town = Arc::new(Town::new(&self.scenario, None, directories, Some(self.here)));
-        settle(self.town.insert(town));
+        let context = Arc::new(LocalContext::new(&self.scenario, None, directories, Some(self.here)));
+        install(self.context.insert(context));
     }
 }
 
-impl Handler<Count> for Hall {
+impl Handler<Count> for ContextHost {
     fn handle(&mut self, _: Count, ctx: &mut Context<Self>) -> Census {
         let total = ctx.system().stats().total;
-        let actors = self.town.as_ref().map_or(0, |town| town.present.load(Relaxed));
+        let actors = self.context.as_ref().map_or(0, |context| context.present.load(Relaxed));
         Census { actors, received: total.received, dead_letters: total.dead_letters }
     }
 }
 
-playhouse::remote!(spawn Hall: Count);
+impl Remote for ContextHost {
+    fn wire_name() -> &'static str {
+        "playhouse_bench::chatapp::spread::Hall"
+    }
+}
 
-/// How long a theater may take to answer.
+playhouse::remote!(also ContextHost: Count);
+playhouse::wire::submit! { Spawns::of::<ContextHost>() }
+
+/// The time within which a theater must answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A world that is played in several theaters.
-pub struct Spread {
+pub struct SpreadWorld {
     theater: Theater,
     scenario: Scenario,
     directories: Vec<ActorRef<Directory>>,
     world: ActorRef<World>,
-    guide: ActorRef<Guide>,
-    halls: Vec<(SocketAddr, ActorRef<Hall>)>,
+    migrator: ActorRef<Migrator>,
+    hosts: Vec<(SocketAddr, ActorRef<ContextHost>)>,
     outcome: Receiver<Outcome>,
     begun: Instant,
 }
@@ -106,7 +113,7 @@ fn failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(error.to_string())
 }
 
-impl Spread {
+impl SpreadWorld {
     /// Opens a world in this theater, which leads, and in these others, which know each other.
     ///
     /// # Errors
@@ -116,7 +123,7 @@ impl Spread {
         others: &[Peer],
         scenario: &Scenario,
         observer: impl FnMut(&Progress) + Send + 'static,
-    ) -> Result<Spread, Failure> {
+    ) -> Result<SpreadWorld, Failure> {
         scenario.check().map_err(failure)?;
         let begun = Instant::now();
         let system = theater.system();
@@ -134,71 +141,71 @@ impl Spread {
         for directory in &directories {
             directory.ask(Answer).within(PATIENCE).wait().map_err(failure)?;
         }
-        let guide = system.spawn(Guide::new(directories.clone(), scenario.seed));
-        let mut spread = Spread {
+        let migrator = system.spawn(Migrator::new(directories.clone(), scenario.seed));
+        let mut spread = SpreadWorld {
             theater: theater.clone(),
             scenario: scenario.clone(),
             directories,
             world,
-            guide,
-            halls: Vec::new(),
+            migrator,
+            hosts: Vec::new(),
             outcome: ended,
             begun,
         };
         let here = theater.address().ok_or_else(|| failure("a world is led in a theater that listens"))?;
-        let hall = system.spawn(spread.hall(here));
-        let town = hall.ask(OwnTown).within(PATIENCE).wait().map_err(failure)?;
-        let town = town.ok_or_else(|| failure("the hall has no town"))?;
-        spread.halls.push((here, hall));
+        let host = system.spawn(spread.host(here));
+        let context = host.ask(OwnContext).within(PATIENCE).wait().map_err(failure)?;
+        let context = context.ok_or_else(|| failure("the host has no context"))?;
+        spread.hosts.push((here, host));
         for other in others {
             spread.add(other)?;
         }
-        world.tell(OpenTown { town, guide });
+        world.tell(OpenSpread { context, migrator });
         Ok(spread)
     }
 
-    fn hall(&self, here: SocketAddr) -> Hall {
-        Hall { here, scenario: self.scenario.clone(), directories: self.directories.clone(), town: None }
+    fn host(&self, here: SocketAddr) -> ContextHost {
+        ContextHost { here, scenario: self.scenario.clone(), directories: self.directories.clone(), context: None }
     }
 
-    /// The world is played in this theater too, as soon as actors are sent there.
+    /// Adds this theater to the world, as a target of migrations.
     ///
     /// # Errors
     /// It does not answer.
     pub fn add(&mut self, other: &Peer) -> Result<(), Failure> {
         let address = other.address().ok_or_else(|| failure("a theater that cannot be called"))?;
-        let hall = self.theater.spawn_at(other, &self.hall(address)).map_err(failure)?;
-        hall.ask(Count).within(PATIENCE).wait().map_err(failure)?;
-        self.halls.push((address, hall));
+        let host = self.theater.spawn_at(other, &self.host(address)).map_err(failure)?;
+        host.ask(Count).within(PATIENCE).wait().map_err(failure)?;
+        self.hosts.push((address, host));
         Ok(())
     }
 
-    /// That theater is to end: nobody is counted there any more.
+    /// Removes a theater that is about to end from the counts.
     pub fn remove(&mut self, address: SocketAddr) {
-        self.halls.retain(|(known, _)| *known != address);
+        self.hosts.retain(|(known, _)| *known != address);
     }
 
-    /// A way to ask how things are, for another thread.
+    /// Returns a handle for asking about the world from another thread.
     pub fn watch(&self) -> Watch {
-        Watch { guide: self.guide, halls: self.halls.clone() }
+        Watch { migrator: self.migrator, hosts: self.hosts.clone() }
     }
 
-    /// Sends an actor to that theater, whichever the dice choose.
+    /// Sends an actor to that theater; the dice choose which.
     pub fn send_somebody(&self, to: SocketAddr) {
-        self.guide.tell(guide::Send(to));
+        self.migrator.tell(migrator::SendOne(to));
     }
 
-    /// The turn that is being played is the last one.
+    /// Makes the current turn the last one.
     pub fn end_after_this_turn(&self) {
         self.world.tell(LastTurn);
     }
 
-    /// An answer is missing: has the actors report what they have.
-    pub fn salvage(&self) {
-        self.world.tell(Salvage);
+    /// Collects the counts of the actors after a stall.
+    pub fn collect_partial(&self) {
+        self.world.tell(CollectPartial);
     }
 
-    /// What has come of it, if the world ends within `limit`. Trips, theaters and dead letters are not in it.
+    /// Returns the report, if the world ends within `limit`. It leaves out migrations, theaters and dead letters.
     pub fn report(&self, limit: Duration) -> Option<Report> {
         match self.outcome.recv_timeout(limit) {
             Ok(outcome) => Some(Report::new(&self.scenario, outcome, self.begun.elapsed(), self.theater.system(), 0)),
@@ -207,21 +214,21 @@ impl Spread {
     }
 }
 
-/// Asks how things are in a world that is spread over several theaters.
+/// Asks for the counts of a world that is spread over several theaters.
 #[derive(Clone)]
 pub struct Watch {
-    guide: ActorRef<Guide>,
-    halls: Vec<(SocketAddr, ActorRef<Hall>)>,
+    migrator: ActorRef<Migrator>,
+    hosts: Vec<(SocketAddr, ActorRef<ContextHost>)>,
 }
 
 impl Watch {
-    /// The trips of the actors; none if nobody answers.
-    pub fn trips(&self) -> Trips {
-        self.guide.ask(guide::Look).within(PATIENCE).wait().unwrap_or_default()
+    /// Returns the counts of the migrations; zeros without an answer.
+    pub fn migrations(&self) -> MigrationCounts {
+        self.migrator.ask(migrator::Status).within(PATIENCE).wait().unwrap_or_default()
     }
 
-    /// What is going on in each theater, the leading one first; `None` where nobody answers within `limit`.
+    /// Returns the counts of each theater, the leading one first; `None` without an answer within `limit`.
     pub fn census(&self, limit: Duration) -> Vec<Option<Census>> {
-        self.halls.iter().map(|(_, hall)| hall.ask(Count).within(limit).wait().ok()).collect()
+        self.hosts.iter().map(|(_, host)| host.ask(Count).within(limit).wait().ok()).collect()
     }
 }

@@ -4,12 +4,12 @@ use std::fmt::{self, Write};
 
 use super::growth::{Memory, Slope};
 use super::report::Report;
-use crate::latency::duration;
+use crate::report::latency::duration;
 
 const LABEL_CHARS: usize = 16;
 const NUMBER_CHARS: usize = 16;
 
-/// The parts of a table: a label, and what it says.
+/// The parts of a table: a label, and its text.
 struct Table<'a, 'b> {
     f: &'a mut fmt::Formatter<'b>,
 }

@@ -1,4 +1,4 @@
-//! What a client counts.
+//! The counts of a client.
 
 use std::collections::HashMap;
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 use super::chat::{Chat, ChatTotals};
 use super::counts::{Delivery, Graphs, Growth, Messages, Moves, Totals};
 use super::directory::IdHash;
-use super::tour::Order;
+use super::migration_plan::Order;
 
-/// What a client counts itself; small, because there are millions of clients.
+/// The counts of a client; small, because there are millions of clients.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Tally {
     pub received: u64,
     pub received_sum: u64,
-    /// Objects of what was received.
+    /// Objects of the received posts.
     pub walked: u64,
     pub worked: u32,
-    /// By [`Move`].
+    /// The moves, by [`Move`].
     pub moves: [u32; 5],
     pub befriended: u32,
     pub invited: u32,
     pub joined: u32,
 }
 
-/// What came of a move: an index into [`Tally::moves`].
+/// The result of a move: an index into [`Tally::moves`].
 #[derive(Clone, Copy)]
 pub(super) enum Move {
     Nothing,
@@ -42,10 +42,10 @@ pub(super) struct Membership {
     pub chat: ActorRef<Chat>,
 }
 
-/// The chats that a client has started, and what those that have ended had counted.
+/// The chats that a client has started, and the counts of those that have ended.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct OwnChats {
-    /// Those that have not closed, by the turn in which they were started.
+    /// The open chats, by the turn in which they were started.
     pub open: HashMap<u32, ActorRef<Chat>, IdHash>,
     /// The one started last.
     pub latest: Option<Membership>,

@@ -1,4 +1,4 @@
-//! The external world: what pokes the actors from outside, turn by turn.
+//! The world: starts the actors from outside, turn by turn.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -9,13 +9,15 @@ use playhouse::prelude::*;
 use super::counts::Totals;
 use super::directory::Directory;
 use super::growth::Memory;
-use super::guide::{Guide, Rest};
-use super::messages::{Begin, Closed, Direct, EndDriven, LastTurn, Open, OpenTown, Phase, PhaseDone, Rested, Salvage};
+use super::local_context::LocalContext;
+use super::messages::{
+    Begin, Closed, CollectPartial, Direct, EndDriven, LastTurn, MigrationsFinished, Open, OpenSpread, Phase, PhaseDone,
+};
+use super::migrator::{FinishMigrations, Migrator};
 use super::scenario::Scenario;
-use super::town::Town;
 use super::{Fault, Progress};
 
-/// How the world ended.
+/// The end of the world.
 pub(super) struct Outcome {
     pub totals: Totals,
     /// Messages by the running account of the turns, which must agree with the sum of the senders' counters.
@@ -23,16 +25,16 @@ pub(super) struct Outcome {
     pub messages_in_turns: u64,
     /// Turns that have ended.
     pub turns: u32,
-    /// From the poke of each turn to its end; of a world without end, the latest ones.
+    /// From the start of each turn to its end; of an endless world, the latest ones.
     pub turns_ns: Vec<u64>,
     pub set_up: Duration,
     pub settling: Duration,
     pub memory: Memory,
-    /// What was going on when everything stopped, if the world did not end by itself.
+    /// The state at a stall, if the world did not end by itself.
     pub stalled: Option<String>,
 }
 
-/// Who drives the world from outside, and is told when a phase has ended.
+/// The receiver of the ends of phases, which drives the world from outside.
 pub(super) type Driver = Sender<PhaseEnd>;
 
 /// A phase that a driver began has ended.
@@ -42,7 +44,7 @@ pub(super) struct PhaseEnd {
     pub took: Duration,
 }
 
-/// As many turns as a scenario may have.
+/// The greatest number of turns of a scenario.
 const TURNS_KEPT: usize = 10_000_000;
 
 /// The driver: begins each phase when the one before has ended in every directory.
@@ -69,9 +71,9 @@ pub(super) struct World {
     stalled: Option<String>,
     /// No turn comes after the one that is being played.
     ends: bool,
-    /// Who sends the actors from theater to theater, if there are several.
-    guide: Option<ActorRef<Guide>>,
-    /// Who says what each client does, if that is not left to the dice.
+    /// The migrator, if there are several theaters.
+    migrator: Option<ActorRef<Migrator>>,
+    /// The driver, if the moves come from outside.
     driver: Option<Driver>,
     memory: Memory,
 }
@@ -103,13 +105,13 @@ impl World {
             totals: Totals::default(),
             stalled: None,
             ends: false,
-            guide: None,
+            migrator: None,
             driver: None,
             memory: Memory::default(),
         }
     }
 
-    /// A world that waits after each phase for what `driver` wants the clients to do in the next.
+    /// Waits after each phase for the orders of `driver` for the next.
     pub(super) fn driven(self, driver: Driver) -> World {
         World { driver: Some(driver), ..self }
     }
@@ -130,7 +132,7 @@ impl World {
         self.phase = phase;
     }
 
-    /// What a driver has for each directory.
+    /// Distributes the driver's orders to the directories.
     fn distributed<T>(&self, all: Vec<(u32, T)>) -> Vec<Vec<(u32, T)>> {
         let directories = self.directories.len();
         let mut each: Vec<Vec<(u32, T)>> = (0..directories).map(|_| Vec::new()).collect();
@@ -138,7 +140,7 @@ impl World {
         each
     }
 
-    /// Takes a directory's word that the phase has ended there, and says whether it was the last.
+    /// Takes the end of the phase in a directory; returns whether it was the last one.
     fn ended(&mut self, sent: u64) -> bool {
         self.sent += sent;
         self.waiting -= 1;
@@ -173,10 +175,10 @@ impl World {
         )
     }
 
-    /// Before memory is looked at, so that no turn takes longer for it from outside either.
+    /// Tells the driver before memory is sampled, because the sample must not lengthen a turn as seen from outside.
     fn tell_driver(&self, now: Duration) {
         if let Some(driver) = &self.driver {
-            // Whoever no longer listens does not want to know.
+            // The receiver may be gone.
             let _ = driver.send(PhaseEnd { messages: self.sent, took: now.saturating_sub(self.began) });
         }
     }
@@ -193,8 +195,8 @@ impl Handler<Open> for World {
             let options = SpawnOptions::new().placement(Placement::Spread);
             self.directories.push(ctx.spawn_with(options, Directory::new(index, world)));
         }
-        let town = Town::new(&self.scenario, self.fault, self.directories.clone(), None);
-        self.begin(Phase::Open(Arc::new(town)), ctx);
+        let context = LocalContext::new(&self.scenario, self.fault, self.directories.clone(), None);
+        self.begin(Phase::Open(Arc::new(context)), ctx);
     }
 }
 
@@ -211,7 +213,7 @@ impl Handler<PhaseDone> for World {
                 Phase::Meet
             }
             Phase::Meet => {
-                // What a driver takes before it begins is left out.
+                // The time of a driver before it begins is left out.
                 self.set_up += now.saturating_sub(self.began);
                 self.tell_driver(now);
                 self.memory.note(0);
@@ -237,29 +239,29 @@ impl Handler<PhaseDone> for World {
         if self.driver.is_some() {
             return;
         }
-        match (&next, self.guide) {
-            // An actor that ends on a trip would leave who waits for it waiting.
-            (Phase::Close, Some(guide)) => guide.tell(Rest(ctx.this())),
+        match (&next, self.migrator) {
+            // An actor that ends while it migrates would leave the migrator waiting.
+            (Phase::Close, Some(migrator)) => migrator.tell(FinishMigrations(ctx.this())),
             _ => self.begin(next, ctx),
         }
     }
 }
 
-impl Handler<Rested> for World {
-    fn handle(&mut self, _: Rested, ctx: &mut Context<Self>) {
+impl Handler<MigrationsFinished> for World {
+    fn handle(&mut self, _: MigrationsFinished, ctx: &mut Context<Self>) {
         if !matches!(self.phase, Phase::Close) {
             self.begin(Phase::Close, ctx);
         }
     }
 }
 
-impl Handler<OpenTown> for World {
-    fn handle(&mut self, open: OpenTown, ctx: &mut Context<Self>) {
+impl Handler<OpenSpread> for World {
+    fn handle(&mut self, open: OpenSpread, ctx: &mut Context<Self>) {
         self.opened = ctx.now();
         self.memory.begin();
-        self.directories.clone_from(&open.town.directories);
-        self.guide = Some(open.guide);
-        self.begin(Phase::Open(open.town), ctx);
+        self.directories.clone_from(&open.context.directories);
+        self.migrator = Some(open.migrator);
+        self.begin(Phase::Open(open.context), ctx);
     }
 }
 
@@ -292,8 +294,8 @@ impl Handler<LastTurn> for World {
     }
 }
 
-impl Handler<Salvage> for World {
-    fn handle(&mut self, _: Salvage, ctx: &mut Context<Self>) {
+impl Handler<CollectPartial> for World {
+    fn handle(&mut self, _: CollectPartial, ctx: &mut Context<Self>) {
         self.stalled = Some(self.describe_stall());
         self.begin(Phase::Close, ctx);
     }
@@ -317,7 +319,7 @@ impl Handler<Closed> for World {
             memory: std::mem::take(&mut self.memory),
             stalled: self.stalled.take(),
         };
-        // Whoever no longer listens does not want to know.
+        // The receiver may be gone.
         let _ = self.outcome.send(outcome);
     }
 }

@@ -11,11 +11,11 @@ pub(super) struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Reads the one answer that `bytes` hold; returns `None` if they end before it does.
+    /// Reads the only answer in `bytes`; returns `None` if they end before it does.
     ///
     /// # Errors
     ///
-    /// Says what is not understood: an answer without a length, and bytes behind the answer.
+    /// Describes an answer without a length, and bytes behind the answer.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Option<Self>, &'static str> {
         const END: &[u8] = b"\r\n\r\n";
         let Some(head_len) = bytes.windows(END.len()).position(|window| window == END) else { return Ok(None) };
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn malformed_answers_are_errors() {
         let parse = |text: &'static str| Answer::parse(text.as_bytes()).unwrap_err();
         assert_eq!(parse("HTTP/1.0 200 OK\r\n\r\n"), "an answer is not one of HTTP/1.1");
         assert_eq!(parse("HTTP/1.1 200 OK\r\n\r\n"), "an answer does not say how long it is");

@@ -1,4 +1,4 @@
-//! One connection of the load.
+//! A connection of the load.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Read, Write as _};
@@ -10,7 +10,7 @@ use mio::{Interest, Registry, Token};
 
 use super::answer::Answer;
 use super::rooms::{Request, Rooms};
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// A connection with at most one request under way.
 pub(super) struct Connection {
@@ -57,7 +57,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives what is there. When the answer is complete, `rooms` checks it, and the time at which its request was sent is returned.
+    /// Receives the available bytes. When the answer is complete, `rooms` checks it, and the function returns the time of its
+    /// request.
     pub(super) fn receive(&mut self, rooms: &mut Rooms) -> Result<Option<Instant>, Failure> {
         let Some((request, sent)) = &self.request else { return Ok(None) };
         loop {

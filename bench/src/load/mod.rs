@@ -1,8 +1,9 @@
-//! Load on a web server with rooms: one thread with many connections that are kept alive, each with at most one request under way.
+//! Load on a web server with rooms: one thread with many connections that are kept alive, each with at most one request in
+//! flight.
 //!
-//! Four of five requests are a POST to `/rooms/N` of a short text, which the server answers with the number of posts that the room has had.
-//! The others are a GET, which it answers with the last posts of the room as JSON. The rooms are drawn from a seeded generator. Every answer
-//! is checked, which needs a server whose rooms are empty at the start.
+//! Four of five requests are a POST to `/rooms/N` of a short text; the server answers with the number of posts in the room. The
+//! others are a GET; the server answers with the last posts of the room as JSON. A seeded generator draws the rooms. Every answer
+//! is checked, which needs a server with empty rooms at the start.
 
 mod answer;
 mod connection;
@@ -16,7 +17,7 @@ use mio::{Events, Poll};
 
 use self::connection::Connection;
 use self::rooms::Rooms;
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// The load of a server.
 #[derive(Clone, Copy, Debug)]

@@ -1,10 +1,10 @@
-//! Which requests are sent, and what their answers must be.
+//! Requests to the rooms, and checks of their answers.
 
 use std::fmt;
 
 use super::answer::Answer;
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
+use crate::harness::random::Dice;
 
 /// The rooms of a server.
 const ROOMS: usize = 10_000;
@@ -13,16 +13,16 @@ const KEPT: u64 = 20;
 /// The text of each post.
 const TEXT: &str = "hello, room";
 
-/// One request.
+/// A request.
 pub(super) enum Request {
     /// A post to a room.
     Post { room: usize },
-    /// A question for the last posts of a room, which had answered so many posts when it was sent.
+    /// A GET of the last posts of a room, which had answered `posts` posts at the time of the request.
     Get { room: usize, answered: u64 },
 }
 
 impl Request {
-    /// Returns what follows the common part of the head.
+    /// Returns the specific part behind the common part of the head.
     pub(super) fn rest(&self) -> &'static str {
         match self {
             Self::Post { .. } => "Content-Type: text/plain\r\nContent-Length: 11\r\n\r\nhello, room",
@@ -49,7 +49,7 @@ struct Posts {
     numbers: u64,
 }
 
-/// All rooms, as the load knows them.
+/// All rooms, as the load expects them.
 pub(super) struct Rooms {
     posts: Vec<Posts>,
     dice: Dice,
@@ -95,7 +95,7 @@ impl Rooms {
         if right { Ok(()) } else { Err(Failure::new(format!("{request} was answered with a wrong body: {body}"))) }
     }
 
-    /// Checks that each room has numbered its posts one by one, and returns how many posts there are.
+    /// Checks that each room has numbered its posts one by one, and returns the number of posts.
     pub(super) fn check_numbers(&self) -> Result<u64, Failure> {
         for (room, posts) in self.posts.iter().enumerate() {
             let sum = posts.sent * (posts.sent + 1) / 2;

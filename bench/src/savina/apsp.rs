@@ -1,7 +1,7 @@
 //! All-pairs shortest path: Floyd and Warshall's algorithm, with an actor for each block of the matrix.
 //!
-//! In phase `k` each block needs its part of row `k` and of column `k`. The blocks that have them send them to all blocks of
-//! the same column or row once they are through phase `k - 1`. A block that is behind keeps what comes early, by phase.
+//! In phase `k` each block needs its part of row `k` and of column `k`. Their owners send them to all blocks of the same column
+//! or row after phase `k - 1`. A block that is behind keeps early parts, by phase.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use super::{dice, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const APSP: Benchmark = program(
     "savina-apsp",
@@ -33,7 +33,7 @@ fn graph(nodes: usize) -> Vec<u32> {
 /// Blocks by their row and column.
 type Blocks = Arc<[ActorRef<Block>]>;
 
-/// What is there for a phase.
+/// The received parts for a phase.
 #[derive(Default)]
 struct Phase {
     row: Option<Arc<[u32]>>,
@@ -56,7 +56,7 @@ struct Block {
 }
 
 impl Block {
-    /// Sends what this block has of row and column `phase`.
+    /// Sends this block's part of row and column `phase`.
     fn share(&mut self) {
         let (owner, at) = (self.phase / self.side, self.phase % self.side);
         if owner == self.row {
@@ -73,7 +73,7 @@ impl Block {
         }
     }
 
-    /// The entry of a phase that is not over.
+    /// Returns the entry of a phase that is not over.
     fn entry(&mut self, phase: usize) -> &mut Phase {
         let ahead = phase - self.phase;
         if self.known.len() <= ahead {
@@ -132,7 +132,7 @@ struct Master {
 }
 
 impl Master {
-    /// Where row `at` of a block is in the matrix.
+    /// Returns the position of row `at` of a block in the matrix.
     fn place(&self, row: usize, column: usize, at: usize) -> std::ops::Range<usize> {
         let from = (row * self.side + at) * self.side * self.blocks + column * self.side;
         from..from + self.side

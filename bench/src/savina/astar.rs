@@ -7,10 +7,10 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use super::{dice, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const ASTAR: Benchmark = program(
     "savina-astar",
@@ -22,7 +22,7 @@ pub(crate) const ASTAR: Benchmark = program(
 const WORKERS: usize = 20;
 const TOLL_MAX: usize = 10;
 
-/// What it costs to enter each node. Nobody changes it, so all workers read the same.
+/// The cost of entering each node. It never changes, therefore all workers read the same memory.
 struct Grid {
     side: u32,
     tolls: Vec<u32>,
@@ -42,7 +42,7 @@ impl Grid {
         [node % self.side, node / self.side % self.side, node / self.side.pow(2)]
     }
 
-    /// The least that the way to the goal can cost.
+    /// Returns the least possible cost of the path to the goal.
     fn least(&self, node: u32) -> u32 {
         self.place(node).iter().map(|place| self.side - 1 - place).sum()
     }
@@ -63,11 +63,11 @@ struct Reached {
     node: u32,
     cost: u32,
     from: u32,
-    /// Nobody has gone on from there.
+    /// Nodes that no search has expanded.
     open: bool,
 }
 
-/// Nodes by what the way through them costs at least.
+/// Nodes by the least possible cost of the path through them.
 #[derive(Default)]
 struct Frontier(BinaryHeap<Reverse<(u32, u32, u32)>>);
 
@@ -76,13 +76,13 @@ impl Frontier {
         self.0.push(Reverse((cost + grid.least(node), node, cost)));
     }
 
-    /// The most promising node, its cost, and what the way through it costs at least.
+    /// Returns the most promising node, its cost, and the least possible cost of the path through it.
     fn pop(&mut self) -> Option<(u32, u32, u32)> {
         self.0.pop().map(|Reverse((least, node, cost))| (node, cost, least))
     }
 }
 
-/// Goes on from a node until so many nodes are done; what it has reached.
+/// Expands nodes from a start until this number is done; returns the reached nodes.
 fn explore(grid: &Grid, start: u32, cost: u32, most: usize) -> Vec<Reached> {
     let mut best = HashMap::from([(start, Reached { node: start, cost, from: start, open: true })]);
     let mut frontier = Frontier::default();
@@ -130,7 +130,7 @@ struct Master {
     grid: Arc<Grid>,
     most: usize,
     work: Steps,
-    /// How each node is reached best, as far as is known.
+    /// The best known path to each node.
     best: Vec<Reached>,
     frontier: Frontier,
     idle: Vec<ActorRef<Worker>>,
@@ -138,7 +138,7 @@ struct Master {
 }
 
 impl Master {
-    /// Gives the idle something to do; at the end nobody has and nothing is left that could be better.
+    /// Gives idle workers nodes. At the end all are idle and no node left could improve the path.
     fn deal(&mut self) {
         while let Some(&worker) = self.idle.last() {
             let Some((node, cost, least)) = self.frontier.pop() else { break };
@@ -202,14 +202,14 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(grid.tolls.len() as u64, elapsed))
 }
 
-/// The tolls of the way back from the goal.
+/// Returns the tolls of the path back from the goal.
 fn walked(grid: &Grid, best: &[Reached]) -> u32 {
     let back = |&node: &u32| Some(best[node as usize].from).filter(|_| node != 0);
     let way = std::iter::successors(Some(grid.goal()), back).take(grid.tolls.len());
     way.filter(|&node| node != 0).map(|node| grid.tolls[node as usize]).sum()
 }
 
-/// The cost of the cheapest way, by Dijkstra's algorithm.
+/// Returns the cost of the cheapest path, by Dijkstra's algorithm.
 fn shortest(grid: &Grid) -> u32 {
     let mut best = vec![u32::MAX; grid.tolls.len()];
     let mut frontier = BinaryHeap::from([Reverse((0, 0))]);

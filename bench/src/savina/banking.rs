@@ -1,15 +1,16 @@
-//! Banking: a transfer is a debit here and a credit there, and no account begins the next before the last is through.
+//! Banking: a transfer debits one account and credits another, and no account begins its next transfer before the last one has
+//! ended.
 
 use std::collections::VecDeque;
 
 use playhouse::prelude::*;
 
 use super::{SLICE, answer, dice, lead, program};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const BANKING: Benchmark = program(
     "savina-banking",
@@ -21,10 +22,10 @@ pub(crate) const BANKING: Benchmark = program(
 const ACCOUNTS: usize = 1_000;
 const BALANCE: i64 = 1_000;
 
-/// From where to where, and how much.
+/// The source, the target, and the amount.
 type Transfer = (usize, usize, i64);
 
-/// The original's choice: from the first four fifths to any account behind.
+/// Returns the original's choice: from the first four fifths to any later account.
 fn transfers(count: u32) -> Vec<Transfer> {
     let next = |dice: &mut Dice| {
         let from = dice.pick(ACCOUNTS / 10 * 8);
@@ -34,7 +35,7 @@ fn transfers(count: u32) -> Vec<Transfer> {
     (0..count).map(|_| next(&mut dice)).collect()
 }
 
-/// Has a queue of its own for what is to be debited while a transfer is not through.
+/// Queues debits while a transfer is in progress.
 struct Account {
     balance: i64,
     work: Steps,

@@ -1,16 +1,17 @@
-//! Sleeping barber: customers come faster or slower than the barber works; who finds the waiting room full comes again.
+//! Sleeping barber: customers arrive faster or slower than the barber works; a customer that finds the waiting room full returns
+//! later.
 
 use std::collections::VecDeque;
 
 use playhouse::prelude::*;
 
 use super::{dice, lead, program};
-use crate::chatapp::Work;
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::busy_work::Work;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const BARBER: Benchmark = program(
     "savina-barber",
@@ -23,12 +24,12 @@ const ROOM: usize = 1_000;
 /// The most steps between two customers, and per haircut.
 const RATE: usize = 1_000;
 
-/// Up to [`RATE`] steps, but some.
+/// Works a random number of steps, from 10 to [`RATE`] + 9.
 fn busy(dice: &mut Dice) -> u32 {
     Work::Compute(dice.pick(RATE) as u32 + 10).perform(dice.state())
 }
 
-/// Sends customers to the waiting room, new ones and those that have been turned away.
+/// Sends customers to the waiting room, new ones and rejected ones.
 struct Street {
     customers: u32,
     room: ActorRef<WaitingRoom>,
@@ -110,7 +111,7 @@ impl WaitingRoom {
         }
     }
 
-    /// The barber is free.
+    /// Takes the next customer: the barber is free.
     #[message]
     fn next(&mut self, ctx: &mut Context<Self>) {
         let customer = self.waiting.pop_front();

@@ -4,9 +4,9 @@ use playhouse::prelude::*;
 
 use super::sorting::{Above, Half, Halves, Sorted, check_sorted, numbers};
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::steps::Steps;
 
 pub(crate) const BITONICSORT: Benchmark = program(
     "savina-bitonicsort",
@@ -15,7 +15,7 @@ pub(crate) const BITONICSORT: Benchmark = program(
     run,
 );
 
-/// What an actor does with its numbers. Where they are single they are in order already.
+/// The task of an actor with its numbers. Single numbers are already in order.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
     /// Sorts the halves, one up and one down, and merges them.
@@ -46,7 +46,7 @@ impl Part {
         }
     }
 
-    /// Has two others sort the halves, or merge them, as the task is.
+    /// Lets two other actors sort or merge the halves, according to the task.
     fn begin(&mut self, mut numbers: Vec<u64>, ctx: &mut Context<Self>) {
         let mut second = numbers.split_off(numbers.len() / 2);
         let ways = match self.task {

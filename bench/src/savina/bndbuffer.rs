@@ -1,15 +1,15 @@
-//! Bounded buffer: a manager between producers and consumers asks for an item only where there is room for it.
+//! Bounded buffer: a manager between producers and consumers asks for an item only while it has room.
 
 use std::collections::VecDeque;
 
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::chatapp::Work;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::busy_work::Work;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const BNDBUFFER: Benchmark = program(
     "savina-bndbuffer",
@@ -21,7 +21,7 @@ pub(crate) const BNDBUFFER: Benchmark = program(
 const BUFFER: usize = 50;
 const PRODUCERS: u32 = 40;
 const CONSUMERS: u32 = 40;
-/// What an item costs to produce, and again to consume: 25 rounds of 100 steps, as in the original.
+/// The cost of producing an item, and again of consuming it: 25 rounds of 100 steps, as in the original.
 const COST: Work = Work::Compute(25 * 100);
 
 struct Manager {
@@ -39,7 +39,7 @@ struct Manager {
 }
 
 impl Manager {
-    /// Asks as many producers as there is room for, and gives as many items away as there are consumers.
+    /// Asks as many producers as the buffer has room for, and gives items to the waiting consumers.
     fn balance(&mut self) {
         while !self.stored.is_empty() && !self.consumers.is_empty() {
             if let (Some(item), Some(consumer)) = (self.stored.pop_front(), self.consumers.pop_front()) {
@@ -65,7 +65,7 @@ impl Manager {
         self.balance();
     }
 
-    /// An item; from a producer that has more, if it is named.
+    /// Takes an item, and the producer if it has more.
     #[message]
     fn produced(&mut self, item: u32, more: Option<ActorRef<Producer>>) {
         self.asked -= 1;

@@ -3,12 +3,12 @@
 use playhouse::prelude::*;
 
 use super::{answer, dice, lead, program};
-use crate::chatapp::Work;
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::busy_work::Work;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const CIGSMOK: Benchmark = program(
     "savina-cigsmok",
@@ -21,7 +21,7 @@ const SMOKERS: usize = 200;
 /// The most steps that one smokes.
 const SMOKE: usize = 1_000;
 
-/// Who smokes next, and for how many steps.
+/// The next smoker, and its number of steps.
 fn next(dice: &mut Dice) -> (usize, u32) {
     (dice.pick(SMOKERS), dice.pick(SMOKE) as u32 + 10)
 }
@@ -43,7 +43,7 @@ impl Arbiter {
         self.smokers = (0..SMOKERS).map(|_| ctx.spawn(smoker())).collect();
     }
 
-    /// The one before has begun to smoke.
+    /// Continues after the smoker has begun.
     #[message]
     fn go_on(&mut self) {
         if self.left == 0 {

@@ -6,10 +6,10 @@ use playhouse::prelude::*;
 
 use super::requests::{Request, WORKERS, serve};
 use super::{answer, program};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const CONCDICT: Benchmark = program(
     "savina-concdict",
@@ -22,7 +22,7 @@ pub(crate) const CONCDICT: Benchmark = program(
 const KEYS: usize = 512;
 const WRITES_OF_100: usize = 10;
 
-/// What a worker asks for: the value that is or was at this key.
+/// A worker's request. The answer is the current or the previous value at this key.
 #[derive(Message)]
 #[message(reply = Option<u32>)]
 enum Access {
@@ -31,7 +31,8 @@ enum Access {
 }
 
 impl Request for Access {
-    /// A worker writes only keys of its own: so what is in the dictionary in the end does not depend on whose turn it was.
+    /// A worker writes only keys of its own. The final content of the dictionary is therefore independent of the order of the
+    /// requests.
     fn choose(number: u32, dice: &mut Dice) -> Self {
         if dice.pick(100) < WRITES_OF_100 {
             Access::Write { key: dice.pick(KEYS) as u32 * WORKERS + number, value: dice.roll() }
@@ -58,7 +59,7 @@ impl Handler<Access> for Dictionary {
     }
 }
 
-/// What is in the dictionary.
+/// The content of the dictionary.
 #[derive(Message)]
 #[message(reply = HashMap<u32, u32>)]
 struct Entries;
@@ -78,7 +79,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(u64::from(WORKERS * requests), elapsed))
 }
 
-/// What is in the dictionary in the end.
+/// Returns the final content of the dictionary.
 fn written(requests: u32) -> HashMap<u32, u32> {
     let written = |access| match access {
         Access::Write { key, value } => Some((key, value)),

@@ -4,10 +4,10 @@ use playhouse::prelude::*;
 
 use super::requests::{Request, WORKERS, serve};
 use super::{answer, program};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 pub(crate) const CONCSLL: Benchmark = program(
     "savina-concsll",
@@ -19,7 +19,7 @@ pub(crate) const CONCSLL: Benchmark = program(
 const WRITES_OF_100: usize = 10;
 const LENGTHS_OF_100: usize = 1;
 
-/// What a worker asks for: how many values there are, now, or of this one (one at most).
+/// A worker's request. The answer is the number of all values, or of this value (at most one).
 #[derive(Message)]
 #[message(reply = usize)]
 enum Access {
@@ -55,7 +55,7 @@ impl List {
         Self { nodes: Vec::new(), first: None, work }
     }
 
-    /// The last node whose value is below `value`, and the one behind it.
+    /// Returns the last node whose value is below `value`, and the one behind it.
     fn before(&self, value: u32) -> (Option<u32>, Option<u32>) {
         let (mut before, mut at) = (None, self.first);
         while let Some(node) = at.filter(|&node| self.nodes[node as usize].value < value) {
@@ -99,7 +99,7 @@ impl Handler<Access> for List {
     }
 }
 
-/// What is in the list.
+/// The content of the list.
 #[derive(Message)]
 #[message(reply = Vec<u32>)]
 struct Values;
@@ -119,7 +119,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(u64::from(WORKERS * requests), elapsed))
 }
 
-/// What is in the list in the end.
+/// Returns the final content of the list.
 fn written(requests: u32) -> Vec<u32> {
     let written = |access| match access {
         Access::Insert(value) => Some(value),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use super::{SLICE, dice, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const FACLOC: Benchmark = program(
     "savina-facloc",
@@ -19,7 +19,7 @@ pub(crate) const FACLOC: Benchmark = program(
 
 const GRID: f64 = 500.0;
 const ALPHA: f64 = 2.0;
-/// Facilities deeper than this are not told to everyone.
+/// Facilities deeper than this are not announced to all quadrants.
 const CUTOFF: u32 = 3;
 
 #[derive(Clone, Copy)]
@@ -41,7 +41,7 @@ fn customers(count: usize) -> Vec<Point> {
     (0..count).map(|_| Point { x: place(), y: place() }).collect()
 }
 
-/// What a quadrant knows: its square, the facilities that there were when it came to be and its own, its customers.
+/// The state of a quadrant: its square, the facilities at its creation and its own, its customers.
 struct Square {
     centre: Point,
     half: f64,
@@ -62,7 +62,7 @@ impl Square {
         Self { centre, half, depth, facilities, customers: Vec::new(), cost: 0.0 }
     }
 
-    /// The quarter that `point` is in.
+    /// Returns the quarter of `point`.
     fn quarter(&self, point: Point) -> usize {
         usize::from(point.x >= self.centre.x) + 2 * usize::from(point.y >= self.centre.y)
     }
@@ -75,7 +75,7 @@ impl Square {
         self.cost > ALPHA * std::f64::consts::SQRT_2 * GRID
     }
 
-    /// Four squares, with the customers of this one.
+    /// Returns four squares, with the customers of this one.
     fn split(&mut self) -> [Square; 4] {
         let half = self.half / 2.0;
         let mut quarters = std::array::from_fn(|quarter| {
@@ -91,7 +91,7 @@ impl Square {
     }
 }
 
-/// What has come of a quadrant and all below.
+/// The totals of a quadrant and all below it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Account {
     customers: usize,
@@ -105,7 +105,7 @@ impl Account {
     }
 
     fn sum(accounts: [Account; 4]) -> Self {
-        // The quadrant's own facility is still there.
+        // The quadrant's own facility still exists.
         let start = Account { facilities: 1, ..Account::default() };
         accounts.iter().fold(start, |sum, account| Self {
             customers: sum.customers + account.customers,
@@ -115,7 +115,7 @@ impl Account {
     }
 }
 
-/// Whom a quadrant reports to.
+/// The receiver of a quadrant's report.
 enum Above {
     Quadrant(ActorRef<Quadrant>, usize),
     Finish(Finish<(Account, usize)>),
@@ -128,7 +128,7 @@ struct Quadrant {
     below: Option<[ActorRef<Quadrant>; 4]>,
     accounts: [Account; 4],
     waiting: usize,
-    /// Facilities that others have opened since, as far as they say.
+    /// The number of facilities that other quadrants have announced since.
     news: usize,
 }
 
@@ -166,7 +166,7 @@ impl Quadrant {
         }
     }
 
-    /// So many facilities have been opened below.
+    /// This number of facilities has opened below.
     #[message]
     fn opened(&mut self, count: usize) {
         self.news += count;
@@ -175,7 +175,7 @@ impl Quadrant {
         }
     }
 
-    /// No more customers.
+    /// Ends the customers.
     #[message]
     fn end(&mut self) {
         match self.below {
@@ -225,7 +225,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(count, elapsed))
 }
 
-/// The same without actors.
+/// The same computation without actors.
 struct Town {
     square: Square,
     below: Option<Box<[Town; 4]>>,

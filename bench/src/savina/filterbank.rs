@@ -5,10 +5,10 @@ use std::collections::VecDeque;
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const FILTERBANK: Benchmark = program(
     "savina-filterbank",
@@ -26,7 +26,7 @@ fn analysis(channel: usize, columns: usize) -> Vec<f64> {
     (0..columns).map(|i| (i * columns + channel * CHANNELS + i + channel + i + 1) as f64 * 0.0001).collect()
 }
 
-/// The second filter's.
+/// The second filter's coefficients of a channel.
 fn synthesis(channel: usize, columns: usize) -> Vec<f64> {
     (0..columns).map(|i| (i * channel + channel * channel + i + channel) as f64 * 0.0001).collect()
 }
@@ -35,9 +35,9 @@ fn synthesis(channel: usize, columns: usize) -> Vec<f64> {
 #[derive(Message)]
 struct Value(f64);
 
-/// What an actor of a channel does with its values.
+/// The operation of a channel's actor on its values.
 trait Step: Send + 'static {
-    /// What goes on, if something does.
+    /// The output, if there is one.
     fn take(&mut self, value: f64) -> Option<f64>;
 }
 
@@ -87,7 +87,7 @@ impl Step for Filter {
     }
 }
 
-/// Lets one of so many values through, and zeros for the others.
+/// Passes one of this number of values through, and zeros for the others.
 struct Sampler {
     rate: usize,
     seen: usize,
@@ -117,7 +117,7 @@ impl Handler<Value> for Tagger {
     }
 }
 
-/// Adds up what comes out of all channels at the same place.
+/// Adds the outputs of all channels at the same position.
 struct Combiner {
     outputs: usize,
     channels: [VecDeque<f64>; CHANNELS],
@@ -162,7 +162,7 @@ impl Source {
     }
 }
 
-/// How many columns, and how many samples: the original's two for each column, and 2,048 (here a few) besides.
+/// Returns the numbers of columns and samples: the original's two for each column, and 2,048 more (a few at the smoke size).
 fn plan(size: Size) -> (usize, usize) {
     let columns = size.smoke_or(32, 16_384);
     (columns, 2 * columns + size.smoke_or(16, 2_048))
@@ -183,7 +183,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(samples as u64, elapsed))
 }
 
-/// The first actor of a channel, which is built from its end.
+/// Builds the actors of a channel from its end; returns the first.
 fn build(
     system: &System,
     channel: usize,
@@ -201,12 +201,12 @@ fn build(
     system.spawn(Stage { step: delay(), next, work }).recipient()
 }
 
-/// The sums, without those values of the first filter that the sampler drops: zeros add nothing to a sum.
+/// Returns the sums, without the values of the first filter that the sampler drops: zeros do not change a sum.
 fn expected(columns: usize, samples: usize) -> Vec<f64> {
-    // What comes out of a delay at `time`.
+    // The output of a delay at `time`.
     let delayed =
         |time: usize| if time < columns - 1 { 0.0 } else { f64::from((time - (columns - 1)) as u32 % SAMPLE_MAX) };
-    // What the filter's place holds at `time`, where it is full.
+    // The content of the filter's slot at `time`, where it is full.
     let latest = |place: usize, time: usize| time - (time - place) % columns;
     let (first_out, outputs) = (columns - 1, samples - (columns - 1));
     let mut sums = vec![0.0; outputs - (columns - 1)];

@@ -3,11 +3,11 @@
 use playhouse::prelude::*;
 
 use super::{SLICE, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
-use crate::workloads::fjcreate::work as value_of;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
+use crate::plans::fjcreate::work as value_of;
 
 pub(crate) const FJTHRPUT: Benchmark = program(
     "savina-fjthrput",

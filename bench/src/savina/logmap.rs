@@ -3,10 +3,10 @@
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const LOGMAP: Benchmark = program(
     "savina-logmap",
@@ -43,7 +43,7 @@ impl Computer {
     }
 }
 
-/// Has a queue of its own for what comes while it waits for its computer: a count, as those messages say nothing.
+/// Counts the messages that arrive while it waits for its computer; a count suffices, because they carry no data.
 struct Series {
     number: usize,
     computer: ActorRef<Computer>,

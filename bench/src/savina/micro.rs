@@ -3,14 +3,16 @@
 use playhouse::prelude::*;
 
 use super::program;
-use crate::limit;
-use crate::outcome::Size;
-use crate::registry::{Benchmark, Family, Limit};
-use crate::steps::Steps;
-use crate::workloads::{big, chameneos, count, fib, fjcreate, pingpong, rings};
+use crate::baselines;
+use crate::harness::benchmark::{Baseline, Benchmark, Family};
+use crate::harness::outcome::Size;
+use crate::harness::steps::Steps;
+use crate::plans;
+use crate::workloads::messaging::{big, chameneos, count, pingpong, rings};
+use crate::workloads::spawn::{fib, fjcreate};
 
 pub(crate) const PINGPONG: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| limit::messages::pingpong(&round_trips(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::pingpong(&round_trips(size, Steps::NONE)))),
     ..program(
         "savina-pingpong",
         "message",
@@ -22,12 +24,12 @@ pub(crate) const PINGPONG: Benchmark = Benchmark {
     )
 };
 
-fn round_trips(size: Size, work: Steps) -> pingpong::Plan {
-    pingpong::Plan { round_trips: size.smoke_or(500, 40_000), work }
+fn round_trips(size: Size, work: Steps) -> plans::pingpong::Plan {
+    plans::pingpong::Plan { round_trips: size.smoke_or(500, 40_000), work }
 }
 
 pub(crate) const THREADRING: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| limit::rings::rings(&ring(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::rings::rings(&ring(size, Steps::NONE)))),
     ..program(
         "savina-threadring",
         "hop",
@@ -36,12 +38,12 @@ pub(crate) const THREADRING: Benchmark = Benchmark {
     )
 };
 
-fn ring(size: Size, work: Steps) -> rings::Plan {
-    rings::Plan { rings: 1, members: 100, tokens: 1, hops: size.smoke_or(1_010, 100_000), work }
+fn ring(size: Size, work: Steps) -> plans::rings::Plan {
+    plans::rings::Plan { rings: 1, members: 100, tokens: 1, hops: size.smoke_or(1_010, 100_000), work }
 }
 
 pub(crate) const COUNT: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| limit::messages::count(&increments(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::messages::count(&increments(size, Steps::NONE)))),
     ..program(
         "savina-count",
         "message",
@@ -53,12 +55,12 @@ pub(crate) const COUNT: Benchmark = Benchmark {
     )
 };
 
-fn increments(size: Size, work: Steps) -> count::Plan {
-    count::Plan { increments: size.smoke_or(5_000, 1_000_000), work }
+fn increments(size: Size, work: Steps) -> plans::count::Plan {
+    plans::count::Plan { increments: size.smoke_or(5_000, 1_000_000), work }
 }
 
 pub(crate) const FJCREATE: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| limit::creation::fjcreate(&actors(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::creation::fjcreate(&actors(size, Steps::NONE)))),
     ..program(
         "savina-fjcreate",
         "actor",
@@ -67,12 +69,12 @@ pub(crate) const FJCREATE: Benchmark = Benchmark {
     )
 };
 
-fn actors(size: Size, work: Steps) -> fjcreate::Plan {
-    fjcreate::Plan { actors: size.smoke_or(1_500, 40_000), work }
+fn actors(size: Size, work: Steps) -> plans::fjcreate::Plan {
+    plans::fjcreate::Plan { actors: size.smoke_or(1_500, 40_000), work }
 }
 
 pub(crate) const CHAMENEOS: Benchmark = Benchmark {
-    limit: Some(Limit::Hand(|size| limit::meetings::chameneos(&meetings(size, Steps::NONE)))),
+    baseline: Some(Baseline::Hand(|size| baselines::meetings::chameneos(&meetings(size, Steps::NONE)))),
     ..program(
         "savina-chameneos",
         "meeting",
@@ -81,14 +83,14 @@ pub(crate) const CHAMENEOS: Benchmark = Benchmark {
     )
 };
 
-fn meetings(size: Size, work: Steps) -> chameneos::Plan {
-    chameneos::Plan { meetings: size.smoke_or(500, 200_000), creatures: 100, work }
+fn meetings(size: Size, work: Steps) -> plans::chameneos::Plan {
+    plans::chameneos::Plan { meetings: size.smoke_or(500, 200_000), creatures: 100, work }
 }
 
 /// The size is that of `big`.
 pub(crate) const BIG: Benchmark = Benchmark {
     name: "savina-big",
-    workload: |system, size, work| big::run(system, size, big::Plan { work, ..big::Plan::of(size) }),
+    workload: |system, size, work| big::run(system, size, plans::big::Plan { work, ..plans::big::Plan::of(size) }),
     family: Family::Savina,
     target: None,
     ..big::BIG
@@ -97,7 +99,7 @@ pub(crate) const BIG: Benchmark = Benchmark {
 /// The size is that of `fib`.
 pub(crate) const FIB: Benchmark = Benchmark {
     name: "savina-fib",
-    workload: |system, size, work| fib::run(system, size, fib::Plan { work, ..fib::Plan::of(size) }),
+    workload: |system, size, work| fib::run(system, size, plans::fib::Plan { work, ..plans::fib::Plan::of(size) }),
     family: Family::Savina,
     target: None,
     ..fib::FIB

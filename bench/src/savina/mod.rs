@@ -1,12 +1,12 @@
-//! The 30 programs of the Savina suite, with its parameters, one file each; those that were here already, with other
-//! parameters, are in `micro`; what some have in common is in `requests` and `sorting`.
+//! The 30 programs of the Savina suite, with its parameters, one file each. Those that are also workloads of this project, with
+//! other parameters, are in `micro`; common parts of some are in `requests` and `sorting`.
 //!
-//! They keep the rules of *Run, Actor, Run!* §3.5: actors share nothing that changes (R0); a program is done when its
-//! final state is reached, and cleaning up is not measured (R1); nobody receives selectively, what has to wait stands in
-//! a queue of the actor's own (R2); input comes from one 32-bit congruential sequence, [`Dice`] (R3). `bench/SAVINA.md`
-//! says what differs from the originals.
+//! They keep the rules of *Run, Actor, Run!* §3.5: actors share only constants (R0); a program ends when its final state is
+//! reached, and cleaning up is not measured (R1); no actor receives selectively, and waiting requests stand in a queue of the
+//! actor's own (R2); input comes from one 32-bit congruential sequence, [`Dice`] (R3). `bench/SAVINA.md` lists the differences
+//! from the originals.
 //!
-//! Every program compares its result with that of a plain computation of the same, which is not timed.
+//! Every program compares its result with that of a plain computation, which is not timed.
 
 pub(crate) mod apsp;
 pub(crate) mod astar;
@@ -40,11 +40,11 @@ use std::time::Duration;
 
 use playhouse::prelude::*;
 
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::{Benchmark, Family};
-use crate::steps::Steps;
-use crate::workloads::finish::{Finish, finish};
+use crate::harness::benchmark::{Benchmark, Family};
+use crate::harness::finish::{Finish, finish};
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::random::Dice;
+use crate::harness::steps::Steps;
 
 /// The entry of one program.
 const fn program(
@@ -62,7 +62,7 @@ const fn program(
         workers_min: 1,
         family: Family::Savina,
         workload,
-        limit: None,
+        baseline: None,
         target: None,
     }
 }
@@ -70,7 +70,7 @@ const fn program(
 /// Messages that an actor sends before it lets others run and goes on by a message to itself.
 const SLICE: u32 = 1_000;
 
-/// The dice of whoever has this number in a program.
+/// Returns the dice of the actor with this number.
 fn dice(number: u32) -> Dice {
     Dice::of_client(0x5A71_7A00, number)
 }

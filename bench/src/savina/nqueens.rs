@@ -3,10 +3,10 @@
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const NQUEENS: Benchmark = program(
     "savina-nqueens",
@@ -16,13 +16,13 @@ pub(crate) const NQUEENS: Benchmark = program(
 );
 
 const WORKERS: usize = 20;
-/// All solutions of boards from 1 x 1 on.
+/// The numbers of solutions of boards from 1 x 1 on.
 const SOLUTIONS: [u64; 12] = [1, 0, 0, 2, 10, 4, 40, 92, 352, 724, 2_680, 14_200];
 
 /// The columns of the queens that stand, row by row.
 type Board = Vec<u8>;
 
-/// Whether the last queen is safe.
+/// Returns whether the last queen is safe.
 fn is_safe(board: &[u8]) -> bool {
     let Some((last, others)) = board.split_last() else { return true };
     others.iter().rev().enumerate().all(|(at, queen)| {
@@ -31,7 +31,7 @@ fn is_safe(board: &[u8]) -> bool {
     })
 }
 
-/// How many solutions begin with this board.
+/// Returns the number of solutions that begin with this board.
 fn solutions(board: &mut Board, side: u8) -> u64 {
     if board.len() == usize::from(side) {
         return 1;
@@ -94,7 +94,8 @@ impl Master {
         self.workers = (0..WORKERS).map(|_| ctx.spawn(Worker { side, threshold, work, master })).collect();
     }
 
-    /// What a worker sends before it is done with a board comes before that: so there is always a board to wait for.
+    /// A worker sends its boards before it reports the end of its own one; the count of open boards is therefore 0 only at
+    /// the end.
     #[message]
     fn deal(&mut self, board: Board) {
         let worker = self.workers[self.dealt % WORKERS];

@@ -1,17 +1,17 @@
-//! Dining philosophers: an arbitrator has the forks; who does not get them asks again.
+//! Dining philosophers: an arbitrator has the forks; a philosopher that does not get them asks again.
 
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const PHILOSOPHERS: Benchmark = program(
     "savina-philosophers",
     "meal",
-    "20 philosophers eat 10,000 times each; an arbitrator has the forks, and who is denied asks again",
+    "20 philosophers eat 10,000 times each; an arbitrator has the forks, and a denied philosopher asks again",
     run,
 );
 

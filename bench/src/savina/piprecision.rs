@@ -1,13 +1,13 @@
-//! Pi precision: workers compute terms of the Bailey–Borwein–Plouffe series, whoever is free the next one.
+//! Pi precision: workers compute terms of the Bailey–Borwein–Plouffe series; each idle worker takes the next term.
 
 use num_bigint::BigUint;
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const PIPRECISION: Benchmark = program(
     "savina-piprecision",
@@ -20,7 +20,7 @@ const WORKERS: u32 = 20;
 /// Digits behind the wanted ones, as each term is rounded down.
 const GUARD_DIGITS: u32 = 10;
 
-/// One, as a fixed-point number with so many decimal digits and the guard.
+/// Returns one, as a fixed-point number with this number of decimal digits and the guard.
 fn one(digits: u32) -> BigUint {
     BigUint::from(10u32).pow(digits + GUARD_DIGITS)
 }

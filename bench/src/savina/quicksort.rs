@@ -1,12 +1,12 @@
-//! Quicksort: an actor parts its numbers, gives either part to a new actor, and puts together what comes back.
+//! Quicksort: an actor partitions its numbers, gives each part to a new actor, and joins the results.
 
 use playhouse::prelude::*;
 
 use super::sorting::{Above, Half, Halves, Sorted, check_sorted, numbers};
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::steps::Steps;
 
 pub(crate) const QUICKSORT: Benchmark = program(
     "savina-quicksort",
@@ -19,7 +19,7 @@ struct Sorter {
     threshold: usize,
     work: Steps,
     above: Above,
-    /// Those below the pivot and those above it; and those that are equal to it.
+    /// The numbers below the pivot, those above it, and those equal to it.
     halves: Halves,
     pivots: Vec<u64>,
 }

@@ -4,10 +4,10 @@ use playhouse::prelude::*;
 
 use super::sorting::{check_sorted, numbers};
 use super::{SLICE, lead, program};
-use crate::outcome::{Failure, Outcome, Size};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size};
+use crate::harness::steps::Steps;
 
 pub(crate) const RADIXSORT: Benchmark = program(
     "savina-radixsort",
@@ -88,7 +88,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(count as u64 * u64::from(BITS + 1), elapsed))
 }
 
-/// The source of a pipeline, which is built from its end.
+/// Builds a pipeline from its end; returns the source.
 fn pipeline(system: &System, numbers: Vec<u64>, work: Steps, finish: Finish<Vec<u64>>) -> Source {
     let count = numbers.len();
     let last = system.spawn(Sorted { count, numbers: Vec::with_capacity(count), finish }).recipient();

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const RECMATMUL: Benchmark = program(
     "savina-recmatmul",
@@ -19,7 +19,7 @@ pub(crate) const RECMATMUL: Benchmark = program(
 
 const WORKERS: usize = 20;
 
-/// A square matrix, row after row. Nobody changes the factors, so all workers read the same.
+/// A square matrix, row after row. The factors never change, therefore all workers read the same memory.
 struct Matrix {
     side: usize,
     elements: Vec<u64>,
@@ -30,7 +30,7 @@ impl Matrix {
         Self { side, elements: (0..side * side).map(|at| element(at / side, at % side)).collect() }
     }
 
-    /// So many elements of a row, from a column on.
+    /// Returns this number of elements of a row, from a column on.
     fn row(&self, row: usize, column: usize, count: usize) -> &[u64] {
         &self.elements[row * self.side + column..][..count]
     }
@@ -173,7 +173,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new((side * side) as u64, elapsed))
 }
 
-/// Where the result is not `side * row * column`.
+/// Returns the first position where the result is not `side * row * column`.
 fn first_wrong(result: &Matrix) -> Option<usize> {
     let side = result.side;
     (0..side * side).find(|at| result.elements[*at] != (side * (at / side) * (at % side)) as u64)

@@ -1,4 +1,4 @@
-//! What the dictionary and the sorted list have in common: twenty actors that ask one, each one thing at a time.
+//! The common part of the dictionary and the sorted list: twenty actors ask one actor, one request at a time each.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -6,18 +6,18 @@ use std::time::Duration;
 use playhouse::prelude::*;
 
 use super::{dice, lead};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, Size};
-use crate::workloads::finish::Finish;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Size};
+use crate::harness::random::Dice;
 
 pub(super) const WORKERS: u32 = 20;
 
 /// A message of these workers.
 pub(super) trait Request: Message {
-    /// What worker `number` asks for next.
+    /// Returns the next request of worker `number`.
     fn choose(number: u32, dice: &mut Dice) -> Self;
 
-    /// All that are sent, one worker's after the other's.
+    /// Returns all requests, one worker's after the other's.
     fn all(requests: u32) -> impl Iterator<Item = Self> {
         (0..WORKERS).flat_map(move |number| {
             let mut dice = dice(number);
@@ -88,7 +88,7 @@ impl<S: Handler<R>, R: Request> Handler<Done> for Master<S, R> {
     }
 }
 
-/// How long it takes until all workers have their answers, to so many requests each.
+/// Returns the time until all workers have their answers, to this number of requests each.
 pub(super) fn serve<S: Handler<R>, R: Request>(
     system: &System,
     size: Size,

@@ -3,10 +3,10 @@
 use playhouse::prelude::*;
 
 use super::{SLICE, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const SIEVE: Benchmark = program(
     "savina-sieve",
@@ -36,7 +36,7 @@ impl Source {
     }
 }
 
-/// Keeps the first so many primes that reach it.
+/// Keeps this number of primes, the first that reach it.
 struct Filter {
     most: usize,
     work: Steps,
@@ -68,7 +68,7 @@ impl Filter {
         next.tell(Candidate(number));
     }
 
-    /// No more candidates; those before have kept so many primes, of this sum.
+    /// Ends the candidates; the actors before have kept this number of primes, with this sum.
     #[message]
     fn end(&mut self, count: usize, sum: u64) {
         let count = count + self.primes.len();

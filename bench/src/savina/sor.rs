@@ -5,10 +5,10 @@ use std::sync::Arc;
 use playhouse::prelude::*;
 
 use super::{dice, lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const SOR: Benchmark = program(
     "savina-sor",
@@ -25,12 +25,12 @@ fn grid(side: usize) -> Vec<f64> {
     (0..side * side).map(|_| f64::from(dice.roll()) * 1e-6).collect()
 }
 
-/// Whether a cell keeps its value.
+/// Returns whether a cell keeps its value.
 fn is_edge(at: usize, side: usize) -> bool {
     [at / side, at % side].iter().any(|place| *place == 0 || *place == side - 1)
 }
 
-/// Whether a cell is red: those begin.
+/// Returns whether a cell is red: red cells begin.
 fn is_red(at: usize, side: usize) -> bool {
     (at / side + at % side).is_multiple_of(2)
 }
@@ -71,7 +71,7 @@ impl Cell {
 
 #[actor]
 impl Cell {
-    /// Red cells begin.
+    /// Starts the red cells.
     #[message]
     fn begin(&mut self, cells: Arc<[Option<ActorRef<Cell>>]>, side: usize) {
         let others = neighbours(self.at, side).into_iter().zip([3, 2, 1, 0]);

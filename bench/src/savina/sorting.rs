@@ -1,10 +1,10 @@
-//! What the programs that sort have in common: their numbers, and how the halves of a whole come back together.
+//! The common part of the sorting programs: their numbers, and the join of two halves.
 
 use playhouse::prelude::*;
 
 use super::dice;
-use crate::outcome::{Failure, check};
-use crate::workloads::finish::Finish;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, check};
 
 /// Numbers below 2^60.
 pub(super) fn numbers(count: usize) -> Vec<u64> {
@@ -12,25 +12,25 @@ pub(super) fn numbers(count: usize) -> Vec<u64> {
     (0..count).map(|_| (u64::from(dice.roll()) << 28) ^ u64::from(dice.roll())).collect()
 }
 
-/// Whether those of [`numbers`] are sorted now.
+/// Returns whether these are the sorted [`numbers`].
 pub(super) fn check_sorted(sorted: &[u64]) -> Result<(), Failure> {
     let mut expected = numbers(sorted.len());
     expected.sort_unstable();
     check("that the numbers are sorted", true, expected == sorted)
 }
 
-/// Which half of its parent's numbers an actor has.
+/// The half of its parent's numbers that an actor has.
 #[derive(Clone, Copy)]
 pub(super) enum Half {
     First,
     Second,
 }
 
-/// To the parent: a half is sorted.
+/// A message to the parent: a half is sorted.
 #[derive(Message)]
 pub(super) struct Sorted(pub(super) Half, pub(super) Vec<u64>);
 
-/// Whom an actor gives its numbers when they are sorted.
+/// The receiver of an actor's sorted numbers.
 pub(super) enum Above {
     Parent(Recipient<Sorted>, Half),
     Finish(Finish<Vec<u64>>),
@@ -53,7 +53,7 @@ pub(super) struct Halves {
 }
 
 impl Halves {
-    /// Takes one, and gives both if they are there.
+    /// Takes one half, and returns both if both have arrived.
     pub(super) fn take(&mut self, Sorted(half, numbers): Sorted) -> Option<(Vec<u64>, Vec<u64>)> {
         match half {
             Half::First => self.first = Some(numbers),

@@ -3,10 +3,10 @@
 use playhouse::prelude::*;
 
 use super::{lead, program};
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const TRAPEZOID: Benchmark =
     program("savina-trapezoid", "piece", "100 workers integrate a function from 1 to 5 in 10,000,000 pieces", run);
@@ -15,7 +15,7 @@ const WORKERS: usize = 100;
 const FROM: f64 = 1.0;
 const TO: f64 = 5.0;
 
-/// The original's function.
+/// Returns the value of the original's function.
 fn height(x: f64) -> f64 {
     let growing = (1.0 + (2.0 * x).sqrt().exp()).sqrt();
     (x.powi(3) - 1.0).sin() / (x + 1.0) * growing

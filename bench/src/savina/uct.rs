@@ -3,11 +3,11 @@
 use playhouse::prelude::*;
 
 use super::{dice, lead, program};
-use crate::chatapp::Work;
-use crate::outcome::{Failure, Outcome, Size, check};
-use crate::registry::Benchmark;
-use crate::steps::Steps;
-use crate::workloads::finish::Finish;
+use crate::harness::benchmark::Benchmark;
+use crate::harness::busy_work::Work;
+use crate::harness::finish::Finish;
+use crate::harness::outcome::{Failure, Outcome, Size, check};
+use crate::harness::steps::Steps;
 
 pub(crate) const UCT: Benchmark = program(
     "savina-uct",
@@ -20,7 +20,7 @@ const CHILDREN_MAX: usize = 10;
 const STEPS: u32 = 500;
 const STEPS_SPREAD: u32 = 100;
 
-/// A node before it has grown: what its dice will say, and how many nodes it and all below are.
+/// A node before its growth: the seed of its dice, and the number of nodes in its subtree.
 #[derive(Clone, Copy)]
 struct Seed {
     number: u32,
@@ -29,7 +29,7 @@ struct Seed {
 }
 
 impl Seed {
-    /// The children: the nodes below are dealt out in unequal shares. Their numbers are unique: each takes as many as it
+    /// Returns the children, which get unequal shares of the nodes below. Their numbers are unique: each takes as many as it
     /// has nodes.
     fn children(self) -> Vec<Seed> {
         let mut dice = dice(self.number);
@@ -45,7 +45,7 @@ impl Seed {
         children
     }
 
-    /// What the node works, and what comes of it.
+    /// Does the work of the node, and returns its result.
     fn work(self) -> u64 {
         let mut dice = dice(!self.number);
         let steps = STEPS - STEPS_SPREAD + dice.pick(2 * STEPS_SPREAD as usize) as u32;
@@ -53,7 +53,7 @@ impl Seed {
     }
 }
 
-/// Whom a node reports to.
+/// The receiver of a node's report.
 enum Above {
     Node(ActorRef<Node>),
     Finish(Finish<(u32, u64)>),

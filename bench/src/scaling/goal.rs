@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// A count of parts that are not done. All implementations of a pattern use it, at the same cost.
 #[derive(Clone)]

@@ -1,6 +1,6 @@
 //! Random graphs: the neighbours of each node.
 
-use crate::chatapp::random::Dice;
+use crate::harness::random::Dice;
 
 /// The number of neighbours of each node.
 pub(crate) const DEGREE: usize = 8;

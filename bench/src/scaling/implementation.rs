@@ -8,8 +8,8 @@ use super::activity::Activity;
 use super::load::Load;
 use super::pattern::Pattern;
 use super::stopwatch::Stopwatch;
-use crate::memory;
-use crate::outcome::Failure;
+use crate::harness::memory;
+use crate::harness::outcome::Failure;
 
 /// One of the compared programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Implementation {
     ///
     /// Fails if the result is wrong, if the run stalls, or if the threads cannot be started.
     pub fn run(self, pattern: &Pattern, load: &Load, workers: usize, stages: Option<usize>) -> Result<Run, Failure> {
-        memory::give_back();
+        memory::release_freed();
         match self {
             Self::Playhouse => playhouse(pattern, load, workers, stages),
             Self::Tokio => tokio(pattern, load, workers),

@@ -1,6 +1,6 @@
 //! The size of one run of a pattern.
 
-use crate::outcome::Size;
+use crate::harness::outcome::Size;
 
 use super::work::Work;
 
@@ -14,7 +14,8 @@ pub struct Load {
 }
 
 impl Load {
-    /// Returns the number of operations that take the size's time on one worker, if each takes `overhead_ns` besides its work.
+    /// Returns the number of operations that take the size's time on one worker, if each takes `overhead_ns` in addition to
+    /// its work.
     pub(crate) fn ops(&self, overhead_ns: u64) -> u64 {
         let run_ns = self.size.pick(500_000, 400_000_000, 400_000_000);
         run_ns / (overhead_ns + u64::from(self.work.ns()))

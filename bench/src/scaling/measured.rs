@@ -5,8 +5,8 @@ use super::load::Load;
 use super::others::{CpuTimes, Others};
 use super::pattern::Pattern;
 use super::work::Work;
-use crate::bootstrap::Estimate;
-use crate::outcome::Size;
+use crate::harness::outcome::Size;
+use crate::report::bootstrap::Estimate;
 
 /// The settings of a measurement.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Contender {
     }
 }
 
-/// All runs of one pattern with one amount of work.
+/// The runs of one pattern with one amount of work.
 pub struct Measured {
     /// The pattern.
     pub pattern: &'static Pattern,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::ops::AddAssign;
 
-use crate::topology::allowed;
+use crate::harness::topology::allowed;
 
 /// Other programs that take more than this share of the CPU time disturb a measurement.
 pub const SHARE_MAX: f64 = 0.02;

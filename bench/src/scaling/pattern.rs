@@ -6,12 +6,12 @@ use tokio::runtime::Runtime;
 use super::load::Load;
 use super::patterns::{bursty, clients, gossip, independent, pipeline, scatter, skewed, tree};
 use super::stopwatch::Stopwatch;
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// The name of all patterns together.
 pub const GROUP: &str = "scaling";
 
-/// One pattern of concurrent programs, with 3 implementations.
+/// A pattern of concurrent programs, with 3 implementations.
 ///
 /// A call of an implementation runs the program once, checks its result, and returns its number of operations.
 pub struct Pattern {

@@ -6,7 +6,7 @@ use super::activity::Activity;
 use super::implementation::{Implementation, Run};
 use super::measured::Measured;
 use super::target::Target;
-use crate::bootstrap::Estimate;
+use crate::report::bootstrap::Estimate;
 use crate::report::{Spread, rounded};
 
 /// The figures of one row. Its JSON form has these keys, in this order. A missing figure is `null`.

@@ -6,7 +6,7 @@ use playhouse::Stats;
 use playhouse::prelude::*;
 
 use super::goal::Goal;
-use crate::outcome::{Failure, Size};
+use crate::harness::outcome::{Failure, Size};
 
 /// Times one or more sections of a run. A run with pauses between its sections has several.
 pub(crate) struct Stopwatch<'a> {

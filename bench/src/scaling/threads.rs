@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// The number of messages in a full buffer, and between two looks at the inbox.
 const BATCH: usize = 64;
@@ -271,7 +271,7 @@ fn run<N: Node>(thread: usize, mut nodes: Vec<N>, layout: Layout, shared: &Share
 mod tests {
     use super::super::goal::Goal;
     use super::*;
-    use crate::outcome::Size;
+    use crate::harness::outcome::Size;
 
     struct Counter {
         nodes: u32,

@@ -1,44 +1,47 @@
-//! `playhouse certificates`: a CA for development, and what it has signed.
+//! `playhouse certificates`: a CA for development, and the certificates that it signs.
 
 use std::collections::HashSet;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use playhouse::{TheaterError, Tls};
+use playhouse_console::files::{self, Readers};
+use playhouse_console::output::{BAD_INPUT, fail, print};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
 };
 
-use crate::output::{BAD_INPUT, fail, print};
+use serde_json::json;
 
 /// Arguments of `playhouse certificates`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where they are written; nothing that is there is overwritten
+    /// Folder to write to, which is made if need be; no file in it is overwritten
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// How many theaters there are: theater-1, theater-2, ..; 2 without
+    /// Number of theaters, which are called theater-1, theater-2 and so on; 2 without
     #[arg(long, value_name = "N", conflicts_with = "name", value_parser = clap::value_parser!(u16).range(1..=1000))]
     theaters: Option<u16>,
-    /// What a theater's files are called; may be given several times
+    /// Name of a theater and of its files; may be given several times
     #[arg(long, value_name = "NAME", value_parser = file_name)]
     name: Vec<String>,
+    /// Print the written files as a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
-/// How long they can be used, and since when: clocks differ.
+/// The certificates can be used for these days, and from a day before now on: clocks differ.
 const DAYS: u64 = 365;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Takes what is the same file everywhere.
+/// Returns a name that is a file name on each system.
 fn file_name(text: &str) -> Result<String, String> {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     match text {
         "" => Err("a name has at least one character".to_owned()),
-        _ if text.eq_ignore_ascii_case("ca") => Err("the CA's own files are called so".to_owned()),
+        _ if text.eq_ignore_ascii_case("ca") => Err("the CA's own file is called so".to_owned()),
         _ if text.starts_with(['.', '-']) || !text.chars().all(good) => {
             Err("a name has letters, digits, `-`, `_` and `.`, and does not begin with `.` or `-`".to_owned())
         }
@@ -46,25 +49,14 @@ fn file_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// What `playhouse theater --tls DIR/NAME` means.
-pub fn load(identity: &Path) -> Result<Tls, TheaterError> {
-    // A name may have dots in it.
-    let with = |end: &str| {
-        let mut path = identity.as_os_str().to_owned();
-        path.push(end);
-        PathBuf::from(path)
-    };
-    Tls::from_pem_files(identity.with_file_name("ca.pem"), with(".pem"), with(".key"))
-}
-
-/// A file that is to be written.
+/// A file to write.
 struct File {
     path: PathBuf,
     text: String,
-    secret: bool,
+    readers: Readers,
 }
 
-/// Makes the certificates.
+/// Writes the certificates, and prints how to use them.
 pub fn run(args: &Args) -> ExitCode {
     let names = match (args.theaters, &*args.name) {
         (count, []) => (1..=count.unwrap_or(2)).map(|n| format!("theater-{n}")).collect(),
@@ -76,20 +68,25 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let files = match make(&args.folder, &names) {
         Ok(files) => files,
-        Err(error) => return fail(BAD_INPUT, &format!("no certificates can be made: {error}")),
+        Err(error) => return fail(BAD_INPUT, &format!("no certificate can be made: {error}")),
     };
-    if let Some(file) = files.iter().find(|file| file.path.exists()) {
+    // A link is one of them, whatever it leads to.
+    if let Some(file) = files.iter().find(|file| file.path.symlink_metadata().is_ok()) {
         let path = file.path.display();
-        return fail(BAD_INPUT, &format!("{path} is there already, and is not overwritten: choose another folder"));
+        return fail(BAD_INPUT, &format!("{path} exists already, and is not overwritten: choose another folder"));
     }
     if let Err(error) = write_all(&args.folder, &files) {
         return fail(BAD_INPUT, &error);
+    }
+    if args.json {
+        print(&described(&args.folder, &names).to_string());
+        return ExitCode::SUCCESS;
     }
     let folder = args.folder.display();
     let first = &names[0];
     print(&format!(
         "wrote {folder}/ca.pem, and a certificate and its key for: {}\n\
-         They are for development, and good for {DAYS} days. The CA's key is not kept: for another theater, make all anew.\n\
+         The certificates are for development, and valid for {DAYS} days. The CA's key is not kept: for another theater, write all of them anew.\n\
          Each theater needs ca.pem, its own .pem and its own .key, which is secret:\n\
          \n    \
          playhouse theater --listen HOST:PORT --tls {folder}/{first}\n\
@@ -114,7 +111,7 @@ fn make(folder: &Path, names: &[String]) -> Result<Vec<File>, rcgen::Error> {
     ca.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     ca.key_usages = vec![KeyUsagePurpose::KeyCertSign];
     let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
-    let mut files = vec![File { path: folder.join("ca.pem"), text: ca.pem(), secret: false }];
+    let mut files = vec![File { path: folder.join("ca.pem"), text: ca.pem(), readers: Readers::All }];
     for name in names {
         let mut theater = params(name, vec!["theater.playhouse".to_owned()])?;
         theater.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -122,38 +119,38 @@ fn make(folder: &Path, names: &[String]) -> Result<Vec<File>, rcgen::Error> {
         let key = KeyPair::generate()?;
         let certificate = theater.signed_by(&key, &ca)?;
         let path = |end: &str| folder.join(format!("{name}.{end}"));
-        files.push(File { path: path("pem"), text: certificate.pem(), secret: false });
-        files.push(File { path: path("key"), text: key.serialize_pem(), secret: true });
+        files.push(File { path: path("pem"), text: certificate.pem(), readers: Readers::All });
+        files.push(File { path: path("key"), text: key.serialize_pem(), readers: Readers::Owner });
     }
     Ok(files)
+}
+
+/// Describes the files for programs.
+fn described(folder: &Path, names: &[String]) -> serde_json::Value {
+    let theaters = names.iter().map(|name| {
+        let [identity, certificate, key] = ["", ".pem", ".key"].map(|end| folder.join(format!("{name}{end}")));
+        json!({ "name": name, "tls": identity, "certificate": certificate, "key": key })
+    });
+    json!({ "ca": folder.join("ca.pem"), "days": DAYS, "theaters": theaters.collect::<Vec<_>>() })
 }
 
 /// Writes all files or none.
 fn write_all(folder: &Path, files: &[File]) -> Result<(), String> {
     let made = !folder.exists();
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for (number, file) in files.iter().enumerate() {
-        if let Err(error) = write(file) {
-            // One that is there was not written here; it has come meanwhile.
-            let half = usize::from(error.kind() != io::ErrorKind::AlreadyExists);
-            for file in files.iter().take(number + half) {
-                let _ = fs::remove_file(&file.path);
+    let mut written = Vec::new();
+    for file in files {
+        match files::create(&file.path, file.text.as_bytes(), file.readers) {
+            Ok(file) => written.push(file),
+            Err(error) => {
+                drop(written);
+                if made {
+                    let _ = fs::remove_dir(folder);
+                }
+                return Err(format!("{error}; nothing was written"));
             }
-            if made {
-                let _ = fs::remove_dir(folder);
-            }
-            return Err(format!("{}: {error}; nothing was written", file.path.display()));
         }
     }
+    written.into_iter().for_each(files::Unkept::keep);
     Ok(())
-}
-
-fn write(file: &File) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    if file.secret {
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
-    options.open(&file.path)?.write_all(file.text.as_bytes())
 }

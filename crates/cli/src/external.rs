@@ -63,7 +63,7 @@ fn replace(command: &mut Command) -> io::Result<ExitCode> {
 /// Runs the other program to its end, and returns its exit code. Ctrl-C in the console reaches it by itself.
 #[cfg(not(unix))]
 fn replace(command: &mut Command) -> io::Result<ExitCode> {
-    crate::interrupt::ignore();
+    playhouse_console::signals::ignore();
     let code = command.status()?.code();
     Ok(code.and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -1,53 +1,68 @@
 //! `playhouse replay`: a run that is repeated from its seed, and shown.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
-use playhouse_testkit::programs::{PROGRAMS, named};
-use playhouse_testkit::{commit, replay};
+use playhouse_console::files;
+use playhouse_console::output::{FAILED, fail, print};
+use playhouse_testkit::programs::{PROGRAMS, Program, named};
+use playhouse_testkit::{Replay, commit, replay};
+use serde_json::{Value, json};
 
-/// What `playhouse replay` is told.
+/// Arguments of `playhouse replay`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The order of the messages is drawn from this number
+    /// The number that the order of the messages is drawn from
     seed: u64,
-    /// Which program to run
+    /// The program to run
     #[arg(long, default_value = "philosophers", value_parser = PossibleValuesParser::new(PROGRAMS.map(|program| program.name)))]
     program: String,
-    /// Run it with the bug that is planted in it
+    /// Run the program with the bug that is planted in it
     #[arg(long)]
     wrong: bool,
-    /// Write the chart to this file too, as a picture (SVG)
+    /// Write the chart to this file, too, as a picture (SVG); a regular file is replaced
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Print the deliveries and the failure as a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
-/// Runs the program and prints its message sequence chart. Fails where something went wrong in it.
+/// Runs the program and prints its message sequence chart. Fails where the run went wrong.
 pub fn run(args: &Args) -> ExitCode {
-    let program = named(&args.program).expect("the names are those of the programs");
+    let program = named(&args.program).expect("INVARIANT: the allowed names are those of the programs");
     let replay = if args.wrong { replay(args.seed, program.wrong()) } else { replay(args.seed, program.right()) };
-    println!("{}: {}\n", program.name, program.about);
-    print!("{}", replay.chart());
-    println!(
-        "\nseed {}, commit {}, {} deliveries, hash {:016x}",
-        replay.seed(),
-        commit(),
-        replay.deliveries().len(),
-        replay.hash()
-    );
-    if let Some(path) = &args.svg
-        && let Err(error) = fs::write(path, replay.chart().svg())
-    {
-        eprintln!("the chart could not be written to {}: {error}", path.display());
-        return ExitCode::FAILURE;
-    }
-    match replay.failure() {
-        Some(failure) => {
-            println!("{}", failure.violation);
-            ExitCode::FAILURE
+    if args.json {
+        print(&to_json(program, &replay).to_string());
+    } else {
+        let (seed, deliveries, hash) = (replay.seed(), replay.deliveries().len(), replay.hash());
+        print(&format!("{}: {}\n\n{}", program.name, program.about, replay.chart()));
+        print(&format!("seed {seed}, commit {}, {deliveries} deliveries, hash {hash:016x}", commit()));
+        if let Some(failure) = replay.failure() {
+            print(&failure.violation.to_string());
         }
-        None => ExitCode::SUCCESS,
     }
+    if let Some(path) = &args.svg
+        && let Err(error) = files::replace(path, replay.chart().svg().as_bytes())
+    {
+        return fail(FAILED, &format!("the chart could not be written: {error}"));
+    }
+    if replay.failure().is_some() { ExitCode::from(FAILED) } else { ExitCode::SUCCESS }
+}
+
+fn to_json<R>(program: Program, replay: &Replay<R>) -> Value {
+    let deliveries = replay
+        .deliveries()
+        .iter()
+        .map(|sent| json!({ "from": sent.from, "to": sent.to, "message": sent.message, "wrong": sent.wrong }));
+    json!({
+        "program": program.name,
+        "about": program.about,
+        "seed": replay.seed(),
+        "commit": commit(),
+        "hash": format!("{:016x}", replay.hash()),
+        "deliveries": deliveries.collect::<Vec<_>>(),
+        "failure": replay.failure().map(|failure| failure.violation.to_string()),
+    })
 }

@@ -1,27 +1,29 @@
-//! `playhouse theater`: a theater that others reach, with the actor types that are in this program.
+//! `playhouse theater`: a theater that others reach, with the actor types of this program.
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use playhouse::{Counters, System, Theater, TheaterError};
+use playhouse::{Counters, EvacuationReport, LinkState, System, Theater, TheaterError};
 pub use playhouse_console::address::address;
+use playhouse_console::output::{self, BAD_INPUT, FAILED, fail, print};
+use playhouse_console::progress::StatusLine;
+use playhouse_console::signals::{self, Signal};
+use serde_json::json;
+use tracing::{debug, info, warn};
 
-use crate::interrupt;
 use crate::membership::Membership;
-use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
+use crate::peers::Peers;
 
 /// Arguments of `playhouse theater`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Where others may call; port 0 is any port that is free
+    /// Address to listen at; port 0 is any free port
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     listen: String,
-    /// The address that others call, if it is not the one that this theater listens at: always where that is 0.0.0.0; port 0 is
-    /// the port that it listens at
+    /// Address that other theaters call, where that is not the address to listen at: always for 0.0.0.0; port 0 is the port that this theater listens at
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     advertise: Option<String>,
     /// Another theater to join; it is called until it can be reached, and again when it is lost; may be given several times
@@ -32,75 +34,114 @@ pub struct Args {
     /// Worker threads, from 1 to 1024; one per core without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     workers: Option<u16>,
+    /// Seconds that a drain may take to move the actors to other theaters, from 0 to 3600; 0 moves none
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u64).range(0..=3600))]
+    drain_seconds: u64,
+    /// Print a JSON object for each line of the output
+    #[arg(long)]
+    json: bool,
 }
 
-#[derive(Clone)]
+/// The end of the help of `playhouse theater`.
+pub const SIGNALS: &str = "\
+Output: `listening at HOST:PORT`, `joined HOST:PORT` for each theater of --join, and `closed`. With --json, each line is an object with \"event\" and \
+\"address\".
+
+Signals: SIGTERM, SIGHUP and Ctrl-C drain the theater: its actors move to linked theaters, messages are handled, and the others hear the shutdown. The \
+exit code is then 0, or 130 for Ctrl-C. A second signal ends the program at once.";
+
 enum Event {
-    Interrupted,
+    Signal(Signal),
     Joins(usize, Joins),
 }
 
-/// News of a theater that is to be joined.
-#[derive(Clone)]
+/// News of a theater of `--join`.
 enum Joins {
-    /// It cannot be reached yet, for this reason; it is called again.
+    /// The theater cannot be reached yet, for this reason, and is called again.
     Waits(String),
     Joined,
-    /// Its link is lost; it is called again.
+    /// The link is lost, and the theater is called again.
     Lost,
-    /// It refuses, for a reason that no second call changes: what ends the program.
-    Refused(Arc<TheaterError>),
+    /// The theater refuses, for a reason that no second call changes. The program ends.
+    Refused(TheaterError),
 }
 
+/// The time between two status lines.
 const REDRAW: Duration = Duration::from_secs(1);
+/// The time between two looks at the peers.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The pause before a theater that could not be joined is called again.
 const CALL_EVERY: Duration = Duration::from_millis(500);
-/// How often it is looked whether a theater is lost.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Hosts a theater until Ctrl-C, SIGTERM or SIGHUP.
+/// Hosts a theater until a signal comes.
 pub fn run(args: &Args) -> ExitCode {
-    let (happens, happened) = mpsc::channel();
-    interrupt::send_at_an_ending_then_exit(happens.clone(), Event::Interrupted);
-    let mut system = System::builder();
-    if let Some(workers) = args.workers {
-        system = system.workers(usize::from(workers));
-    }
-    let builder = Theater::builder().listen(&*args.listen).system(system).inspected(true);
-    let builder = match &args.advertise {
-        Some(address) => builder.advertise(&**address),
-        None => builder,
-    };
-    let builder = builder.on_rejected_peer(|error| eprintln!("{}refused a caller: {error}", clear()));
-    let theater = match args.membership.of(builder).and_then(|builder| builder.start()) {
+    let (events, received) = mpsc::channel();
+    signals::send_first(events.clone(), Event::Signal);
+    let theater = match start(args) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),
     };
     if let Some(address) = theater.address() {
-        print(&format!("listening at {address}"));
+        info!(%address, cluster = args.membership.cluster(), links = args.membership.protection(), "theater started");
+        say(args, "listening", Some(&address.to_string()));
     }
     let closes = Arc::new(AtomicBool::new(false));
     for (number, address) in args.join.iter().enumerate() {
-        let (theater, address, closes, happens) =
-            (theater.clone(), address.clone(), Arc::clone(&closes), happens.clone());
-        let tell = move |event| drop(happens.send(Event::Joins(number, event)));
+        let (theater, address, closes, events) =
+            (theater.clone(), address.clone(), Arc::clone(&closes), events.clone());
+        let tell = move |event| drop(events.send(Event::Joins(number, event)));
         std::thread::spawn(move || keep_joined(&theater, &address, &closes, &tell));
     }
-    let refused = watch(&theater, &args.join, &happened);
+    let end = watch(&theater, args, &received);
     // Relaxed: it is a flag by itself.
     closes.store(true, Ordering::Relaxed);
-    if let Some(error) = refused {
-        // It is told to those that were joined already.
-        let _ = theater.shutdown();
-        return refuse(&error);
-    }
-    eprintln!("closing; Ctrl-C again ends at once");
-    match theater.shutdown() {
-        Ok(_) => {
-            print("closed");
+    match end {
+        End::Signal(signal) => {
+            info!(signal = signal.name(), "draining; a second signal ends the program at once");
+            drain(&theater, Duration::from_secs(args.drain_seconds));
+            match theater.shutdown() {
+                Ok(_) => {
+                    info!("theater closed");
+                    say(args, "closed", None);
+                    signal.code_after_drain()
+                }
+                Err(error) => fail(FAILED, &error.to_string()),
+            }
+        }
+        End::Refused(error) => {
+            // The theaters that were joined already hear it.
+            let _ = theater.shutdown();
+            refuse(&error)
+        }
+        End::OutputFailed => {
+            let _ = theater.shutdown();
             ExitCode::SUCCESS
         }
-        Err(error) => fail(FAILED, &error.to_string()),
+    }
+}
+
+fn start(args: &Args) -> Result<Theater, TheaterError> {
+    let mut system = System::builder();
+    if let Some(workers) = args.workers {
+        system = system.workers(usize::from(workers));
+    }
+    let mut builder = Theater::builder().listen(&*args.listen).system(system).inspected(true);
+    if let Some(address) = &args.advertise {
+        builder = builder.advertise(&**address);
+    }
+    args.membership.apply(builder.on_rejected_peer(|reason| warn!(%reason, "peer rejected")))?.start()
+}
+
+/// Prints an event.
+fn say(args: &Args, event: &str, address: Option<&str>) {
+    match (args.json, address) {
+        (true, Some(address)) => print(&json!({ "event": event, "address": address }).to_string()),
+        (true, None) => print(&json!({ "event": event }).to_string()),
+        (false, Some(address)) => {
+            let at = if event == "listening" { "at " } else { "" };
+            print(&format!("{event} {at}{address}"));
+        }
+        (false, None) => print(event),
     }
 }
 
@@ -126,68 +167,102 @@ fn keep_joined(theater: &Theater, address: &str, closes: &AtomicBool, tell: &dyn
                 }
             }
             Err(_) if joined => {}
-            Err(error) => return tell(Joins::Refused(Arc::new(error))),
+            Err(error) => return tell(Joins::Refused(error)),
         }
         std::thread::sleep(CALL_EVERY);
     }
 }
 
-/// What wipes the line of how things are, where there is one.
-fn clear() -> &'static str {
-    if std::io::stderr().is_terminal() { CLEAR } else { "" }
+/// The reason why the theater closes.
+enum End {
+    Signal(Signal),
+    Refused(TheaterError),
+    /// Standard output takes nothing more, and no reader learns the address.
+    OutputFailed,
 }
 
-/// Says which theaters are joined and lost, and on a terminal how things are, until the user presses Ctrl-C or a theater refuses. Returns
-/// why it does.
-fn watch(theater: &Theater, join: &[String], happened: &Receiver<Event>) -> Option<Arc<TheaterError>> {
-    let clear = clear();
-    let (mut joined, mut lost) = (vec![false; join.len()], vec![false; join.len()]);
-    loop {
-        if !clear.is_empty() {
+/// Logs the peers, prints which theaters are joined, and shows the status on a terminal, until the theater has to close.
+fn watch(theater: &Theater, args: &Args, received: &Receiver<Event>) -> End {
+    let line = StatusLine::new(None, false);
+    let mut peers = Peers::default();
+    let (mut joined, mut lost) = (vec![false; args.join.len()], vec![false; args.join.len()]);
+    let mut redraw = Instant::now();
+    let end = loop {
+        peers.log_changes(theater);
+        if redraw <= Instant::now() {
+            redraw += REDRAW;
             let count = |those: &[bool]| those.iter().filter(|is| **is).count();
-            eprint!("{clear}{}", status(count(&joined), count(&lost), &theater.system().stats().total));
+            line.show(&status(count(&joined), count(&lost), &theater.system().stats().total));
         }
-        match happened.recv_timeout(REDRAW) {
+        if output::is_incomplete() {
+            break End::OutputFailed;
+        }
+        match received.recv_timeout(LOOK_EVERY) {
             Err(RecvTimeoutError::Timeout) => {}
-            // No handler could be set: the signal ends the program.
+            // The signals could not be handled: one ends the program.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(REDRAW),
-            Ok(Event::Interrupted) => {
-                eprint!("{clear}");
-                return None;
-            }
+            Ok(Event::Signal(signal)) => break End::Signal(signal),
             Ok(Event::Joins(number, event)) => {
                 (joined[number], lost[number]) = (matches!(event, Joins::Joined), matches!(event, Joins::Lost));
-                let address = &join[number];
+                let address = &args.join[number];
                 match event {
                     Joins::Joined => {
-                        eprint!("{clear}");
-                        print(&format!("joined {address}"));
+                        peers.log_changes(theater);
+                        say(args, "joined", Some(address));
                     }
-                    Joins::Lost => eprintln!("{clear}lost {address}"),
-                    Joins::Waits(why) => eprintln!("{clear}cannot join {address} yet: {why}"),
-                    Joins::Refused(error) => {
-                        eprint!("{clear}");
-                        return Some(error);
-                    }
+                    // The log of the peers has it.
+                    Joins::Lost => {}
+                    Joins::Waits(reason) => warn!(address, reason, "peer cannot be joined yet"),
+                    Joins::Refused(error) => break End::Refused(error),
                 }
             }
         }
+    };
+    line.clear();
+    peers.log_changes(theater);
+    end
+}
+
+fn status(joined: usize, lost: usize, total: &Counters) -> [String; 4] {
+    let Counters { received, dead_letters, crashes, .. } = total;
+    [
+        format!("joined {joined} ({lost} lost)"),
+        format!("{received} messages"),
+        format!("{dead_letters} dead letters"),
+        format!("{crashes} crashes"),
+    ]
+}
+
+/// Moves the actors to the linked theaters that listen, as far as they get there within `limit`.
+fn drain(theater: &Theater, limit: Duration) {
+    let mut peers = theater.peers();
+    // A program that only calls others, such as `playhouse top`, is no place to stay.
+    peers.retain(|peer| peer.address().is_some() && peer.state().link == LinkState::Linked);
+    if limit.is_zero() || peers.is_empty() {
+        return;
+    }
+    let (ended, evacuated) = mpsc::channel();
+    let evacuates = theater.clone();
+    std::thread::spawn(move || ended.send(evacuates.evacuate(&peers)));
+    match evacuated.recv_timeout(limit) {
+        Ok(EvacuationReport { moved, stayed, .. }) => {
+            for (actor, reason) in &stayed {
+                debug!(%actor, %reason, "actor stays");
+            }
+            info!(moved, stayed = stayed.len(), "actors moved to other theaters");
+        }
+        Err(_) => warn!(seconds = limit.as_secs(), "actors are still moving, and the drain is over"),
     }
 }
 
-fn status(up: usize, lost: usize, total: &Counters) -> String {
-    let Counters { received, dead_letters, crashes, .. } = total;
-    format!("joined {up} ({lost} lost) | {received} messages | {dead_letters} dead letters | {crashes} crashes")
-}
-
-/// An error that has ended what was asked for before it began, said in the words of the command line.
+/// Reports an error that has ended the command before it began, in the words of the command line.
 pub fn refuse(error: &TheaterError) -> ExitCode {
     match error {
         TheaterError::NotLoopback { address } => fail(
             BAD_INPUT,
             &format!(
-                "{address} is not on the loopback, where links are encrypted: give a certificate with --tls (`playhouse \
-                 certificates` makes some), or allow plain links with --plaintext where the network is yours alone"
+                "{address} is not on the loopback, where links are encrypted: give certificates with --tls (`playhouse \
+                 certificates` writes some), or allow plain links with --plaintext where the network is yours alone"
             ),
         ),
         TheaterError::Advertised { address, .. } => fail(
@@ -199,5 +274,45 @@ pub fn refuse(error: &TheaterError) -> ExitCode {
         ),
         TheaterError::System(why) | TheaterError::Certificates(why) => fail(BAD_INPUT, why),
         error => fail(FAILED, &error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use playhouse::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Counter(u32);
+
+    #[actor(mobile)]
+    impl Counter {
+        #[message]
+        fn count(&mut self) -> u32 {
+            self.0 += 1;
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_drain_moves_the_actors_to_a_theater_that_listens() {
+        let theater = || Theater::builder().listen("127.0.0.1:0").start().unwrap();
+        let [drained, other] = [(); 2].map(|()| theater());
+        let silent = Theater::builder().start().unwrap();
+        silent.connect(drained.address().unwrap()).unwrap();
+        let counter = drained.system().spawn(Counter(0));
+        assert_eq!(counter.ask(Count).wait().unwrap(), 1);
+        // No theater listens but the one itself, and the actor stays.
+        drain(&drained, Duration::from_secs(60));
+        assert_eq!(other.system().stats().total.received, 0);
+        drained.connect(other.address().unwrap()).unwrap();
+        drain(&drained, Duration::from_secs(60));
+        assert_eq!(counter.ask(Count).wait().unwrap(), 2);
+        assert_eq!(other.system().stats().total.received, 1);
+        for theater in [drained, other, silent] {
+            theater.shutdown().unwrap();
+        }
     }
 }

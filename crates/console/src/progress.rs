@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use playhouse_bench::chatapp::{Census, Progress, Trips, thousands};
+use playhouse_bench::chatapp::{Census, MigrationCounts, Progress, thousands};
 
-/// How far the world has come: written by an actor after each turn, read by the main thread. Each value stands for itself,
-/// so all accesses are `Relaxed`.
+use crate::output::{note, set_status};
+
+/// The progress of a world: an actor writes it after each turn, and the main thread reads it. All accesses are `Relaxed`, because each value stands for
+/// itself.
 #[derive(Default)]
 pub struct Shared {
     turn: AtomicU32,
@@ -33,12 +35,12 @@ impl Shared {
         self.turn.store(turn, Relaxed);
     }
 
-    /// How many clients there are, which never changes.
+    /// Sets the number of clients, which never changes.
     pub fn set_clients(&self, clients: u64) {
         self.clients.store(clients, Relaxed);
     }
 
-    /// How many clients there are.
+    /// Returns the number of clients.
     pub fn clients(&self) -> u64 {
         self.clients.load(Relaxed)
     }
@@ -63,6 +65,7 @@ impl Bar {
         let template = "{bar:32} turn {pos}/{len}  {msg}";
         bar.set_style(ProgressStyle::with_template(template).expect("INVARIANT: the template is well-formed"));
         bar.set_message("setting up");
+        set_status(&bar);
         Bar { bar, shared }
     }
 
@@ -88,68 +91,145 @@ impl Bar {
     }
 }
 
-/// The status of a world in several theaters: a line on standard error that is drawn again and again, or where that is no
-/// terminal, a line now and then.
-pub struct Status {
+/// A line on standard error that is drawn again and again; hidden where that is no terminal. Messages appear above it.
+pub struct StatusLine {
     bar: ProgressBar,
-    plain: bool,
-    written: Instant,
-    /// What was going on when something was last said of it.
-    scene: String,
-    turns: Option<u32>,
-    shared: Arc<Shared>,
+    /// Columns that the bar in front of the text takes.
+    bar_width: usize,
 }
 
-/// How often a plain line is written.
-const PLAIN_EVERY: Duration = Duration::from_secs(2);
-
-impl Status {
-    /// Shows the status of a world of `turns` turns, or without an end; or nothing if it should be quiet.
-    pub fn new(turns: Option<u32>, quiet: bool, shared: Arc<Shared>) -> Status {
-        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-        let bar = ProgressBar::with_draw_target(turns.map(u64::from), target);
-        let template = if turns.is_some() { "{bar:16} {wide_msg}" } else { "{spinner} {wide_msg}" };
+impl StatusLine {
+    /// Shows an empty line, behind a bar where there are `steps` to come; or nothing if it should be hidden.
+    pub fn new(steps: Option<u64>, hidden: bool) -> StatusLine {
+        let target = if hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(steps, target);
+        let (template, bar_width) = if steps.is_some() { ("{bar:10} {wide_msg}", 11) } else { ("{wide_msg}", 0) };
         bar.set_style(ProgressStyle::with_template(template).expect("INVARIANT: the template is well-formed"));
-        let plain = !quiet && !std::io::stderr().is_terminal();
-        Status { bar, plain, written: Instant::now(), scene: String::new(), turns, shared }
+        set_status(&bar);
+        StatusLine { bar, bar_width }
     }
 
-    /// Says one thing, until there is more to say.
-    pub fn say(&mut self, what: &str) {
-        self.bar.set_message(what.to_owned());
+    /// Shows as many of the parts as fit into the width of the terminal, the first ones.
+    pub fn show(&self, parts: &[String]) {
+        self.bar.set_message(fit(parts, " | ", width().saturating_sub(self.bar_width)));
         self.bar.tick();
     }
 
-    /// Says something that stays.
-    pub fn note(&mut self, what: &str) {
-        self.bar.suspend(|| eprintln!("{what}"));
-    }
-
-    /// Says how things are.
-    pub fn update(&mut self, scene: &str, trips: &Trips, present: &[Option<Census>]) {
-        let (turn, messages) = self.shared.reached();
-        let of = self.turns.map_or(String::new(), |turns| format!("/{}", thousands(turns.into())));
-        let here = present.iter().map(|census| census.map_or("?".to_owned(), |census| census.actors.to_string()));
-        let line = format!(
-            "turn {}{of} | {} messages | {} moves | {} theaters up, actors {} | {scene}",
-            thousands(turn.into()),
-            thousands(messages),
-            thousands(trips.arrived),
-            present.iter().flatten().count(),
-            here.collect::<Vec<_>>().join(" "),
-        );
-        if self.plain && (self.written.elapsed() > PLAIN_EVERY || self.scene != scene) {
-            self.written = Instant::now();
-            eprintln!("{line}");
-        }
-        scene.clone_into(&mut self.scene);
-        self.bar.set_position(turn.into());
-        self.bar.set_message(line);
-        self.bar.tick();
+    /// Moves the bar to this step.
+    pub fn set_step(&self, step: u64) {
+        self.bar.set_position(step);
     }
 
     /// Wipes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// Returns the width of the terminal at standard error, in columns.
+fn width() -> usize {
+    /// The width where the terminal does not tell it.
+    const DEFAULT: usize = 80;
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stderr())
+        && size.ws_col > 0
+    {
+        return size.ws_col.into();
+    }
+    DEFAULT
+}
+
+/// Joins the parts as far as they fit into `width` columns. The first part is cut where it alone is too wide.
+#[must_use]
+pub fn fit(parts: &[String], separator: &str, width: usize) -> String {
+    let mut line = String::new();
+    for part in parts {
+        let separator = if line.is_empty() { "" } else { separator };
+        let columns = line.chars().count() + separator.chars().count() + part.chars().count();
+        if columns > width {
+            if line.is_empty() {
+                line = part.chars().take(width.saturating_sub(1)).chain(['\u{2026}']).take(width).collect();
+            }
+            break;
+        }
+        line.push_str(separator);
+        line.push_str(part);
+    }
+    line
+}
+
+/// The status of a world in several theaters: a status line on a terminal, or else a plain line every 2 seconds.
+pub struct Status {
+    line: StatusLine,
+    plain: bool,
+    written: Instant,
+    /// The activity of the plain line before.
+    activity: String,
+    turns: Option<u32>,
+    shared: Arc<Shared>,
+}
+
+/// The time between two plain lines.
+const PLAIN_EVERY: Duration = Duration::from_secs(2);
+
+impl Status {
+    /// Shows the status of a world of `turns` turns, or without an end; or nothing if it should be quiet.
+    pub fn new(turns: Option<u32>, quiet: bool, shared: Arc<Shared>) -> Status {
+        let plain = !quiet && !std::io::stderr().is_terminal();
+        let line = StatusLine::new(turns.map(u64::from), quiet);
+        Status { line, plain, written: Instant::now(), activity: String::new(), turns, shared }
+    }
+
+    /// Shows one text until the next update.
+    pub fn say(&mut self, text: &str) {
+        self.line.show(&[text.to_owned()]);
+    }
+
+    /// Shows the state of the world.
+    pub fn update(&mut self, activity: &str, trips: &MigrationCounts, present: &[Option<Census>]) {
+        let (turn, messages) = self.shared.reached();
+        let of = self.turns.map_or(String::new(), |turns| format!("/{}", thousands(turns.into())));
+        let actors = present.iter().map(|census| census.map_or("?".to_owned(), |census| census.actors.to_string()));
+        let parts = [
+            format!("turn {}{of}", thousands(turn.into())),
+            activity.to_owned(),
+            format!("{} messages", thousands(messages)),
+            format!("{} migrations", thousands(trips.arrived)),
+            format!(
+                "{} theaters up, actors {}",
+                present.iter().flatten().count(),
+                actors.collect::<Vec<_>>().join(" ")
+            ),
+        ];
+        if self.plain && (self.written.elapsed() > PLAIN_EVERY || self.activity != activity) {
+            self.written = Instant::now();
+            note(&parts.join(" | "));
+        }
+        activity.clone_into(&mut self.activity);
+        self.line.set_step(turn.into());
+        self.line.show(&parts);
+    }
+
+    /// Wipes the line away.
+    pub fn clear(&self) {
+        self.line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_fits_the_width_by_leaving_out_its_last_parts() {
+        let parts = ["turn 12/600", "draining 127.0.0.1:4711", "1,234 messages"].map(str::to_owned);
+        assert_eq!(fit(&parts, " | ", 200), "turn 12/600 | draining 127.0.0.1:4711 | 1,234 messages");
+        assert_eq!(fit(&parts, " | ", 54), "turn 12/600 | draining 127.0.0.1:4711 | 1,234 messages");
+        assert_eq!(fit(&parts, " | ", 53), "turn 12/600 | draining 127.0.0.1:4711");
+        assert_eq!(fit(&parts, " | ", 30), "turn 12/600");
+        assert_eq!(fit(&parts, " | ", 6), "turn \u{2026}");
+        for width in 0..60 {
+            assert!(fit(&parts, " | ", width).chars().count() <= width, "{width}");
+        }
     }
 }

@@ -215,8 +215,8 @@ fn a_forged_name_reaches_nobody() {
         (|_| (), true),
         (
             |name| {
-                if let RefName::Mine { seal, .. } = name {
-                    *seal ^= 1
+                if let RefName::Mine { capability, .. } = name {
+                    *capability ^= 1
                 }
             },
             false,
@@ -231,8 +231,8 @@ fn a_forged_name_reaches_nobody() {
         ),
         (
             |name| {
-                if let RefName::Mine { life, .. } = name {
-                    *life += 1
+                if let RefName::Mine { incarnation, .. } = name {
+                    *incarnation += 1
                 }
             },
             false,

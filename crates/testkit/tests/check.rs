@@ -100,10 +100,10 @@ fn the_known_programs_pass() {
 
 #[test]
 fn the_figures_of_the_guide_are_those_of_the_checker() {
-    let guide = include_str!("../../../guide/testing.md");
+    let guide = include_str!("../../../guide/src/testing.md");
     for program in PROGRAMS {
         let row = program.figures().to_string();
-        assert!(guide.lines().any(|line| line == row), "guide/testing.md has not the row {row}");
+        assert!(guide.lines().any(|line| line == row), "guide/src/testing.md has not the row {row}");
     }
 }
 

@@ -2,13 +2,15 @@
 
 use playhouse_bench::Failure;
 use playhouse_bench::Steps;
-use playhouse_bench::peer;
-use playhouse_bench::registry::{self, Benchmark, Family};
-use playhouse_bench::runner::{self, Options};
+use playhouse_bench::harness::benchmark::{Benchmark, Family};
+use playhouse_bench::harness::runner::{self, Options};
+use playhouse_bench::peers::peer;
+use playhouse_bench::registry;
 use playhouse_bench::scaling::pattern::{GROUP, Pattern};
+use serde_json::json;
 
 use super::{Args, peers};
-use crate::output::print;
+use crate::output::{note, print};
 
 /// The benchmarks to run, and the patterns of `scaling`.
 pub struct Chosen {
@@ -43,6 +45,19 @@ impl Chosen {
         Ok(chosen)
     }
 
+    /// Prints the list of the benchmarks and patterns, each as one JSON object.
+    pub fn list_json(&self) {
+        for &Benchmark { name, op, summary, source, family, .. } in &self.benchmarks {
+            let family = family.name();
+            print(
+                &json!({ "name": name, "family": family, "op": op, "summary": summary, "source": source }).to_string(),
+            );
+        }
+        for &Pattern { name, op, summary, .. } in &self.patterns {
+            print(&json!({ "name": name, "family": GROUP, "op": op, "summary": summary }).to_string());
+        }
+    }
+
     /// Prints the list of the benchmarks and patterns.
     pub fn list(&self) {
         for family in Family::ALL {
@@ -67,7 +82,7 @@ fn without_absent(benchmarks: Vec<&'static Benchmark>, names: &[&str], is_listed
         let installed = peer::check_installed(benchmark);
         is_listed
             || names.contains(&benchmark.name)
-            || installed.inspect_err(|absent| eprintln!("note: {}: {absent}", benchmark.name)).is_ok()
+            || installed.inspect_err(|absent| note(&format!("note: {}: {absent}", benchmark.name))).is_ok()
     };
     benchmarks.into_iter().filter(stays).collect()
 }

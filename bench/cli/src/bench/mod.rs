@@ -1,4 +1,4 @@
-//! `playhouse bench`: the benchmarks, each beside its floor.
+//! `playhouse bench`: the benchmarks, each beside its baseline.
 
 mod chosen;
 mod measure;
@@ -13,18 +13,19 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use playhouse_bench::partner;
-use playhouse_bench::peer::{Folder, become_peer};
-use playhouse_bench::registry::{self, Family};
-use playhouse_bench::runner::{self, Options, answer_parent};
+use playhouse_bench::harness::benchmark::Family;
+use playhouse_bench::harness::remote_peer;
+use playhouse_bench::harness::runner::{self, Options, answer_parent};
+use playhouse_bench::harness::sweep::STAGES_PER_WORKER;
+use playhouse_bench::harness::topology::Topology;
+use playhouse_bench::peers::peer::{Folder, become_peer};
+use playhouse_bench::registry;
 use playhouse_bench::scaling::pattern::{GROUP, Pattern};
-use playhouse_bench::sweep::STAGES_PER_WORKER;
-use playhouse_bench::topology::Topology;
 use playhouse_bench::{Failure, Size, Steps};
 
 use self::chosen::Chosen;
-use crate::interrupt;
-use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print};
+use crate::output::{BAD_INPUT, CLEAR, FAILED, fail, print, write_error};
+use crate::signals;
 
 /// Arguments of `playhouse bench`.
 #[derive(clap::Args)]
@@ -42,7 +43,7 @@ pub struct Args {
     /// Stages per worker, up to 65,536 over all workers; the runtime chooses without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     stages: Option<u32>,
-    /// How often each benchmark and its floor run, in turns, from 1 to 1000
+    /// How often each benchmark and its baseline run, in turns, from 1 to 1000
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: u16,
     /// How much they do: smoke (a moment), default, or paper (what the papers have)
@@ -53,16 +54,16 @@ pub struct Args {
     work: u32,
     #[command(flatten)]
     scaling: scaling::Args,
-    /// Print one JSON object per benchmark
+    /// Print one JSON object per benchmark, also with --list
     #[arg(long)]
     json: bool,
     /// Print the executor's counters of the last run below each row
     #[arg(long, conflicts_with = "json")]
     stats: bool,
-    /// Run with 1, 2, 4, … 512 stages per worker, without the floors
+    /// Run with 1, 2, 4, … 512 stages per worker, without the baselines
     #[arg(long, conflicts_with_all = ["stats", "stages"])]
     sweep_stages: bool,
-    /// Run on 1, 2, 4, … workers, the cores of a NUMA node, all cores and all hardware threads, without the floors
+    /// Run on 1, 2, 4, … workers, the cores of a NUMA node, all cores and all hardware threads, without the baselines
     #[arg(long, conflicts_with_all = ["stats", "workers", "sweep_stages", "report"])]
     sweep_workers: bool,
     /// Write a page with plots and all figures into this folder, new or empty; runs on ever more workers too, as --sweep-workers does
@@ -105,8 +106,8 @@ pub fn run(args: &Args) -> ExitCode {
     };
     if args.partner {
         runner::end_with_parent();
-        interrupt::ignore();
-        return match partner::host(options.workers) {
+        signals::ignore_interrupt();
+        return match remote_peer::host(options.workers) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => fail(FAILED, &failure.to_string()),
         };
@@ -120,7 +121,11 @@ pub fn run(args: &Args) -> ExitCode {
         Err(failure) => return fail(BAD_INPUT, &failure.to_string()),
     };
     if args.list {
-        chosen.list();
+        if args.json {
+            chosen.list_json()
+        } else {
+            chosen.list()
+        }
         return ExitCode::SUCCESS;
     }
     let topology = Topology::detect();
@@ -133,21 +138,24 @@ pub fn run(args: &Args) -> ExitCode {
     if let Err(failure) = check_stages(stages, workers) {
         return fail(BAD_INPUT, &failure.to_string());
     }
-    partner::set_program(|workers| {
-        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse".into()));
+    remote_peer::set_program(|workers| {
+        let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse-bench".into()));
         command.args(["bench", "--partner", "--workers"]).arg(workers.to_string());
         command
     });
     if args.child {
         runner::end_with_parent();
         // A terminal interrupts the parent and this child: the parent says so, and its end is the end of this one.
-        interrupt::ignore();
+        signals::ignore_interrupt();
         for benchmark in &chosen.benchmarks {
             print(&answer_parent(benchmark, &options));
         }
         return ExitCode::SUCCESS;
     }
-    interrupt::exit_on_interrupt();
+    signals::start();
+    if args.report.is_none() {
+        signals::exit_when_unread();
+    }
     let mut failures = Vec::new();
     let benchmarks = &chosen.benchmarks;
     if let Some(folder) = &args.report {
@@ -200,14 +208,14 @@ impl Progress {
     fn say(number: usize, of: usize, what: &str) -> Self {
         let terminal = std::io::stderr().is_terminal();
         if terminal {
-            eprint!("{CLEAR}[{}/{of}] {what}", number + 1);
+            write_error(&format!("{CLEAR}[{}/{of}] {what}", number + 1));
         }
         Self { terminal }
     }
 
     fn clear(self) {
         if self.terminal {
-            eprint!("{CLEAR}");
+            write_error(CLEAR);
         }
     }
 }

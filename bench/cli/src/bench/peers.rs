@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use playhouse_bench::Benchmark;
-use playhouse_bench::peer::{
+use playhouse_bench::harness::runner::Options;
+use playhouse_bench::peers::peer::{
     self, Contender, Folder, Row, WEB, check_played, plays, program_of, rows, table_head, table_row,
 };
 use playhouse_bench::registry;
-use playhouse_bench::runner::Options;
 
 use super::Progress;
 use super::measure::{child, this_program};
-use crate::output::print;
+use crate::output::{note, print};
 
 /// The arguments of `playhouse bench` that are about peers.
 #[derive(clap::Args)]
@@ -80,7 +80,7 @@ pub fn compare(
     let ours = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| *name == WEB);
     for name in theirs.chain(ours) {
         if !programs.iter().any(|(known, _)| *known == name) {
-            let program = folder.program(name).inspect_err(|absent| eprintln!("note: {absent}"));
+            let program = folder.program(name).inspect_err(|absent| note(&format!("note: {absent}")));
             programs.push((name, program.ok()));
         }
     }
@@ -98,7 +98,7 @@ pub fn compare(
         }
         let not: Vec<_> = benchmarks.iter().map(|benchmark| benchmark.name).filter(|name| !plays(peer, name)).collect();
         if !not.is_empty() {
-            eprintln!("note: {peer} does not play {}: bench/peers/README.md says why", not.join(", "));
+            note(&format!("note: {peer} does not play {}: bench/peers/README.md says why", not.join(", ")));
         }
     }
     let limit = Duration::from_secs(u64::from(*peer_limit));

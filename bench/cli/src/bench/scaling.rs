@@ -1,15 +1,15 @@
 //! `playhouse bench scaling`: patterns with work per message, beside tokio and threads.
 
-use playhouse_bench::runner::Options;
+use playhouse_bench::harness::runner::Options;
+use playhouse_bench::harness::topology::Topology;
 use playhouse_bench::scaling::measured::{self, Measured, unrest};
 use playhouse_bench::scaling::row::Row;
 use playhouse_bench::scaling::table::ScalingTable;
 use playhouse_bench::scaling::work::Work;
-use playhouse_bench::topology::Topology;
 
 use super::Progress;
 use super::chosen::Chosen;
-use crate::output::print;
+use crate::output::{note, print};
 
 /// The arguments of `playhouse bench` for the patterns of `scaling`.
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ pub fn measure(chosen: &Chosen, options: &Options, args: &super::Args, failures:
             all.push(measured);
         }
         for unrest in unrest(&all[first..]) {
-            eprintln!("note: {unrest}");
+            note(&format!("note: {unrest}"));
         }
     }
     if !args.json {

@@ -1,10 +1,10 @@
 //! `playhouse bench --sweep-stages` and `--sweep-workers`: the same with ever more of something.
 
 use playhouse_bench::Benchmark;
-use playhouse_bench::runner::{Options, check_workers, measure_workload};
-use playhouse_bench::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
-use playhouse_bench::topology::Count;
-use playhouse_bench::worker_sweep::{WorkerSweep, WorkerSweepTable};
+use playhouse_bench::harness::runner::{Options, check_workers, measure_workload};
+use playhouse_bench::harness::sweep::{self, STAGES_PER_WORKER, Sweep, SweepTable};
+use playhouse_bench::harness::topology::Count;
+use playhouse_bench::harness::worker_sweep::{WorkerSweep, WorkerSweepTable};
 
 use super::Progress;
 use crate::output::print;

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use playhouse_bench::chatapp::driven::{Drive, DriveError, Recording, drive};
 use playhouse_bench::chatapp::thousands;
-use playhouse_bench::latency::{Latency, duration};
+use playhouse_bench::report::latency::{Latency, duration};
 use playhouse_console::address::address;
 
-use crate::interrupt::{self, Stopped};
-use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, coloured, fail, print};
+use crate::output::{BAD_INPUT, FAILED, coloured, fail, note, print};
 use crate::progress::{Bar, Shared};
+use crate::signals::{self, Stopped};
 
 /// Arguments of `playhouse chatapp drive`.
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> ExitCode {
     let (turns, shared) = (recording.turns(), Arc::new(Shared::default()));
     let bar = Bar::new(turns, args.quiet, Arc::clone(&shared));
     bar.say("driving");
-    let driven = interrupt::unless_interrupted(|| bar.update(), {
+    let driven = signals::unless_stopped(|| bar.update(), {
         let (shared, address) = (Arc::clone(&shared), args.address.clone());
         move || drive(&recording, &address, |turn| shared.take_turn(turn))
     });
@@ -47,11 +47,12 @@ pub fn run(args: &Args) -> ExitCode {
     match driven {
         Ok(Ok(driven)) => show(&driven, args.json),
         Ok(Err(error)) => refuse(&error, &args.address),
-        Err(Stopped::Interrupted) => {
+        Err(Stopped::Signalled(signal)) => {
             let turn = shared.reached().0;
-            eprintln!("interrupted after {turn} of {turns} turns; the world waits for who goes on");
-            ExitCode::from(INTERRUPTED)
+            note(&format!("{} after {turn} of {turns} turns; the world waits for the next driver", signal.ending()));
+            ExitCode::from(signal.code())
         }
+        Err(Stopped::Unread) => ExitCode::SUCCESS,
         Err(Stopped::Panicked) => fail(FAILED, "the driver panicked"),
     }
 }

@@ -1,25 +1,24 @@
-//! `playhouse chatapp record`: what a scenario's dice choose, in a file.
+//! `playhouse chatapp record`: the moves that the dice of a scenario choose, in a file.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use playhouse_bench::chatapp::driven::{Recorded, record};
 use playhouse_bench::chatapp::{Scenario, plural, thousands};
+use playhouse_console::files::Replacement;
 use playhouse_console::world::resolve;
 
-use crate::interrupt::{self, Stopped};
-use crate::output::{BAD_INPUT, FAILED, INTERRUPTED, fail, print};
+use crate::output::{BAD_INPUT, FAILED, fail, note, print};
 use crate::progress::{Bar, Shared};
+use crate::signals::{self, Stopped};
 
 /// Arguments of `playhouse chatapp record`.
 #[derive(clap::Args)]
 pub struct Args {
     /// A scenario file, or the name of a built-in scenario (see `playhouse scenario`)
     scenario: String,
-    /// Where to write the recording; what is there is replaced when all of it was written
+    /// The file of the recording; a regular file is replaced when all of the recording is written
     file: PathBuf,
     /// Where the clients' dice start, instead of the scenario's seed
     #[arg(long, value_name = "N")]
@@ -36,16 +35,17 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return fail(BAD_INPUT, &error),
     };
     scenario.seed = args.seed.unwrap_or(scenario.seed);
-    let mut part = args.file.clone().into_os_string();
-    part.push(".part");
-    let part = PathBuf::from(part);
+    let file = match Replacement::begin(&args.file) {
+        Ok(file) => file,
+        Err(error) => return fail(BAD_INPUT, &error),
+    };
 
     let (turns, shared) = (scenario.turns, Arc::new(Shared::default()));
     let bar = Bar::new(turns, args.quiet, Arc::clone(&shared));
     bar.say("recording");
-    let recorded = interrupt::unless_interrupted(|| bar.update(), {
-        let (part, file, shared) = (part.clone(), args.file.clone(), Arc::clone(&shared));
-        move || write(&scenario, &part, &file, &shared)
+    let recorded = signals::unless_stopped(|| bar.update(), {
+        let (path, shared) = (args.file.clone(), Arc::clone(&shared));
+        move || write(&scenario, &path, file, &shared)
     });
     bar.clear();
     match recorded {
@@ -56,32 +56,26 @@ pub fn run(args: &Args) -> ExitCode {
             print(&format!("{file}: {turns}, {moves}, {friendships}, {} bytes", thousands(bytes)));
             ExitCode::SUCCESS
         }
-        Ok(Err(error)) => {
-            let _ = fs::remove_file(&part);
-            fail(FAILED, &format!("{}: cannot be written: {error}", args.file.display()))
-        }
+        Ok(Err(error)) => fail(FAILED, &error),
         Err(stopped) => {
-            let _ = fs::remove_file(&part);
+            // The recorder may be writing still; it finds no file to put into place.
+            signals::clean_up();
             match stopped {
-                Stopped::Interrupted => {
-                    eprintln!("interrupted after {} of {turns} turns; nothing was written", shared.reached().0);
-                    ExitCode::from(INTERRUPTED)
+                Stopped::Signalled(signal) => {
+                    let turn = shared.reached().0;
+                    note(&format!("{} after {turn} of {turns} turns; nothing was written", signal.ending()));
+                    ExitCode::from(signal.code())
                 }
+                Stopped::Unread => fail(FAILED, "standard output has no reader; nothing was written"),
                 Stopped::Panicked => fail(FAILED, "the recorder panicked"),
             }
         }
     }
 }
 
-/// Writes `part`, and makes it `file` when it is whole. Says how many bytes that are.
-fn write(scenario: &Scenario, part: &Path, file: &Path, shared: &Shared) -> io::Result<(Recorded, u64)> {
-    if file.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    let mut out = BufWriter::with_capacity(1 << 16, File::create(part)?);
-    let recorded = record(scenario, &mut out, |turn| shared.take_turn(turn))?;
-    let out = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    let bytes = out.metadata()?.len();
-    fs::rename(part, file)?;
-    Ok((recorded, bytes))
+/// Writes the recording, and puts it into place. Returns its size in bytes, too.
+fn write(scenario: &Scenario, path: &Path, mut file: Replacement, shared: &Shared) -> Result<(Recorded, u64), String> {
+    let recorded = record(scenario, &mut file, |turn| shared.take_turn(turn))
+        .map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((recorded, file.commit()?))
 }

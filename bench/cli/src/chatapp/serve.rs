@@ -9,8 +9,8 @@ use playhouse_bench::chatapp::{Options, Scenario};
 use playhouse_console::address::address;
 use playhouse_console::world::{resolve, show};
 
-use crate::interrupt;
-use crate::output::{BAD_INPUT, FAILED, fail, print};
+use crate::output::{BAD_INPUT, FAILED, fail, note, print};
+use crate::signals::{self, Signal};
 
 /// Arguments of `playhouse chatapp serve`.
 #[derive(clap::Args)]
@@ -42,11 +42,11 @@ pub struct Args {
 
 #[derive(Debug)]
 enum Happened {
-    Interrupted,
+    Signalled(Signal),
     There(Event),
 }
 
-/// Serves worlds until Ctrl-C.
+/// Serves worlds until a signal ends the program.
 pub fn run(args: &Args) -> ExitCode {
     let mut scenario = match resolve(&args.scenario) {
         Ok(scenario) => scenario,
@@ -73,10 +73,7 @@ fn serve(args: &Args, scenario: &Scenario, addresses: &[SocketAddr]) -> ExitCode
         ..Options::default()
     };
     let (happens, happened) = mpsc::channel();
-    interrupt::call_then_exit({
-        let happens = happens.clone();
-        move || drop(happens.send(Happened::Interrupted))
-    });
+    signals::send_first(happens.clone(), Happened::Signalled);
     let server = Server::start(addresses, scenario, &options, move |event| drop(happens.send(Happened::There(event))));
     let server = match server {
         Ok(server) => server,
@@ -87,8 +84,11 @@ fn serve(args: &Args, scenario: &Scenario, addresses: &[SocketAddr]) -> ExitCode
     let mut code = ExitCode::SUCCESS;
     for happened in happened {
         match happened {
-            Happened::Interrupted => {
-                eprintln!("closing; Ctrl-C again ends at once");
+            Happened::Signalled(signal) => {
+                note("closing; another signal ends at once");
+                if code == ExitCode::SUCCESS {
+                    code = signal.code_after_drain();
+                }
                 break;
             }
             Happened::There(Event::Played(report)) => {
@@ -106,7 +106,7 @@ fn serve(args: &Args, scenario: &Scenario, addresses: &[SocketAddr]) -> ExitCode
                     break;
                 }
             }
-            Happened::There(event) => eprintln!("{}", tell(&event)),
+            Happened::There(event) => note(&tell(&event)),
         }
     }
     drop(server);

@@ -1,4 +1,4 @@
-//! What a client is told to do in a turn.
+//! The move of a client in a turn, as a driver orders it.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ use crate::chatapp::chat::turn_of;
 pub enum Act {
     /// Nothing.
     Nothing,
-    /// It wants to leave or to post, and is in no chat: nothing, too, but counted as that.
+    /// The client should leave or post, but is in no chat: it does nothing, and counts it.
     NoChat,
     /// Start a chat, and invite these friends, by rising id.
     NewChat(Box<[u32]>),
     /// Leave this chat.
     Leave(u64),
-    /// Post so many bytes, each the same, and a graph of objects to this chat.
+    /// Post this number of bytes, all equal, and a graph of objects to this chat.
     Post {
-        /// The chat: the turn that it was started in (high half), and who started it (low half).
+        /// The chat: its first turn (high half), and the client that started it (low half).
         chat: u64,
         /// The bytes.
         size: u32,
-        /// What each of them is.
+        /// The value of each byte.
         byte: u8,
         /// The objects of the graph; 0 for none.
         objects: u32,
     },
 }
 
-/// A chat as recordings name it: the turn that it was started in, and who started it.
+/// A chat as recordings name it: its first turn, and the client that started it.
 pub(super) struct Chat(pub u64);
 
 impl fmt::Display for Chat {

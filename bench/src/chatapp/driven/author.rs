@@ -1,16 +1,16 @@
-//! Writes recordings: what the dice of a scenario would choose.
+//! Writes recordings: the choices of a scenario's dice.
 
 use std::io::{self, Write};
 
 use super::act::{Act, Chat};
 use super::ledger::Ledger;
 use super::script::{FORMAT, Header, kind_of};
+use crate::chatapp::dice::{Choice, MoveDice};
 use crate::chatapp::messages::Engage;
-use crate::chatapp::odds::{Choice, Odds};
-use crate::chatapp::random::Dice;
 use crate::chatapp::scenario::{MessageShape, Scenario};
+use crate::harness::random::Dice;
 
-/// What was recorded.
+/// A description of the recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recorded {
     /// Turns.
@@ -28,7 +28,7 @@ pub struct Recorded {
 /// # Errors
 /// `out` does not take it.
 pub fn record(scenario: &Scenario, out: &mut impl Write, mut observer: impl FnMut(u32)) -> io::Result<Recorded> {
-    let odds = Odds::of(scenario);
+    let move_dice = MoveDice::of(scenario);
     let mut ledger = Ledger::new(scenario);
     let mut recorded = Recorded { turns: scenario.turns, moves: 0, friendships: 0 };
     writeln!(out, "{FORMAT}\n{}", Header::of(scenario))?;
@@ -39,7 +39,7 @@ pub fn record(scenario: &Scenario, out: &mut impl Write, mut observer: impl FnMu
         let mut own = Dice::of_client(scenario.seed, id);
         let work = scenario.work_of(&mut own);
         let mut friends = Vec::new();
-        while let Some(older) = own.next_success(odds.befriend, friends.last().map_or(0, |last| last + 1), id) {
+        while let Some(older) = own.next_success(move_dice.befriend, friends.last().map_or(0, |last| last + 1), id) {
             friends.push(older);
         }
         let (kind, amount) = kind_of(work);
@@ -57,7 +57,7 @@ pub fn record(scenario: &Scenario, out: &mut impl Write, mut observer: impl FnMu
     for turn in 1..=scenario.turns {
         writeln!(out, "turn {turn}")?;
         for (id, dice) in (0..).zip(&mut dice) {
-            let act = act(scenario, &odds, &ledger, id, dice);
+            let act = act(scenario, &move_dice, &ledger, id, dice);
             if act != Act::Nothing {
                 write_act(out, id, &act)?;
                 acts.push((id, act));
@@ -74,14 +74,14 @@ pub fn record(scenario: &Scenario, out: &mut impl Write, mut observer: impl FnMu
     Ok(recorded)
 }
 
-/// What the dice of a client choose.
-fn act(scenario: &Scenario, odds: &Odds, ledger: &Ledger, id: u32, dice: &mut Dice) -> Act {
+/// Returns the choice of a client's dice.
+fn act(scenario: &Scenario, move_dice: &MoveDice, ledger: &Ledger, id: u32, dice: &mut Dice) -> Act {
     let chats = ledger.chats(id);
-    match odds.choose(dice, chats.len()) {
+    match move_dice.choose(dice, chats.len()) {
         Choice::Nothing => Act::Nothing,
         Choice::NoChat => Act::NoChat,
         Choice::NewChat => {
-            let invited = ledger.friends(id).iter().copied().filter(|_| dice.happens(odds.invite));
+            let invited = ledger.friends(id).iter().copied().filter(|_| dice.happens(move_dice.invite));
             Act::NewChat(invited.collect())
         }
         Choice::Leave { at } => Act::Leave(chats[at]),

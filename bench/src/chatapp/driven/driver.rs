@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::ledger::Ledger;
 use super::script::{Bad, Block, FORMAT, Header, Lines, Script, excerpt};
-use crate::latency::Latency;
+use crate::report::latency::Latency;
 
 /// A recording in a file, which was read to its end and is right: all that it holds could be played.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Recording {
     moves: u64,
 }
 
-/// What has come of driving a world.
+/// The results of driving a world.
 #[derive(Clone, Debug, Serialize)]
 pub struct Drive {
     /// The scenario's name, as the server calls it.
@@ -38,17 +38,17 @@ pub struct Drive {
     pub seconds: f64,
     /// Moves per second.
     pub moves_per_second: f64,
-    /// From the first byte of a turn that was sent to the answer that it has ended: with the network, and with reading and checking
-    /// the turn.
+    /// From the first sent byte of a turn to the answer about its end: with the network, and with the server's reading and
+    /// checks of the turn.
     pub latency: Latency,
-    /// The same as the world has measured it, from the poke of the turn to its end.
+    /// The world's own measurement, from the start of the turn to its end.
     pub latency_inside: Latency,
     /// The server's report.
     pub report: serde_json::Value,
 }
 
 impl Drive {
-    /// What is wrong with the world that was driven, as its server says; nothing if all is well.
+    /// The error in the driven world, as its server reports it; `None` if the check passed.
     pub fn problems(&self) -> Vec<String> {
         let check = &self.report["check"];
         match (check["passed"].as_bool(), check["problems"].as_array()) {
@@ -61,8 +61,8 @@ impl Drive {
     }
 }
 
-/// Why a world was not driven to its end. The server's world stands as it did after the last turn that was answered, and whoever
-/// drives next goes on there.
+/// The reason why a world was not driven to its end. The server's world keeps the state after the last answered turn, and the
+/// next driver goes on from it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DriveError {
@@ -72,24 +72,24 @@ pub enum DriveError {
         path: PathBuf,
         /// The line, counted from 1; 0 where it is about none.
         line: u64,
-        /// What is wrong.
+        /// The description of the error.
         what: String,
     },
-    /// Nobody answers there.
+    /// No server answers at the address.
     Connect(io::Error),
-    /// It is a server of another scenario than the recording is of: both. Nothing was sent.
+    /// The server plays another scenario than that of the recording. Nothing was sent.
     OtherScenario {
-        /// What the recording is of.
+        /// The scenario of the recording.
         recording: String,
-        /// What the server plays.
+        /// The scenario of the server.
         server: String,
     },
-    /// The server has refused something: what, and the line of the recording if it is about one.
+    /// The server has refused a line: the reason, and the line of the recording if the reason is about one.
     Refused(u64, String),
     /// The connection has ended before the answer to this turn; 0 is the set-up.
     Lost(u32),
-    /// What has answered is no server of this kind: what it said.
-    Stranger(String),
+    /// The answer is not from a server of this kind: the answer.
+    OtherService(String),
 }
 
 impl fmt::Display for DriveError {
@@ -97,7 +97,7 @@ impl fmt::Display for DriveError {
         match self {
             DriveError::Recording { path, line: 0, what } => write!(f, "{}: {what}", path.display()),
             DriveError::Recording { path, line, what } => write!(f, "{}:{line}: {what}", path.display()),
-            DriveError::Connect(error) => write!(f, "nobody answers: {error}"),
+            DriveError::Connect(error) => write!(f, "no server answers: {error}"),
             DriveError::OtherScenario { recording, server } => {
                 write!(f, "the recording is of {recording}, and the server plays {server}")
             }
@@ -105,8 +105,11 @@ impl fmt::Display for DriveError {
             DriveError::Refused(line, what) => write!(f, "the server refused line {line} of the recording: {what}"),
             DriveError::Lost(0) => write!(f, "the connection was lost in the set-up"),
             DriveError::Lost(turn) => write!(f, "the connection was lost in turn {turn}"),
-            DriveError::Stranger(said) => {
-                write!(f, "what listens there is no server of this version: expected \"{FORMAT} …\", got \"{said}\"")
+            DriveError::OtherService(said) => {
+                write!(
+                    f,
+                    "the program at this address is not a server of this version: expected \"{FORMAT} …\", got \"{said}\""
+                )
             }
         }
     }
@@ -118,7 +121,7 @@ impl Recording {
     /// Opens a recording, and checks all of it.
     ///
     /// # Errors
-    /// It cannot be read, or something in it is wrong: what, and in which line.
+    /// It cannot be read, or it has an error: the description, and the line.
     pub fn open(path: &Path) -> Result<Recording, DriveError> {
         let bad = |Bad { line, what, .. }| DriveError::Recording { path: path.to_owned(), line, what };
         let nothing = |what: String| bad(Bad::new(what));
@@ -205,16 +208,16 @@ impl Parts<'_> {
     }
 }
 
-/// How long a server may take to answer to a call: it may have to open a large world first.
+/// The time within which a server must answer a call: it may have to open a large world first.
 const CALL_MAX: Duration = Duration::from_secs(60);
 
-/// Drives the world of the server at `address` (`host:port`) by a recording, to its end. `observer` is told of each turn that has
-/// ended, outside what is measured.
+/// Drives the world of the server at `address` (`host:port`) by a recording, to its end. `observer` is called with each ended
+/// turn, outside the measured time.
 ///
-/// Where others have driven the world before, it goes on with the turn that is next.
+/// If other drivers have driven the world before, it goes on with the next turn.
 ///
 /// # Errors
-/// The server is not there, plays another scenario, has a driver, or refuses something; or the connection ends.
+/// The server does not answer, plays another scenario, has a driver, or refuses a line; or the connection ends.
 pub fn drive(recording: &Recording, address: &str, mut observer: impl FnMut(u32)) -> Result<Drive, DriveError> {
     let stream = call(address).map_err(DriveError::Connect)?;
     let _ = stream.set_nodelay(true);
@@ -292,7 +295,7 @@ fn call(address: &str) -> io::Result<TcpStream> {
     Err(failure)
 }
 
-/// Sends what it can. Where that fails, there may be an answer that says why.
+/// Sends as much as possible. After an error, an answer with the reason may still arrive.
 fn send(mut stream: &TcpStream, text: &str) {
     let _ = stream.write_all(text.as_bytes());
 }
@@ -311,38 +314,38 @@ fn line<'a>(answers: &'a mut Answers<'_>, turn: u32, skipped: u64) -> Result<&'a
     Err(DriveError::Refused(if number > 2 { number + skipped } else { number }, what.to_owned()))
 }
 
-fn stranger(line: &str) -> DriveError {
-    DriveError::Stranger(excerpt(line.as_bytes()))
+fn other_service(line: &str) -> DriveError {
+    DriveError::OtherService(excerpt(line.as_bytes()))
 }
 
 fn greeting(answers: &mut Answers<'_>) -> Result<(Header, u32), DriveError> {
-    // Who is no server may wait for us to say something.
+    // Other services may wait for a first line from this side.
     let _ = answers.reader().get_ref().set_read_timeout(Some(CALL_MAX));
     let greeting = match line(answers, 0, 0) {
         Ok(greeting) => greeting.to_owned(),
-        Err(DriveError::Lost(_)) => return Err(DriveError::Stranger("nothing".to_owned())),
+        Err(DriveError::Lost(_)) => return Err(DriveError::OtherService("nothing".to_owned())),
         Err(error) => return Err(error),
     };
     let _ = answers.reader().get_ref().set_read_timeout(None);
     let rest = greeting.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' '));
-    rest.and_then(|rest| Header::parse(rest, "next")).ok_or_else(|| stranger(&greeting))
+    rest.and_then(|rest| Header::parse(rest, "next")).ok_or_else(|| other_service(&greeting))
 }
 
-/// What the server says of a turn that has ended: nanoseconds, and messages.
+/// Reads the server's answer about an ended turn: nanoseconds, and messages.
 fn answer(answers: &mut Answers<'_>, turn: u32, skipped: u64) -> Result<(u64, u64), DriveError> {
     let line = line(answers, turn, skipped)?;
     let mut words = line.split(' ');
     let numbers = match (words.next(), words.next().map(str::parse::<u32>)) {
         (Some("done"), Some(Ok(done))) if done == turn => words.map(str::parse::<u64>).collect::<Result<Vec<_>, _>>(),
-        _ => return Err(stranger(line)),
+        _ => return Err(other_service(line)),
     };
     match numbers.as_deref() {
         Ok([ns, messages]) => Ok((*ns, *messages)),
-        _ => Err(stranger(line)),
+        _ => Err(other_service(line)),
     }
 }
 
 fn report(answers: &mut Answers<'_>, turn: u32, skipped: u64) -> Result<serde_json::Value, DriveError> {
     let line = line(answers, turn, skipped)?;
-    line.strip_prefix("report ").and_then(|json| serde_json::from_str(json).ok()).ok_or_else(|| stranger(line))
+    line.strip_prefix("report ").and_then(|json| serde_json::from_str(json).ok()).ok_or_else(|| other_service(line))
 }

@@ -1,4 +1,4 @@
-//! Who is whose friend, and who is in which chat: what a move is checked against before any actor hears of it.
+//! Friendships and memberships: every move is checked against them before an actor receives it.
 
 use super::act::{Act, Chat};
 use crate::chatapp::chat::chat_id;
@@ -6,15 +6,15 @@ use crate::chatapp::graph::OBJECT_BYTES;
 use crate::chatapp::messages::Engage;
 use crate::chatapp::scenario::{FRIENDSHIPS_MAX, MESSAGE_BYTES, OBJECTS, POSTED_BYTES_PER_TURN_MAX, Scenario};
 
-/// A world as it stands between two turns, for one who looks at all of it.
+/// The state of a world between two turns, as a view of all of it.
 pub(super) struct Ledger {
     pub clients: u32,
     pub turns: u32,
-    /// What comes next: 0 for the set-up, or a turn; one more than there are turns when only the end is left.
+    /// The next step: 0 for the set-up, or a turn; one more than the number of turns when only the end is left.
     next: u32,
-    /// By client: who has befriended it, by rising id.
+    /// By client: the clients that have befriended it, by rising id.
     friends: Vec<Vec<u32>>,
-    /// By client: the chats that it may post to or leave, in the order that its dice choose from.
+    /// By client: the chats that it may post to or leave, in the order of its dice.
     chats: Vec<Vec<u64>>,
 }
 
@@ -39,7 +39,7 @@ impl Ledger {
         &self.chats[id as usize]
     }
 
-    /// Whether there is such a client.
+    /// Returns whether the client exists.
     pub fn check_client(&self, id: u32) -> Result<(), String> {
         match id < self.clients {
             true => Ok(()),
@@ -47,7 +47,7 @@ impl Ledger {
         }
     }
 
-    /// Whether a client may befriend these, besides so many friendships of others.
+    /// Checks that a client may befriend these clients, in addition to the number of friendships of others.
     pub fn check_engage(&self, id: u32, engage: &Engage, others: usize) -> Result<(), String> {
         if let Some(younger) = engage.friends.iter().find(|friend| **friend >= id) {
             return Err(format!("client {id} cannot befriend {younger}: friends are older, with a lower id"));
@@ -63,14 +63,14 @@ impl Ledger {
         Ok(())
     }
 
-    /// Whether a client may do this in the next turn.
+    /// Checks that a client may do this in the next turn.
     pub fn check(&self, id: u32, act: &Act) -> Result<(), String> {
         match act {
             Act::Nothing | Act::NoChat => Ok(()),
             Act::NewChat(invited) => {
                 let friends = self.friends(id);
                 match invited.iter().find(|friend| friends.binary_search(friend).is_err()) {
-                    Some(stranger) => Err(format!("client {id} cannot invite {stranger}, who is no friend of it")),
+                    Some(other) => Err(format!("client {id} cannot invite {other}, which is not its friend")),
                     None => check_rising(invited),
                 }
             }
@@ -95,7 +95,7 @@ impl Ledger {
         }
     }
 
-    /// Whether the posts of a turn may hold so many bytes.
+    /// Checks that the posts of a turn may hold this number of bytes.
     pub fn check_posted(bytes: u64) -> Result<(), String> {
         match bytes as f64 <= 2.0 * POSTED_BYTES_PER_TURN_MAX {
             true => Ok(()),
@@ -113,18 +113,18 @@ impl Ledger {
         }
     }
 
-    /// The clients have met.
+    /// Notes that the clients have met.
     pub fn meet(&mut self, engagements: &[(u32, Engage)]) {
         self.friends = vec![Vec::new(); self.clients as usize];
         self.chats = vec![Vec::new(); self.clients as usize];
         for (id, engage) in engagements {
-            // By rising id, since these are.
+            // By rising id, like the input.
             engage.friends.iter().for_each(|older| self.friends[*older as usize].push(*id));
         }
         self.next = 1;
     }
 
-    /// The next turn was played.
+    /// Notes that the next turn was played.
     pub fn play(&mut self, acts: &[(u32, Act)]) {
         let mut joined: Vec<(u32, u64)> = Vec::new();
         for (id, act) in acts {

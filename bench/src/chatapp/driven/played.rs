@@ -1,4 +1,4 @@
-//! A world that is played as somebody outside says.
+//! A world whose moves come from outside.
 
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
@@ -7,12 +7,12 @@ use playhouse::prelude::*;
 
 use super::act::Act;
 use super::ledger::Ledger;
-use crate::chatapp::messages::{Direct, EndDriven, Engage, Open, Salvage};
+use crate::chatapp::messages::{CollectPartial, Direct, EndDriven, Engage, Open};
 use crate::chatapp::report::Report;
 use crate::chatapp::run::{DeadLetters, Options, RunError, build};
 use crate::chatapp::scenario::Scenario;
 use crate::chatapp::world::{Outcome, PhaseEnd, World};
-use crate::memory;
+use crate::harness::memory;
 
 /// A world on a system of its own, which waits for its set-up or for its next turn.
 pub(super) struct Played {
@@ -23,7 +23,7 @@ pub(super) struct Played {
     outcome: Receiver<Outcome>,
     dead_letters: DeadLetters,
     begun: Instant,
-    /// How long an answer is waited for before it is looked whether anybody is left who could give it.
+    /// The time between two checks, during a wait for an answer, that actors with the answer still exist.
     patience: Duration,
     pub ledger: Ledger,
 }
@@ -31,12 +31,12 @@ pub(super) struct Played {
 const SOON: Duration = Duration::from_secs(1);
 
 impl Played {
-    /// A world whose clients are there, and have not met.
+    /// A world whose clients exist, and have not met.
     pub fn open(scenario: &Scenario, options: &Options) -> Result<Played, RunError> {
         scenario.check().map_err(RunError::Scenario)?;
-        // What an earlier world of this process has left is not this one's.
-        memory::give_back();
-        memory::forget_peak();
+        // Excludes the leftovers of an earlier world of this process.
+        memory::release_freed();
+        memory::reset_peak();
         let begun = Instant::now();
         let system = build(options).map_err(RunError::System)?;
         let dead_letters = DeadLetters::of(&system);
@@ -52,7 +52,7 @@ impl Played {
             outcome: ended,
             dead_letters,
             begun,
-            // A simulated system runs while somebody waits for it to be idle.
+            // A simulated system runs while a thread waits for it to be idle.
             patience: options.simulated.map_or(SOON, |_| Duration::ZERO),
             ledger: Ledger::new(scenario),
         };
@@ -61,14 +61,14 @@ impl Played {
         Ok(played)
     }
 
-    /// The clients meet as they are told, which was checked.
+    /// Lets the clients meet according to checked orders.
     pub fn meet(&mut self, engagements: Vec<(u32, Engage)>) -> Result<PhaseEnd, RunError> {
         self.ledger.meet(&engagements);
         self.world.tell(Direct::Meet(engagements));
         self.wait(&self.phases)
     }
 
-    /// The next turn is played as they are told, which was checked.
+    /// Plays the next turn according to checked orders.
     pub fn play(&mut self, acts: Vec<(u32, Act)>) -> Result<PhaseEnd, RunError> {
         let turn = self.ledger.next();
         self.ledger.play(&acts);
@@ -76,16 +76,16 @@ impl Played {
         self.wait(&self.phases)
     }
 
-    /// All log out.
+    /// Logs all clients out.
     pub fn close(self) -> Result<Report, RunError> {
         self.world.tell(EndDriven);
         let outcome = self.wait(&self.outcome)?;
         Ok(self.report(outcome))
     }
 
-    /// A turn has not ended: what can be said of it.
-    pub fn salvage(self) -> Result<Report, RunError> {
-        self.world.tell(Salvage);
+    /// Collects the counts of a world whose turn has not ended.
+    pub fn collect_partial(self) -> Result<Report, RunError> {
+        self.world.tell(CollectPartial);
         let outcome = self.wait(&self.outcome)?;
         Ok(self.report(outcome))
     }
@@ -104,7 +104,7 @@ impl Played {
 
 impl Drop for Played {
     fn drop(&mut self) {
-        // Nobody is waiting for anything of it: what is left in it is of no interest.
+        // No thread waits for a result of it; its remaining messages are dropped.
         let _ = self.system.clone().shutdown_within(Duration::ZERO);
     }
 }

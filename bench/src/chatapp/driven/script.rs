@@ -7,9 +7,9 @@ use super::act::Act;
 use super::ledger::Ledger;
 use crate::chatapp::chat::chat_id;
 use crate::chatapp::messages::Engage;
-use crate::chatapp::random::mix64;
 use crate::chatapp::scenario::{Scenario, WORK_AMOUNT, WORK_BYTES_MAX};
-use crate::chatapp::work::Work;
+use crate::harness::busy_work::Work;
+use crate::harness::random::mix64;
 
 /// The most bytes of a line, without its newline: room for 100,000 friends.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
@@ -17,17 +17,17 @@ pub const LINE_BYTES_MAX: usize = 1 << 20;
 /// The first line.
 pub(super) const FORMAT: &str = "playhouse-chatapp 1";
 
-/// What is wrong, and in which line, counted from 1.
+/// The description of an error, and its line, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bad {
     pub line: u64,
     pub what: String,
-    /// There was nothing to read any more, rather than something wrong.
+    /// The input has ended, which is no error in it.
     pub is_broken: bool,
 }
 
 impl Bad {
-    /// About no line.
+    /// Creates an error without a line.
     pub fn new(what: impl Into<String>) -> Bad {
         Bad { line: 0, what: what.into(), is_broken: false }
     }
@@ -80,7 +80,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// What can be shown of a line, cut to what fits one.
+/// Returns the printable part of a line, cut to fit a line of output.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     const CHARS_MAX: usize = 60;
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * CHARS_MAX)]);
@@ -88,7 +88,7 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
     if shown.len() < text.len() || bytes.len() > 4 * CHARS_MAX { shown + "…" } else { shown }
 }
 
-/// What a recording is for.
+/// The scenario of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub fingerprint: u64,
@@ -116,7 +116,7 @@ impl Header {
         Some((Header { fingerprint, clients, turns, name: words.next()?.to_owned() }, extra))
     }
 
-    /// The same with a number before the name.
+    /// Returns the same with a number before the name.
     pub fn with(&self, between: &str, number: u32) -> String {
         let Header { fingerprint, clients, turns, name } = self;
         format!("{fingerprint:#018x} clients {clients} turns {turns} {between} {number} {name}")
@@ -135,7 +135,7 @@ impl fmt::Display for Header {
     }
 }
 
-/// What is played as a whole.
+/// The part of a recording that is played as a whole.
 pub(super) enum Block {
     SetUp(Vec<(u32, Engage)>),
     /// The next turn.
@@ -143,7 +143,7 @@ pub(super) enum Block {
     Close,
 }
 
-/// What a work is called, and how much of it there is.
+/// Returns the name of a work, and its amount.
 pub(super) fn kind_of(work: Work) -> (&'static str, u32) {
     match work {
         Work::Idle => ("idle", 0),
@@ -162,12 +162,12 @@ impl<R: BufRead> Script<R> {
         Script { lines: Lines::of(reader) }
     }
 
-    /// Reads the first two lines; `None` where there is nothing at all.
+    /// Reads the first two lines; `None` for an empty input.
     pub fn header(&mut self) -> Result<Option<Header>, Bad> {
         let Some(first) = self.lines.next()? else { return Ok(None) };
         if first != FORMAT {
             let what = format!(
-                "is no recording of this format: begins with \"{}\", not \"{FORMAT}\"",
+                "is not a recording of this format: begins with \"{}\", not \"{FORMAT}\"",
                 excerpt(first.as_bytes())
             );
             return Err(self.lines.bad(what));
@@ -185,7 +185,7 @@ impl<R: BufRead> Script<R> {
         }
     }
 
-    /// Reads what comes next, to its end, and checks that it may come next in the world of `ledger`; `None` at the end.
+    /// Reads the next part to its end, and checks that it may come next in the world of `ledger`; `None` at the end.
     pub fn block(&mut self, ledger: &Ledger) -> Result<Option<Block>, Bad> {
         let Some(line) = self.lines.next()? else { return Ok(None) };
         let mut words = Words(line.split(' '));
@@ -273,9 +273,7 @@ impl Words<'_> {
         let word = self.0.next().unwrap_or_default();
         // `FromStr` would take a sign, too.
         let digits = word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok()).flatten();
-        digits.ok_or_else(|| {
-            format!("\"{}\" is no number that can be there: must be \"{form}\"", excerpt(word.as_bytes()))
-        })
+        digits.ok_or_else(|| format!("\"{}\" is not an allowed number: must be \"{form}\"", excerpt(word.as_bytes())))
     }
 
     fn only_number(mut self, form: &str) -> Result<u32, String> {
@@ -302,7 +300,7 @@ impl Words<'_> {
         let chat = (parts.number(form), parts.number(form), parts.0.next());
         match chat {
             (Ok(turn), Ok(creator), None) => Ok(chat_id(turn, creator)),
-            _ => Err(format!("\"{}\" is no chat: must be \"{form}\"", excerpt(word.as_bytes()))),
+            _ => Err(format!("\"{}\" is not a chat: must be \"{form}\"", excerpt(word.as_bytes()))),
         }
     }
 
@@ -314,7 +312,7 @@ impl Words<'_> {
     }
 }
 
-/// Reads what a client is and whom it befriends; it must be this one.
+/// Reads the work of a client and the clients that it befriends; its id must be this one.
 fn client(line: &str, due: u32, ledger: &Ledger, friendships: usize) -> Result<Engage, String> {
     let form = "client ID idle|compute|memory AMOUNT FRIEND…";
     let mut words = Words(line.split(' '));
@@ -328,13 +326,15 @@ fn client(line: &str, due: u32, ledger: &Ledger, friendships: usize) -> Result<E
     }
     let kind = words.0.next().unwrap_or_default();
     let amount: u32 = words.number(form)?;
-    // Twice what a scenario says: its spread may double it.
+    // Twice the amount of a scenario: its spread may double it.
     let amount_max = 2 * if kind == "memory" { WORK_BYTES_MAX } else { *WORK_AMOUNT.end() };
     let work = match kind {
         "idle" if amount == 0 => Work::Idle,
         "compute" => Work::Compute(amount),
         "memory" => Work::Memory(amount),
-        _ => return Err(format!("\"{} {amount}\" is no work: must be \"{form}\"", excerpt(kind.as_bytes()))),
+        _ => {
+            return Err(format!("\"{} {amount}\" is not a kind of work: must be \"{form}\"", excerpt(kind.as_bytes())));
+        }
     };
     if amount > amount_max {
         return Err(format!("work of {amount} is too much; at most {amount_max} is allowed for {kind}"));
@@ -344,7 +344,7 @@ fn client(line: &str, due: u32, ledger: &Ledger, friendships: usize) -> Result<E
     Ok(engage)
 }
 
-/// Reads what a client does; the one before it was `last`.
+/// Reads the move of a client; the one before it was `last`.
 fn move_of(mut words: Words<'_>, ledger: &Ledger, last: Option<u32>) -> Result<(u32, Act), String> {
     let (kind, form) = match words.0.next().unwrap_or_default() {
         "chat" => ('c', "chat ID FRIEND…"),

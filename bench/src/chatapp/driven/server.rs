@@ -1,4 +1,4 @@
-//! Plays a world for who drives it over TCP.
+//! Plays a world for a driver over TCP.
 
 use std::fmt;
 use std::io::{self, BufReader, Read, Write};
@@ -14,19 +14,19 @@ use crate::chatapp::report::Report;
 use crate::chatapp::run::{Options, RunError};
 use crate::chatapp::scenario::Scenario;
 
-/// A driver that says nothing, or reads nothing, for so long loses its connection, so that others may go on.
+/// A driver that neither sends nor reads for this time loses its connection, and others may go on.
 pub const SILENCE_MAX: Duration = Duration::from_secs(300);
 
-/// How long what a refused driver still sends is taken in, so that it reads why it was refused.
+/// The time during which the input of a refused driver is read, because it must read the reason of the refusal.
 const DRAIN_MAX: Duration = Duration::from_secs(5);
 
-/// Why there is no server.
+/// The reason why a server did not start.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// It cannot listen there.
+    /// It cannot listen at the address.
     Listen(io::Error),
-    /// There is no world.
+    /// The world cannot be opened.
     World(RunError),
 }
 
@@ -41,15 +41,15 @@ impl fmt::Display for ServerError {
 
 impl std::error::Error for ServerError {}
 
-/// What happens at a server.
+/// An event at a server.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// A driver has come, and goes on with this: 0 for the set-up, or a turn.
+    /// A driver has connected, and goes on with this step: 0 for the set-up, or a turn.
     Came(SocketAddr, u32),
     /// A driver has gone before the end. The world waits, with this next.
     Gone(SocketAddr, u32),
-    /// A driver was refused, or sent what is wrong: what. Nothing of that was played.
+    /// A driver was refused, or sent an error: the description. Nothing of its last step was played.
     Refused(SocketAddr, String),
     /// A world has ended.
     Played(Box<Report>),
@@ -76,9 +76,9 @@ struct Place {
     options: Options,
     silence_max: Duration,
     observer: Observer,
-    /// Held by who drives.
+    /// Held by the connection of the driver.
     world: Mutex<Option<Played>>,
-    /// Who drives.
+    /// The address of the driver.
     driver: Mutex<Option<TcpStream>>,
     ends: AtomicBool,
 }
@@ -89,19 +89,19 @@ impl fmt::Debug for Place {
     }
 }
 
-/// How a driver's visit ended.
+/// The end of a driver's connection.
 enum Visit {
     /// The world was played to its end.
     Closed(Box<Report>),
-    /// It has gone, or cannot be written to.
+    /// The driver has disconnected, or cannot be written to.
     Gone,
 }
 
 impl Server {
-    /// Opens a world and listens; port 0 is any port that is free. `observer` is called by the threads of the connections.
+    /// Opens a world and listens; port 0 is any free port. `observer` is called by the threads of the connections.
     ///
     /// # Errors
-    /// The address cannot be listened at, or there cannot be such a world.
+    /// The server cannot listen at the address, or the world cannot be opened.
     pub fn start(
         address: impl ToSocketAddrs,
         scenario: &Scenario,
@@ -138,7 +138,7 @@ impl Server {
         Ok(Server { address, place, accepting: Some(accepting) })
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -146,12 +146,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Relaxed: who is woken below looks at it behind a lock, or behind the connection.
+        // Relaxed: the threads that are woken below read it behind a lock, or behind the connection.
         self.place.ends.store(true, Relaxed);
         if let Some(driver) = &*lock(&self.place.driver) {
             let _ = driver.shutdown(Shutdown::Both);
         }
-        // Wakes who accepts; where nobody can call, nobody accepts either.
+        // Wakes the accepting thread. Where no call is possible, no thread accepts either.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -175,7 +175,7 @@ fn accept(listener: &TcpListener, place: &Arc<Place>) {
                 let place = Arc::clone(place);
                 visits.push(std::thread::spawn(move || place.receive(stream)));
             }
-            // One that has broken already, or there are too many files: the next one may be better.
+            // The connection has broken already, or there are too many open files: the next one may succeed.
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
     }
@@ -192,13 +192,13 @@ impl Place {
         let mut world = match self.world.try_lock() {
             Ok(world) => world,
             Err(TryLockError::Poisoned(world)) => {
-                // Who drove it panicked: what it is like is unknown.
+                // The driving thread panicked: the state of the world is unknown.
                 let mut world = world.into_inner();
                 *world = None;
                 world
             }
             Err(TryLockError::WouldBlock) => {
-                let what = "another driver is here; there is room when it has gone";
+                let what = "another driver is connected; try again after its end";
                 return self.refuse(&stream, address, Bad::new(what));
             }
         };
@@ -216,8 +216,7 @@ impl Place {
         }
     }
 
-    /// Says what is wrong, and takes in what is still sent: a connection that is closed with something unread in it would take
-    /// the answer along.
+    /// Sends the error, and reads the remaining input: closing a connection with unread input would discard the answer.
     fn refuse(&self, mut stream: &TcpStream, address: SocketAddr, bad: Bad) {
         let _ = writeln!(stream, "error {} {}", bad.line, bad.what.replace('\n', " "));
         (self.observer)(Event::Refused(address, format!("line {}: {}", bad.line, bad.what)));
@@ -243,7 +242,11 @@ impl Place {
         if (header.fingerprint, header.clients, header.turns)
             != (self.header.fingerprint, self.header.clients, self.header.turns)
         {
-            return Err(script.lines.bad(format!("is for {}; here {} is played", header.title(), self.header.title())));
+            return Err(script.lines.bad(format!(
+                "is for {}, but the server plays {}",
+                header.title(),
+                self.header.title()
+            )));
         }
         while let Some(played) = world {
             let next = played.ledger.next();
@@ -255,15 +258,15 @@ impl Place {
             };
             match ended {
                 Ok(end) => {
-                    // In one piece: each write wakes who waits for it.
+                    // In one piece, because each write wakes the waiting thread.
                     let done = format!("done {next} {} {}\n", end.took.as_nanos(), end.messages);
                     if stream.write_all(done.as_bytes()).is_err() {
                         return Ok(Visit::Gone);
                     }
                 }
                 Err(error) => {
-                    // What its actors have counted may tell more.
-                    let report = world.take().map(Played::salvage);
+                    // The counts of its actors may say more.
+                    let report = world.take().map(Played::collect_partial);
                     let problems = match report {
                         Some(Ok(report)) => report.check.problems.join("; "),
                         _ => error.to_string(),
@@ -281,13 +284,14 @@ impl Place {
 
     fn close(&self, mut stream: &TcpStream, report: Box<Report>) {
         let json = serde_json::to_string(&report).expect("INVARIANT: a report has a JSON form");
-        // First, so that who ends this server when it has read the report finds it told of here.
+        // First, because a program that ends this server after the report must find the report announced.
         (self.observer)(Event::Played(report));
         let _ = writeln!(stream, "report {json}").and_then(|()| stream.shutdown(Shutdown::Write));
     }
 
     fn lose(&self, why: String) -> Bad {
-        // Who ends this server for that is not to cut off who drives before it has read why.
+        // The error is written first, because a program that ends this server must not cut the driver off before it has
+        // read the reason.
         *lock(&self.driver) = None;
         (self.observer)(Event::Lost(why.clone()));
         Bad::new(format!("the world has stopped: {why}"))
@@ -302,10 +306,10 @@ mod tests {
     use super::*;
     use crate::chatapp::BUILT_IN;
 
-    /// Longer than anything here takes on a busy machine.
+    /// Longer than anything in this test takes on a busy machine.
     const LIMIT: Duration = Duration::from_secs(120);
 
-    /// A server of a world of one client, and what a driver has left when it has gone.
+    /// Starts a server of a world of one client, and returns the reaction to the end of a driver.
     fn impatient() -> (Server, mpsc::Receiver<u32>) {
         let scenario = Scenario { clients: 1, directories: 1, turns: 1_000_000, ..BUILT_IN[0].scenario().unwrap() };
         let (say, gone) = mpsc::channel();

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::{answer, results};
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
 use crate::scaling::goal::Goal;
 use crate::scaling::load::Load;
 use crate::scaling::pattern::Pattern;
@@ -212,7 +212,7 @@ fn threads(count: usize, watch: &mut Stopwatch, plan: &Plan) -> Result<u64, Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Size;
+    use crate::harness::outcome::Size;
 
     #[test]
     fn quotas_are_what_the_sources_send() {

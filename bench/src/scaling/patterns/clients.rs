@@ -8,8 +8,8 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
 use super::{answer, results, spread};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
+use crate::harness::random::Dice;
 use crate::scaling::goal::Goal;
 use crate::scaling::graph::dice;
 use crate::scaling::load::Load;

@@ -5,8 +5,8 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::{answer, results};
-use crate::chatapp::random::Dice;
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
+use crate::harness::random::Dice;
 use crate::scaling::goal::Goal;
 use crate::scaling::graph::{DEGREE, Graph, dice};
 use crate::scaling::load::Load;

@@ -16,7 +16,7 @@ use playhouse::prelude::*;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-use crate::outcome::Failure;
+use crate::harness::outcome::Failure;
 
 /// Returns options for an actor that may be on any worker.
 fn spread() -> SpawnOptions {

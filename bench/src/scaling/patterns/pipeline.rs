@@ -5,7 +5,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
 use super::{answer, results, spread};
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
 use crate::scaling::goal::Goal;
 use crate::scaling::load::Load;
 use crate::scaling::pattern::Pattern;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::sync::oneshot;
 
 use super::{answer, results, spread};
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
 use crate::scaling::goal::Goal;
 use crate::scaling::load::Load;
 use crate::scaling::pattern::Pattern;

@@ -8,7 +8,7 @@ use playhouse::prelude::*;
 use tokio::runtime::Runtime;
 
 use super::{answer, results};
-use crate::outcome::{Failure, check};
+use crate::harness::outcome::{Failure, check};
 use crate::scaling::goal::Goal;
 use crate::scaling::load::Load;
 use crate::scaling::pattern::Pattern;

@@ -1,14 +1,14 @@
-//! The account of a world that was played in several theaters.
+//! The results of a world that was played in several theaters.
 
 use std::fmt;
 
-use playhouse_bench::chatapp::{Report, Trips, plural, thousands};
-use playhouse_bench::latency::duration;
+use playhouse_bench::chatapp::{MigrationCounts, Report, plural, thousands};
+use playhouse_bench::report::latency::duration;
 use serde::Serialize;
 
 use super::director::{Done, THEATERS};
 
-/// What has come of it.
+/// The results.
 #[derive(Serialize)]
 pub struct Account {
     /// Theaters, each a process.
@@ -18,36 +18,36 @@ pub struct Account {
     /// Theaters that were drained, ended and started again meanwhile.
     restarts: u64,
     migrations: Migrations,
-    /// Posts that did not come to a member behind those that the chat had sent before them.
+    /// Posts that reached a member before older posts of the same chat.
     out_of_order: u64,
-    /// The same where the chat had gone to another theater in between: nothing is promised of that.
+    /// The same where the chat has moved to another theater in between, for which no order is promised.
     overtaken_in_a_move: u64,
-    /// Messages that came to nobody.
+    /// Messages that reached no actor.
     dead_letters: u64,
     problems: Vec<String>,
     #[serde(flatten)]
     report: Report,
 }
 
-/// Actors that went from one theater to another.
+/// Actors that moved from one theater to another.
 #[derive(Serialize)]
 struct Migrations {
     total: u64,
     sent: u64,
-    /// Out of theaters that were drained.
+    /// Out of drained theaters.
     drained: u64,
-    /// Actors that could not go.
+    /// Actors that could not move.
     failed: u64,
 }
 
 impl Account {
-    pub fn new(mut report: Report, workers: usize, trips: &Trips, done: &Done, dead_letters: u64) -> Account {
+    pub fn new(mut report: Report, workers: usize, trips: &MigrationCounts, done: &Done, dead_letters: u64) -> Account {
         let order = report.counts().order;
         let out_of_order = order.wrong;
         let migrations = Migrations {
-            total: trips.arrived + done.taken_out,
+            total: trips.arrived + done.drained,
             sent: trips.arrived,
-            drained: done.taken_out,
+            drained: done.drained,
             failed: trips.stayed,
         };
         let mut problems = std::mem::take(&mut report.check.problems);

@@ -1,5 +1,4 @@
-//! What happens to a spread world while it is played: actors are sent from theater to theater, and theaters are drained,
-//! ended, and started again.
+//! The director of a world in several theaters: it moves actors from theater to theater, and drains theaters, ends them, and starts them again.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,48 +7,49 @@ use std::time::{Duration, Instant};
 
 use playhouse::Theater;
 use playhouse_bench::Failure;
-use playhouse_bench::chatapp::{Spread, Watch};
+use playhouse_bench::chatapp::{SpreadWorld, Watch};
+use playhouse_console::progress::Shared;
 
 use super::process::Process;
-use crate::progress::Shared;
+use crate::logs;
 
-/// Theaters, that of this process among them.
+/// The number of theaters, including that of this process.
 pub const THEATERS: usize = 4;
-/// How often actors are sent somewhere, and how many: 200 per second.
+/// The director moves 4 actors per tick: 200 per second.
 const TICK: Duration = Duration::from_millis(20);
-const TRIPS_PER_TICK: u64 = 4;
-/// Actors on their way at one time, at most.
-const UNDER_WAY_MAX: u64 = 64;
-/// How long actors may be on their way.
+const MOVED_PER_TICK: u64 = 4;
+/// The most actors that move at one time.
+const MOVING_MAX: u64 = 64;
+/// The time that a migration may take.
 const ARRIVAL_MAX: Duration = Duration::from_secs(20);
 
-/// What the director and the rest of the program show each other.
-pub struct Stage {
-    pub spread: Mutex<Spread>,
+/// The world, as the director and the main thread share it.
+pub struct World {
+    pub spread: Mutex<SpreadWorld>,
     pub progress: Arc<Shared>,
     /// The world has ended.
     pub ended: AtomicBool,
-    /// What is going on, for the status line.
-    pub scene: Mutex<String>,
+    /// The director's activity, for the status line.
+    pub activity: Mutex<String>,
 }
 
-/// When theaters are drained.
+/// The times at which theaters are drained.
 #[derive(Clone, Copy)]
 pub enum Drains {
-    /// Once, after so many turns.
+    /// Once, after this number of turns.
     AfterTurn(u32),
-    /// Again and again.
+    /// Again and again, after this time.
     Every(Duration),
 }
 
-/// What the director has done.
+/// The director's counts.
 #[derive(Default)]
 pub struct Done {
     /// Theaters that were drained, ended and started again.
     pub restarts: u64,
-    /// Actors that were taken out of them.
-    pub taken_out: u64,
-    /// Messages that came to nobody in them.
+    /// Actors that a drain has moved to other theaters.
+    pub drained: u64,
+    /// Dead letters of ended theaters.
     pub dead_letters: u64,
 }
 
@@ -57,8 +57,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Stage {
-    pub fn spread(&self) -> MutexGuard<'_, Spread> {
+impl World {
+    pub fn spread(&self) -> MutexGuard<'_, SpreadWorld> {
         lock(&self.spread)
     }
 
@@ -66,12 +66,12 @@ impl Stage {
         self.spread().watch()
     }
 
-    pub fn scene(&self) -> String {
-        lock(&self.scene).clone()
+    pub fn activity(&self) -> String {
+        lock(&self.activity).clone()
     }
 
-    fn say(&self, scene: String) {
-        *lock(&self.scene) = scene;
+    fn set_activity(&self, activity: String) {
+        *lock(&self.activity) = activity;
     }
 }
 
@@ -79,6 +79,7 @@ impl Stage {
 pub struct Director {
     pub theater: Theater,
     pub workers: usize,
+    pub log: logs::Args,
     pub processes: Vec<Process>,
     pub drains: Drains,
 }
@@ -88,39 +89,39 @@ impl Director {
         self.theater.address().into_iter().chain(self.processes.iter().map(|process| process.address)).collect()
     }
 
-    /// Until the world has ended.
-    pub fn direct(&mut self, stage: &Stage) -> Result<Done, Failure> {
+    /// Moves actors and drains theaters until the world has ended.
+    pub fn direct(&mut self, world: &World) -> Result<Done, Failure> {
         let mut done = Done::default();
         let mut drained = Instant::now();
-        let (mut trips, mut refill) = (0, None);
-        while !stage.ended.load(Relaxed) {
+        let (mut moved, mut refill) = (0, None);
+        while !world.ended.load(Relaxed) {
             if let Some(process) = self.processes.iter_mut().find_map(|process| process.has_ended().then_some(process))
             {
                 return Err(process.failure("it has ended in the middle of the world"));
             }
             let due = match self.drains {
-                Drains::AfterTurn(turn) => done.restarts == 0 && stage.progress.reached().0 >= turn,
+                Drains::AfterTurn(turn) => done.restarts == 0 && world.progress.reached().0 >= turn,
                 Drains::Every(time) => drained.elapsed() > time,
             };
             if due {
-                let address = self.restart(stage, &mut done)?;
+                let address = self.restart(world, &mut done)?;
                 drained = Instant::now();
-                // It has nobody yet: whoever is sent anywhere goes there for a while.
-                let many = stage.progress.clients() / THEATERS as u64;
+                // The new theater has no actors yet, and gets all that move until it has its share.
+                let many = world.progress.clients() / THEATERS as u64;
                 refill = Some((address, many));
             }
             let addresses = self.addresses();
-            if stage.progress.reached().0 > 0 && stage.watch().trips().under_way < UNDER_WAY_MAX {
-                for _ in 0..TRIPS_PER_TICK {
+            if world.progress.reached().0 > 0 && world.watch().migrations().under_way < MOVING_MAX {
+                for _ in 0..MOVED_PER_TICK {
                     let to = match &mut refill {
                         Some((address, left)) if *left > 0 => {
                             *left -= 1;
                             *address
                         }
-                        _ => addresses[trips % addresses.len()],
+                        _ => addresses[moved % addresses.len()],
                     };
-                    trips += 1;
-                    stage.spread().send_somebody(to);
+                    moved += 1;
+                    world.spread().send_somebody(to);
                 }
             }
             std::thread::sleep(TICK);
@@ -128,42 +129,42 @@ impl Director {
         Ok(done)
     }
 
-    /// Drains a theater, ends its process, and starts another one. Returns where that is.
-    fn restart(&mut self, stage: &Stage, done: &mut Done) -> Result<SocketAddr, Failure> {
+    /// Drains a theater, ends its process, and starts another one. Returns the new address.
+    fn restart(&mut self, world: &World, done: &mut Done) -> Result<SocketAddr, Failure> {
         let mut process = self.processes.remove(0);
         let address = process.address;
-        // Nobody goes there any more, and who is on the way has to arrive first.
-        self.wait_for_arrivals(stage)?;
-        stage.say(format!("draining {address}"));
+        // No actor is sent there any more, and those on the way have to arrive first.
+        self.wait_for_arrivals(world)?;
+        world.set_activity(format!("draining {address}"));
         let others = self.addresses();
-        let (gone, stayed) = process.leave(&others)?;
-        done.taken_out += gone;
+        let (moved, stayed) = process.evacuate(&others)?;
+        done.drained += moved;
         if stayed > 0 {
-            return Err(process.failure(&format!("{stayed} of its actors could not leave it")));
+            return Err(process.failure(&format!("{stayed} of its actors could not move")));
         }
-        stage.say(format!("{gone} actors left {address}; restarting it"));
-        stage.spread().remove(address);
+        world.set_activity(format!("{moved} actors moved out of {address}; restarting it"));
+        world.spread().remove(address);
         done.dead_letters += process.end()?;
-        let process = Process::start(self.workers, &others)?;
+        let process = Process::start(self.workers, &self.log, &others)?;
         let failure = |error| Failure::new(format!("the theater that was started again: {error}"));
         let peer = self.theater.connect(process.address).map_err(failure)?;
-        stage.spread().add(&peer)?;
+        world.spread().add(&peer)?;
         let address = process.address;
-        stage.say(format!("{address} is back"));
+        world.set_activity(format!("{address} started"));
         self.processes.push(process);
         done.restarts += 1;
         Ok(address)
     }
 
-    fn wait_for_arrivals(&self, stage: &Stage) -> Result<(), Failure> {
-        let (watch, begun) = (stage.watch(), Instant::now());
+    fn wait_for_arrivals(&self, world: &World) -> Result<(), Failure> {
+        let (watch, begun) = (world.watch(), Instant::now());
         loop {
-            let under_way = watch.trips().under_way;
+            let under_way = watch.migrations().under_way;
             if under_way == 0 {
                 return Ok(());
             }
             if begun.elapsed() > ARRIVAL_MAX {
-                return Err(Failure::new(format!("{under_way} actors are still on their way to another theater")));
+                return Err(Failure::new(format!("{under_way} actors are still moving to another theater")));
             }
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -1,7 +1,7 @@
-//! A theater in a process of its own, and how the first process talks to it.
+//! A theater in a process of its own, which the first process controls.
 //!
-//! A line at a time: what is to be done comes on the other process's standard input, and the answer on its standard output.
-//! Its first line says where it listens. It ends when its input is closed: so it outlives nobody.
+//! The first process writes a request to the other process's standard input, a line each, and reads the answer from its standard output. The first line is
+//! the address of the theater. The other process ends when its input is closed, with the first process at the latest.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -9,24 +9,26 @@ use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use clap::CommandFactory;
 use playhouse::{Peer, System, Theater};
 use playhouse_bench::Failure;
+use playhouse_console::output::{FAILED, fail, note, print};
+use playhouse_console::signals;
 
-use crate::interrupt;
-use crate::output::{FAILED, fail, print};
+use crate::{config, logs};
 
-/// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How long the end of a process may take whose input was closed.
-const END: Duration = Duration::from_secs(2);
+/// The time that an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
+/// The time that a process may take to end after its input was closed.
+const EXIT_MAX: Duration = Duration::from_secs(2);
 
-/// A theater of the first process or another one, on any port of the loopback; `playhouse top` may look at it.
+/// Starts a theater on any port of the loopback. `playhouse top` may look at it.
 pub fn theater(workers: usize) -> Result<Theater, Failure> {
     let builder = Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(workers)).inspected(true);
     builder.start().map_err(|error| Failure::new(error.to_string()))
 }
 
-/// Another process.
+/// Another process with a theater.
 pub struct Process {
     pub address: SocketAddr,
     child: Child,
@@ -36,42 +38,49 @@ pub struct Process {
 
 impl Process {
     /// Starts this program once more, with a theater that knows those at `others`.
-    pub fn start(workers: usize, others: &[SocketAddr]) -> Result<Process, Failure> {
+    pub fn start(workers: usize, log: &logs::Args, others: &[SocketAddr]) -> Result<Process, Failure> {
         let failure = |error: &dyn std::fmt::Display| Failure::new(format!("a theater cannot be started: {error}"));
         let program = std::env::current_exe().map_err(|error| failure(&error))?;
         let mut command = Command::new(program);
-        command.args(["demo", "--host", "--workers", &workers.to_string()]);
+        command.args(["demo", "--host", "--workers", &workers.to_string()]).args(log.to_arguments());
+        // They are meant for the first process.
+        for name in config::variables(&crate::Cli::command()) {
+            command.env_remove(name);
+        }
         let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = started.map_err(|error| failure(&error))?;
         let (to, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
-        let (said, answers) = mpsc::channel();
+        let (received, answers) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
-                let _nobody_waits = said.send(line);
+                let _nobody_waits = received.send(line);
             }
         });
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut process = Process { address: nowhere, child, to, answers };
         let line = process.answer()?;
-        process.address = line.parse().map_err(|_| failure(&format!("it says {line:?} instead of its address")))?;
-        process.tell("meet", others)?;
+        process.address = line.parse().map_err(|_| failure(&format!("it answers {line:?} instead of its address")))?;
+        process.request("connect", others)?;
         Ok(process)
     }
 
-    /// Has the theater's actors go to `others`. Returns how many went, and how many could not.
-    pub fn leave(&mut self, others: &[SocketAddr]) -> Result<(u64, u64), Failure> {
-        let answer = self.tell("leave", others)?;
-        let counts = answer.split_once(' ').and_then(|(gone, stayed)| Some((gone.parse().ok()?, stayed.parse().ok()?)));
-        counts.ok_or_else(|| self.failure(&format!("it says {answer:?} of those who left")))
+    /// Moves the theater's actors to `others`. Returns how many moved, and how many stayed.
+    pub fn evacuate(&mut self, others: &[SocketAddr]) -> Result<(u64, u64), Failure> {
+        let answer = self.request("evacuate", others)?;
+        let counts =
+            answer.split_once(' ').and_then(|(moved, stayed)| Some((moved.parse().ok()?, stayed.parse().ok()?)));
+        counts.ok_or_else(|| self.failure(&format!("it answers {answer:?} instead of the numbers of actors")))
     }
 
-    /// Ends the theater and its process. Returns the messages that came to nobody there.
+    /// Ends the theater and its process. Returns the number of dead letters.
     pub fn end(mut self) -> Result<u64, Failure> {
-        let answer = self.tell("end", &[])?;
-        answer.parse().map_err(|_| self.failure(&format!("it says {answer:?} at its end")))
+        let answer = self.request("end", &[])?;
+        answer
+            .parse()
+            .map_err(|_| self.failure(&format!("it answers {answer:?} instead of the number of dead letters")))
     }
 
-    /// Whether it has ended though nobody has told it to.
+    /// Returns whether the process has ended.
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
     }
@@ -80,17 +89,17 @@ impl Process {
         Failure::new(format!("the theater at {} (process {}): {what}", self.address, self.child.id()))
     }
 
-    fn tell(&mut self, what: &str, theaters: &[SocketAddr]) -> Result<String, Failure> {
+    fn request(&mut self, request: &str, theaters: &[SocketAddr]) -> Result<String, Failure> {
         let theaters: String = theaters.iter().map(|address| format!(" {address}")).collect();
-        let told = self.to.as_mut().map(|to| writeln!(to, "{what}{theaters}").and_then(|()| to.flush()));
-        match told {
+        let written = self.to.as_mut().map(|to| writeln!(to, "{request}{theaters}").and_then(|()| to.flush()));
+        match written {
             Some(Ok(())) => self.answer(),
             _ => Err(self.failure("it has ended")),
         }
     }
 
     fn answer(&mut self) -> Result<String, Failure> {
-        match self.answers.recv_timeout(PATIENCE) {
+        match self.answers.recv_timeout(ANSWER_MAX) {
             Ok(line) => match line.strip_prefix("error ") {
                 Some(error) => Err(self.failure(error)),
                 None => Ok(line),
@@ -106,8 +115,8 @@ impl Drop for Process {
         drop(self.to.take());
         let begun = Instant::now();
         while !self.has_ended() {
-            if begun.elapsed() > END {
-                // It has nothing to lose.
+            if begun.elapsed() > EXIT_MAX {
+                // The process has no state to save.
                 let _ = self.child.kill();
                 let _ = self.child.wait();
                 return;
@@ -117,16 +126,16 @@ impl Drop for Process {
     }
 }
 
-/// The other process.
+/// Runs the other process.
 pub fn host(workers: Option<u16>) -> ExitCode {
-    // A terminal interrupts both; the first process says when this one ends.
-    interrupt::ignore();
-    let (said, lines) = mpsc::channel();
+    // A terminal and a supervisor signal all processes; the first one ends this one.
+    signals::ignore();
+    let (received, lines) = mpsc::channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lines().map_while(Result::ok) {
-            let _ = said.send(line);
+            let _ = received.send(line);
         }
-        // Whatever this process is at: nobody is left to do it for.
+        // Nothing is left to do, because the first process has ended.
         std::process::exit(0);
     });
     let theater = match theater(workers.map_or(1, usize::from)) {
@@ -138,14 +147,14 @@ pub fn host(workers: Option<u16>) -> ExitCode {
     }
     for line in lines {
         let mut words = line.split(' ');
-        let what = words.next().unwrap_or_default();
+        let request = words.next().unwrap_or_default();
         let peers: Result<Vec<Peer>, _> = words.map(|address| theater.connect(address)).collect();
-        match (what, peers) {
+        match (request, peers) {
             (_, Err(error)) => print(&format!("error {error}")),
-            ("leave", Ok(peers)) => {
+            ("evacuate", Ok(peers)) => {
                 let evacuation = theater.evacuate(&peers);
-                for (actor, why) in &evacuation.stayed {
-                    eprintln!("{actor} stays: {why}");
+                for (actor, reason) in &evacuation.stayed {
+                    note(&format!("{actor} stays: {reason}"));
                 }
                 print(&format!("{} {}", evacuation.moved, evacuation.stayed.len()));
             }
@@ -162,7 +171,7 @@ pub fn host(workers: Option<u16>) -> ExitCode {
                     }
                 };
             }
-            (_, Ok(_)) => print("met"),
+            (_, Ok(_)) => print("connected"),
         }
     }
     ExitCode::SUCCESS

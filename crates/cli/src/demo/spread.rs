@@ -7,33 +7,32 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use playhouse_bench::Failure;
-use playhouse_bench::chatapp::{Census, Report, Scenario, Spread};
+use playhouse_bench::chatapp::{Census, Report, Scenario, SpreadWorld};
+use playhouse_console::output::{BAD_INPUT, FAILED, coloured, fail, is_reader_gone, note, print};
+use playhouse_console::progress::{Shared, Status};
+use playhouse_console::signals::{self, Signal};
 
 use super::Args;
 use super::account::Account;
-use super::director::{Director, Done, Drains, Stage, THEATERS};
+use super::director::{Director, Done, Drains, THEATERS, World};
 use super::process::{Process, theater};
-use crate::interrupt;
-use crate::output::{BAD_INPUT, FAILED, coloured, fail, print};
-use crate::progress::{Shared, Status};
+use crate::logs;
 
-#[derive(Clone)]
-struct Interrupted;
-
-/// How often the main thread looks around.
+/// The time between two looks of the main thread.
 const TICK: Duration = Duration::from_millis(50);
-/// How often all theaters are asked who is there.
+/// The time between two counts of the actors in all theaters.
 const CENSUS: Duration = Duration::from_millis(500);
-/// How often a theater is drained in a world without end.
+/// The time between two drains in a world without end.
 const DRAIN_EVERY: Duration = Duration::from_secs(30);
-/// How long a turn may take, at least; and a world's beginning and end.
+/// The time that a turn may take, at least.
 const TURN_MAX: Duration = Duration::from_secs(60);
+/// The time that the beginning of a world may take.
 const SET_UP_MAX: Duration = Duration::from_secs(600);
-/// How long actors that wait for an answer in vain may take to say so.
+/// The time in which actors report the answers that they still wait for.
 const SALVAGE: Duration = Duration::from_secs(10);
 
-/// Plays a world and prints the account of it.
-pub fn run(args: &Args, mut scenario: Scenario) -> ExitCode {
+/// Plays a world and prints its results.
+pub fn run(args: &Args, log: &logs::Args, mut scenario: Scenario) -> ExitCode {
     if let Err(error) = scenario.check() {
         return fail(BAD_INPUT, &error.to_string());
     }
@@ -41,10 +40,13 @@ pub fn run(args: &Args, mut scenario: Scenario) -> ExitCode {
     if args.serve {
         scenario.turns = u32::MAX;
     }
-    let (interrupt, interrupted) = mpsc::channel();
-    interrupt::send_then_exit(interrupt, Interrupted);
-    match play(args, &scenario, drains, &interrupted) {
-        Ok(account) => show(&account, args),
+    let (sender, signals) = mpsc::channel();
+    signals::send_first(sender, |signal| signal);
+    match play(args, log, &scenario, drains, &signals) {
+        Ok((account, ended)) => match (show(&account, args), ended) {
+            (ExitCode::SUCCESS, Some(signal)) => signal.code_after_drain(),
+            (code, _) => code,
+        },
         Err(failure) => fail(FAILED, &failure.to_string()),
     }
 }
@@ -61,10 +63,11 @@ fn show(account: &Account, args: &Args) -> ExitCode {
 
 fn play(
     args: &Args,
+    log: &logs::Args,
     scenario: &Scenario,
     drains: Drains,
-    interrupted: &Receiver<Interrupted>,
-) -> Result<Account, Failure> {
+    signals: &Receiver<Signal>,
+) -> Result<(Account, Option<Signal>), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = args.workers.map_or((cores / THEATERS).max(1), usize::from);
     let failure = |error: &dyn std::fmt::Display| Failure::new(error.to_string());
@@ -78,93 +81,103 @@ fn play(
     let mut addresses: Vec<_> = theater.address().into_iter().collect();
     let (mut processes, mut peers) = (Vec::new(), Vec::new());
     while addresses.len() < THEATERS {
-        let process = Process::start(workers, &addresses)?;
+        let process = Process::start(workers, log, &addresses)?;
         peers.push(theater.connect(process.address).map_err(|error| failure(&error))?);
         addresses.push(process.address);
         processes.push(process);
     }
     if let (true, Some(address)) = (args.serve, theater.address()) {
-        status.note(&format!("to look at it: playhouse top {address}"));
+        note(&format!("to look at it: playhouse top {address}"));
     }
     let observer = {
         let progress = Arc::clone(&progress);
         move |reached: &_| progress.take(reached)
     };
-    let spread = Spread::open(&theater, &peers, scenario, observer)?;
-    let stage = Stage {
+    let spread = SpreadWorld::open(&theater, &peers, scenario, observer)?;
+    let world = World {
         spread: Mutex::new(spread),
         progress,
         ended: AtomicBool::new(false),
-        scene: Mutex::new("opening the world".to_owned()),
+        activity: Mutex::new("opening the world".to_owned()),
     };
-    let mut director = Director { theater, workers, processes, drains };
+    let mut director = Director { theater, workers, log: log.clone(), processes, drains };
 
-    let (report, done) = std::thread::scope(|threads| {
-        let directing = threads.spawn(|| director.direct(&stage));
-        let report = watch(&stage, &mut status, interrupted, &|| directing.is_finished());
-        stage.ended.store(true, Relaxed);
+    let ((report, ended), done) = std::thread::scope(|threads| {
+        let directing = threads.spawn(|| director.direct(&world));
+        let report = watch(&world, &mut status, signals, &|| directing.is_finished());
+        world.ended.store(true, Relaxed);
         let done = directing.join().unwrap_or_else(|_| Err(Failure::new("the director panicked")));
-        // What the director says is why the world has stopped, if both say something.
+        // Where both fail, the director's error is the cause.
         done.and_then(|done| Ok((report?, done)))
     })?;
     status.clear();
-    end(director, &stage, report, done)
+    Ok((end(director, &world, report, done)?, ended))
 }
 
-/// Looks after the world until it has ended, or cannot.
+/// Shows the status until the world has ended, or cannot end. Returns the signal that has ended the world, too.
 fn watch(
-    stage: &Stage,
+    world: &World,
     status: &mut Status,
-    interrupted: &Receiver<Interrupted>,
+    signals: &Receiver<Signal>,
     directed: &dyn Fn() -> bool,
-) -> Result<Report, Failure> {
+) -> Result<(Report, Option<Signal>), Failure> {
     let (mut turn, mut since, mut longest) = (0, Instant::now(), Duration::ZERO);
     let mut counted: Option<Instant> = None;
     let mut present: Vec<Option<Census>> = Vec::new();
+    let (mut ended, mut unread) = (None, false);
     loop {
-        if let Some(report) = stage.spread().report(Duration::ZERO) {
-            return Ok(report);
+        if let Some(report) = world.spread().report(Duration::ZERO) {
+            return Ok((report, ended));
         }
         if directed() {
             return Err(Failure::new("the director has ended before the world"));
         }
-        match interrupted.recv_timeout(TICK) {
-            Ok(Interrupted) => {
-                status.note("this turn is the last one; Ctrl-C again ends at once");
-                stage.spread().end_after_this_turn();
+        match signals.recv_timeout(TICK) {
+            Ok(signal) => {
+                note(&format!(
+                    "{}: this turn is the last one; a second signal ends the program at once",
+                    signal.name()
+                ));
+                ended = Some(signal);
+                world.spread().end_after_this_turn();
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // No handler could be set: the signal ends the program.
+            // The sender is gone with the first signal, or because the signals could not be handled.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK),
         }
-        let reached = stage.progress.reached().0;
+        if !unread && is_reader_gone() {
+            // The results would reach no reader.
+            unread = true;
+            world.spread().end_after_this_turn();
+        }
+        let reached = world.progress.reached().0;
         if reached != turn {
             longest = longest.max(since.elapsed());
             (turn, since) = (reached, Instant::now());
         }
         let most = if turn == 0 { SET_UP_MAX } else { TURN_MAX + 20 * longest };
         if since.elapsed() > most {
-            status.note(&format!("nothing has ended for {} s: an answer is missing", most.as_secs()));
-            stage.spread().salvage();
-            let report = stage.spread().report(SALVAGE);
-            return report.ok_or_else(|| {
+            note(&format!("no turn has ended for {} s: an answer is missing", most.as_secs()));
+            world.spread().collect_partial();
+            let report = world.spread().report(SALVAGE);
+            return report.map(|report| (report, ended)).ok_or_else(|| {
                 Failure::new(format!(
                     "the world stopped after turn {turn} and cannot report: an actor or messages are lost"
                 ))
             });
         }
-        let watch = stage.watch();
+        let watch = world.watch();
         if counted.is_none_or(|at| at.elapsed() > CENSUS) {
             present = watch.census(CENSUS);
             counted = Some(Instant::now());
         }
-        status.update(&stage.scene(), &watch.trips(), &present);
+        status.update(&world.activity(), &watch.migrations(), &present);
     }
 }
 
-/// Ends the theaters, and draws up the account.
-fn end(director: Director, stage: &Stage, report: Report, done: Done) -> Result<Account, Failure> {
-    let trips = stage.watch().trips();
+/// Ends the theaters, and returns the results.
+fn end(director: Director, world: &World, report: Report, done: Done) -> Result<Account, Failure> {
+    let trips = world.watch().migrations();
     let Director { theater, workers, processes, .. } = director;
     let mut dead_letters = done.dead_letters + theater.system().stats().total.dead_letters;
     for process in processes {

@@ -1,6 +1,7 @@
-//! `playhouse top`: looks at a theater that runs, and at those it is linked with.
+//! `playhouse top`: looks at a theater that runs, and at those that it is linked with.
 
 mod attached;
+mod json;
 mod screen;
 mod table;
 #[cfg(test)]
@@ -10,16 +11,18 @@ mod view;
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use playhouse::Theater;
+use playhouse_console::output::{self, FAILED, fail, print};
+use playhouse_console::signals::{self, Signal};
+use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::execute;
 
-use crate::interrupt::{self, Endings};
 use crate::membership::Membership;
-use crate::output::{FAILED, INTERRUPTED, fail, print};
 use crate::theater::{address, refuse};
 use attached::{Attached, Seen};
 use view::{Reaction, View};
@@ -27,64 +30,109 @@ use view::{Reaction, View};
 /// Arguments of `playhouse top`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A theater that lets itself be looked at, as `playhouse theater` does
+    /// A theater that allows it, as `playhouse theater` does
     #[arg(value_name = "HOST:PORT", value_parser = address)]
     address: String,
     #[command(flatten)]
     membership: Membership,
-    /// Print what there is to see as text, once, and end; so it is where the output is no terminal
+    /// Print everything as text, once, and end; the default where the output is no terminal
     #[arg(long)]
     once: bool,
+    /// Print a JSON object in a line for each look, instead of the screen; with --once, for one look
+    #[arg(long)]
+    json: bool,
     /// Seconds between two looks, from 0.2 to 60
     #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
     every: Duration,
 }
 
+/// The end of the help of `playhouse top`.
+pub const SIGNALS: &str = "\
+Signals: SIGTERM and SIGHUP give the terminal back, say goodbye to the theaters, and end the program with 0; Ctrl-C with 130. The key q ends it with 0.";
+
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.2..=60.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
-        _ => Err("a number of seconds from 0.2 to 60".to_owned()),
+        _ => Err("must be a number of seconds from 0.2 to 60".to_owned()),
     }
 }
 
-/// Looks until the user has seen enough.
+/// Looks until the user, a signal or a failure ends it.
 pub fn run(args: &Args) -> ExitCode {
-    let theater = match args.membership.of(Theater::builder()).and_then(|builder| builder.start()) {
+    let (sender, signals) = mpsc::channel();
+    signals::send_first(sender, |signal| signal);
+    let theater = match args.membership.apply(Theater::builder()).and_then(|builder| builder.start()) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),
     };
-    if let Err(error) = theater.connect(&args.address) {
-        return refuse(&error);
-    }
-    let mut attached = match Attached::new(&theater, &args.address) {
-        Ok(attached) => attached,
-        Err(error) => return fail(FAILED, &error),
+    let ended = match attach(&theater, args, &signals) {
+        Ok(Ok(attached)) if args.once || args.json || !io::stdout().is_terminal() => write(attached, args, &signals),
+        Ok(Ok(attached)) => show(attached, args, &signals).unwrap_or_else(|error| {
+            fail(FAILED, &format!("the terminal cannot be used: {error}; `--once` prints text"))
+        }),
+        Ok(Err(code)) => code,
+        Err(signal) => signal.code_after_drain(),
     };
-    let ended = if args.once || !io::stdout().is_terminal() {
-        interrupt::exit_on_interrupt();
-        // The first look begins what the second one sees the end of.
-        attached.look();
-        thread::sleep(args.every);
-        print(&text::describe(&attached.look()));
-        ExitCode::SUCCESS
-    } else {
-        match Endings::note().and_then(|endings| show(attached, args, &endings)) {
-            Ok(code) => code,
-            Err(error) => fail(FAILED, &format!("the terminal cannot be used: {error}; `--once` prints text")),
-        }
-    };
-    // It has nothing that could be lost; and who is asked may not answer any more.
+    // This theater has no state to lose, and the others may not answer any more.
     let _ = theater.shutdown_within(Duration::from_millis(200));
     ended
 }
 
-/// Looks again and again, in a thread of its own: an answer may take its time, and the keys are not to wait for it.
+/// Links with the theater, which may take seconds, unless a signal comes.
+fn attach(theater: &Theater, args: &Args, signals: &Receiver<Signal>) -> Result<Result<Attached, ExitCode>, Signal> {
+    let (sender, attached) = mpsc::channel();
+    let (theater, address) = (theater.clone(), args.address.clone());
+    thread::spawn(move || {
+        sender.send(match theater.connect(&address) {
+            Ok(_) => Attached::new(&theater, &address).map_err(|error| fail(FAILED, &error)),
+            Err(error) => Err(refuse(&error)),
+        })
+    });
+    loop {
+        match attached.recv_timeout(KEYS_EVERY) {
+            Ok(attached) => return Ok(attached),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(Err(fail(FAILED, "the theater cannot be looked at"))),
+        }
+        if let Ok(signal) = signals.try_recv() {
+            return Err(signal);
+        }
+    }
+}
+
+/// The time between two looks for keys and signals.
+const KEYS_EVERY: Duration = Duration::from_millis(100);
+
+/// Prints one look, or each.
+fn write(mut attached: Attached, args: &Args, signals: &Receiver<Signal>) -> ExitCode {
+    // The first look begins what the second one sees the end of.
+    attached.look();
+    loop {
+        match signals.recv_timeout(args.every) {
+            Ok(signal) => return signal.code_after_drain(),
+            Err(RecvTimeoutError::Timeout) => {}
+            // The signals could not be handled: one ends the program.
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(args.every),
+        }
+        let seen = attached.look();
+        if args.json {
+            print(&json::describe(&seen).to_string());
+        } else {
+            print(&text::describe(&seen));
+        }
+        if args.once || !args.json || output::is_incomplete() || output::is_reader_gone() {
+            return ExitCode::SUCCESS;
+        }
+    }
+}
+
+/// Looks again and again, in a thread of its own, because the keys do not wait for an answer.
 fn keep_looking(mut attached: Attached, every: Duration) -> Receiver<Vec<Seen>> {
     let (seen, shown) = mpsc::channel();
     thread::spawn(move || {
         loop {
             let next = Instant::now() + every;
-            // Nobody looks at it any more.
+            // The screen has ended.
             if seen.send(attached.look()).is_err() {
                 return;
             }
@@ -94,39 +142,44 @@ fn keep_looking(mut attached: Attached, every: Duration) -> Receiver<Vec<Seen>> 
     shown
 }
 
-/// Shows what there is to see until the user has seen enough, or something else ends it. The terminal is then as it was.
-fn show(attached: Attached, args: &Args, endings: &Endings) -> io::Result<ExitCode> {
-    let (interrupt, interrupted) = mpsc::channel();
-    interrupt::send_on_interrupt(interrupt, ());
+/// Gives the terminal back, with its cursor.
+fn restore() {
+    ratatui::restore();
+    let _the_terminal_is_gone = execute!(io::stdout(), Show);
+}
+
+/// Shows the screen until the user or a signal ends it. The terminal is then as it was.
+fn show(attached: Attached, args: &Args, signals: &Receiver<Signal>) -> io::Result<ExitCode> {
     let seen = keep_looking(attached, args.every);
-    // From here on a panic, of whatever thread, gives the terminal back first.
+    // A second signal ends the program wherever it is.
+    let _at_exit = signals::at_exit(restore);
+    // From now on a panic, of any thread, gives the terminal back first.
     let mut terminal = ratatui::try_init()?;
     let mut view = View::new(&args.address);
     let ended = (|| {
         loop {
             terminal.draw(|frame| screen::draw(frame, &view))?;
-            // As long as nothing happens it is looked up ten times a second.
-            if event::poll(Duration::from_millis(100))?
+            if event::poll(KEYS_EVERY)?
                 && let Event::Key(key) = event::read()?
                 && key.kind != KeyEventKind::Release
-                && view.press(key) == Reaction::Quit
             {
-                return Ok(ExitCode::SUCCESS);
+                match view.press(key) {
+                    Reaction::Stay => {}
+                    Reaction::Quit => return Ok(ExitCode::SUCCESS),
+                    // In this mode of the terminal, Ctrl-C is a key.
+                    Reaction::Interrupt => return Ok(Signal::Interrupt.code_after_drain()),
+                }
             }
             match seen.try_recv() {
                 Ok(seen) => view.see(seen),
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => return Ok(ExitCode::from(FAILED)),
             }
-            if endings.has_come() {
-                return Ok(ExitCode::from(INTERRUPTED));
-            }
-            if interrupted.try_recv().is_ok() {
-                return Ok(ExitCode::from(INTERRUPTED));
+            if let Ok(signal) = signals.try_recv() {
+                return Ok(signal.code_after_drain());
             }
         }
     })();
-    ratatui::restore();
-    endings.go();
+    restore();
     ended
 }

@@ -1,4 +1,4 @@
-//! How it is drawn.
+//! The screen, as it is drawn.
 
 use playhouse::Snapshot;
 use ratatui::Frame;
@@ -11,9 +11,10 @@ use super::table::{Pane, Table, theaters, workers};
 use super::text::{headline, totals};
 use super::view::View;
 
-/// Theaters and workers are shown in so many lines at most, so that there is room for the rest.
-const THEATERS_MAX: usize = 4;
+/// The lines of workers, at most.
 const WORKERS_MAX: usize = 8;
+/// The lines below the theaters that are left for workers and a pane, at least where the screen has them.
+const REST_MIN: u16 = 10;
 
 const HEADING: Style = Style::new().add_modifier(Modifier::REVERSED);
 const STRONG: Style = Style::new().add_modifier(Modifier::BOLD);
@@ -21,47 +22,66 @@ const FAINT: Style = Style::new().add_modifier(Modifier::DIM);
 const ALARM: Style = Style::new().fg(Color::Red).add_modifier(Modifier::BOLD);
 
 const HELP: &str = "\
- Up, Down      another theater
+ Up, Down      choose another theater
  Tab, 1 to 4   actors, messages, stages, links
  Left, Right   sort by another column
- ?             this
+ r             reverse the order
+ /             show only rows with a text; Enter keeps it, Esc clears it
+ p             pause, and go on
+ ?             this help
  q, Ctrl-C     quit
 
- BUSY     how much of the time since the last look was spent in handlers
+ BUSY     share of the time since the last look that was spent in handlers
  QUEUED   messages that wait
- MUTED    stages that wait, since they sent to somebody who is overloaded
- STEALS, PARKS   per second: stages taken from others, going to sleep
- STUCK    how often a handler kept its worker, whose work another thread took
- DEAD     messages that reached nobody, so far
- MEDIAN, P99, LONGEST, COUNTED   since somebody began to look";
+ MUTED    stages that wait, because they sent to an overloaded actor
+ STEALS, PARKS   per second: stages stolen from others, parked threads
+ STUCK    stuck handlers that cost a worker its thread, so far
+ DEAD     dead letters, so far
+ MEDIAN, P99, LONGEST, COUNTED   since the first look at the theater";
+
+/// The keys, the most important first.
+const KEYS: [&str; 8] = [
+    "q quit",
+    "? help",
+    "Tab pane",
+    "\u{2191}\u{2193} theater",
+    "\u{2190}\u{2192} sort",
+    "/ filter",
+    "r reverse",
+    "p pause",
+];
 
 pub fn draw(frame: &mut Frame<'_>, view: &View) {
     let area = frame.area();
+    let shown = theaters_shown(view.seen.len(), area.height);
+    let has_more = view.seen.len() > shown;
     let [top, theaters_area, rest, keys] = Layout::vertical([
         Constraint::Length(2),
-        Constraint::Length(1 + view.seen.len().clamp(1, THEATERS_MAX) as u16),
+        Constraint::Length(1 + shown.max(1) as u16 + u16::from(has_more)),
         Constraint::Fill(1),
         Constraint::Length(1),
     ])
     .areas(area);
-    frame.render_widget(
-        Paragraph::new(" Tab pane   \u{2190}\u{2192} sort   \u{2191}\u{2193} theater   ? help   q quit").style(FAINT),
-        keys,
-    );
+    draw_keys(frame, keys, view);
     if view.seen.is_empty() {
         return frame.render_widget(Paragraph::new(format!(" looking at {} ...", view.chosen)), top);
     }
     let mut lines = rows(&theaters(&view.seen), area.width, None);
     let chosen = view.seen.iter().position(|seen| seen.address == view.chosen).unwrap_or(0);
     lines[1 + chosen].spans[0] = Span::styled("\u{25b6}", STRONG);
-    // The one that is chosen can be seen.
-    lines.drain(1..1 + chosen.saturating_sub(THEATERS_MAX - 1));
+    // The chosen theater can be seen.
+    lines.drain(1..1 + (chosen + 1).saturating_sub(shown));
+    lines.truncate(1 + shown);
+    if has_more {
+        lines.push(Line::styled(format!("  {} more", view.seen.len() - shown), FAINT));
+    }
     frame.render_widget(Paragraph::new(lines), theaters_area);
+    let width = usize::from(area.width);
     match view.shown().map(|seen| (&seen.address, &seen.state)) {
         Some((address, Ok(snapshot))) => {
             let head = [
-                Line::styled(format!(" {}", headline(address, snapshot)), STRONG),
-                Line::raw(format!(" {}", totals(snapshot))),
+                Line::styled(fit(&headline(address, snapshot), ", ", width), STRONG),
+                Line::raw(fit(&totals(snapshot), ", ", width)),
             ];
             frame.render_widget(Paragraph::new(head.to_vec()), top);
             draw_theater(frame, rest, view, snapshot);
@@ -69,8 +89,8 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
         Some((address, Err(why))) => {
             frame.render_widget(
                 Paragraph::new(vec![
-                    Line::styled(format!(" Theater {address}"), STRONG),
-                    Line::styled(format!(" {why}"), ALARM),
+                    Line::styled(fit(&[format!("Theater {address}")], "", width), STRONG),
+                    Line::styled(fit(std::slice::from_ref(why), "", width), ALARM),
                 ]),
                 top,
             );
@@ -83,6 +103,40 @@ pub fn draw(frame: &mut Frame<'_>, view: &View) {
         frame.render_widget(Clear, help);
         frame.render_widget(Paragraph::new(format!("\n{HELP}\n")), help);
     }
+}
+
+/// Returns how many of `all` theaters have a line each on a screen of this height.
+fn theaters_shown(all: usize, height: u16) -> usize {
+    // The head, the headings of the theaters, and the keys.
+    let fixed = 2 + 1 + 1;
+    let lines = usize::from(height.saturating_sub(fixed + REST_MIN)).max(1);
+    // The line that counts the others takes one.
+    if all <= lines { all } else { (lines - 1).max(1) }
+}
+
+fn draw_keys(frame: &mut Frame<'_>, area: Rect, view: &View) {
+    let width = usize::from(area.width);
+    let line = if view.is_typing {
+        // The end is where the user types.
+        let shown: Vec<char> = format!(" /{}\u{2588}", view.filter).chars().collect();
+        Line::styled(shown[shown.len().saturating_sub(width)..].iter().collect::<String>(), STRONG)
+    } else {
+        let mut parts = Vec::new();
+        if view.is_paused {
+            parts.push("PAUSED".to_owned());
+        }
+        if !view.filter.is_empty() {
+            parts.push(format!("filter {:?}", view.filter));
+        }
+        parts.extend(KEYS.map(str::to_owned));
+        Line::styled(fit(&parts, "   ", width), FAINT)
+    };
+    frame.render_widget(Paragraph::new(line), area);
+}
+
+/// Joins the parts behind a space, as far as they fit into the width. The first part is cut where it alone is too wide.
+fn fit(parts: &[String], separator: &str, width: usize) -> String {
+    format!(" {}", playhouse_console::progress::fit(parts, separator, width.saturating_sub(1)))
 }
 
 fn draw_theater(frame: &mut Frame<'_>, area: Rect, view: &View, snapshot: &Snapshot) {
@@ -98,7 +152,7 @@ fn draw_theater(frame: &mut Frame<'_>, area: Rect, view: &View, snapshot: &Snaps
     let mut lines = vec![Line::default()];
     lines.extend(rows(&all_workers, area.width, None).into_iter().take(1 + shown));
     if more {
-        lines.push(Line::styled(format!("  and {} more", all_workers.rows.len() - shown), FAINT));
+        lines.push(Line::styled(format!("  {} more", all_workers.rows.len() - shown), FAINT));
     }
     frame.render_widget(Paragraph::new(lines), workers_area);
     let names = Pane::ALL.iter().enumerate().flat_map(|(at, pane)| {
@@ -106,17 +160,24 @@ fn draw_theater(frame: &mut Frame<'_>, area: Rect, view: &View, snapshot: &Snaps
         [Span::raw("  "), Span::styled(format!("{} {}", at + 1, pane.name()), style)]
     });
     frame.render_widget(Line::from_iter(names), tabs);
-    let shown = view.pane.table(snapshot, view.sort());
+    let mut shown = view.pane.table(snapshot, view.sort());
+    let all = shown.rows.len();
+    shown.filter(&view.filter);
+    if view.is_reversed() {
+        shown.rows.reverse();
+    }
     let mut lines = rows(&shown, area.width, Some(view.sort()));
-    if shown.rows.is_empty() {
-        lines.push(Line::styled("  nothing in the time since the last look", FAINT));
+    if all == 0 {
+        lines.push(Line::styled("  nothing since the last look", FAINT));
+    } else if shown.rows.is_empty() {
+        lines.push(Line::styled(format!("  none of {all} rows has the text {:?}", view.filter), FAINT));
     }
     frame.render_widget(Paragraph::new(lines), table);
 }
 
-/// The lines of a table: its headings, and its rows. Texts are cut where the width does not do.
+/// The lines of a table: its headings, and its rows. Texts are cut where the screen is too narrow.
 fn rows(table: &Table, width: u16, sort: Option<usize>) -> Vec<Line<'static>> {
-    /// So much of a text is left at least.
+    /// The letters that are left of a text, at least.
     const TEXT_MIN: usize = 8;
     let mut widths = table.widths();
     let all = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();

@@ -11,7 +11,7 @@ use super::table::{long_time, thousands};
 use super::text::describe;
 use super::view::{Reaction, View};
 
-/// As an inspector would have written it.
+/// A snapshot in the form of an inspector's answer.
 const SNAPSHOT: &str = r#"{
     "address": "127.0.0.1:4711", "cluster": "shop", "process": 4242,
     "uptime": { "secs": 11530, "nanos": 0 }, "window": { "secs": 2, "nanos": 0 },
@@ -127,7 +127,127 @@ fn q_and_ctrl_c_end_it_also_where_the_help_is_open() {
     assert_eq!(press(&mut view(), &[KeyCode::Char('q')]), Reaction::Quit);
     assert_eq!(press(&mut view(), &[KeyCode::Char('?'), KeyCode::Char('q')]), Reaction::Quit);
     assert_eq!(press(&mut view(), &[KeyCode::Char('c')]), Reaction::Stay);
-    assert_eq!(view().press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Reaction::Quit);
+    assert_eq!(view().press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Reaction::Interrupt);
+}
+
+/// A theater that looks like the first one, at `count` addresses.
+fn many(count: u16) -> View {
+    let mut view = View::new("127.0.0.1:1");
+    let one = seen().remove(0);
+    view.see((1..=count).map(|port| Seen { address: format!("127.0.0.1:{port}"), state: one.state.clone() }).collect());
+    view
+}
+
+#[test]
+fn as_many_theaters_are_shown_as_fit_and_the_others_are_counted() {
+    let theaters = |view: &View, width, height| {
+        let screen = screen_of(view, width, height);
+        let line = |line: &&String| line.contains(" 127.0.0.1:") && !line.contains("Theater");
+        (
+            screen.iter().filter(line).count() - usize::from(screen.iter().any(|line| line.contains("calling again"))),
+            screen,
+        )
+    };
+    for width in [40, 80, 200] {
+        let (shown, screen) = theaters(&many(9), width, 24);
+        assert_eq!(shown, 9, "{}", screen.join("\n"));
+        assert!(!screen.iter().any(|line| line.trim() == "0 more"), "{}", screen.join("\n"));
+    }
+    let mut view = many(30);
+    let (shown, screen) = theaters(&view, 80, 24);
+    assert_eq!(shown, 9, "{}", screen.join("\n"));
+    find(&screen, &["  21 more"]);
+    // The chosen one is shown.
+    press(&mut view, &[KeyCode::Up]);
+    let (shown, screen) = theaters(&view, 80, 24);
+    assert_eq!(shown, 9, "{}", screen.join("\n"));
+    find(&screen, &["\u{25b6} 127.0.0.1:30"]);
+    assert_eq!(theaters(&view, 80, 60).0, 30);
+}
+
+#[test]
+fn a_filter_leaves_the_rows_with_a_text() {
+    let mut view = view();
+    press(
+        &mut view,
+        &[KeyCode::Char('/'), KeyCode::Char('T'), KeyCode::Char('q'), KeyCode::Backspace, KeyCode::Char('I')],
+    );
+    let screen = screen_of(&view, 80, 24);
+    find(&screen, &["Till"]);
+    assert!(screen.last().unwrap().contains("/TI"), "{screen:?}");
+    assert!(!screen.iter().any(|line| line.contains("Warehouse")), "{}", screen.join("\n"));
+    press(&mut view, &[KeyCode::Enter]);
+    assert!(screen_of(&view, 80, 24).last().unwrap().starts_with(" filter \"TI\""));
+    // The other panes keep the filter.
+    press(&mut view, &[KeyCode::Char('2')]);
+    let screen = screen_of(&view, 80, 24);
+    find(&screen, &["Sell", "Till"]);
+    assert!(!screen.iter().any(|line| line.contains("Fetch")), "{}", screen.join("\n"));
+    press(&mut view, &[KeyCode::Char('/'), KeyCode::Char('x'), KeyCode::Enter]);
+    find(&screen_of(&view, 80, 24), &["none of 2 rows has the text \"TIx\""]);
+    press(&mut view, &[KeyCode::Esc]);
+    find(&screen_of(&view, 80, 24), &["Fetch"]);
+}
+
+#[test]
+fn the_order_is_reversed() {
+    let mut view = view();
+    press(&mut view, &[KeyCode::Char('r')]);
+    let screen = screen_of(&view, 120, 40);
+    let [warehouse, till] =
+        ["Warehouse", "Till"].map(|actor| screen.iter().position(|line| line.contains(actor)).unwrap());
+    assert!(till < warehouse, "{}", screen.join("\n"));
+}
+
+#[test]
+fn a_pause_keeps_the_screen() {
+    let mut view = view();
+    press(&mut view, &[KeyCode::Char('p')]);
+    view.see(Vec::new());
+    let screen = screen_of(&view, 80, 24);
+    find(&screen, &["Till"]);
+    assert!(screen.last().unwrap().starts_with(" PAUSED"), "{screen:?}");
+    press(&mut view, &[KeyCode::Char('p')]);
+    view.see(Vec::new());
+    find(&screen_of(&view, 80, 24), &["looking at 127.0.0.1:4711"]);
+}
+
+#[test]
+fn the_lines_at_the_top_and_at_the_bottom_fit_the_width() {
+    let view = view();
+    let lines = |width| {
+        let screen = screen_of(&view, width, 24);
+        [&screen[0], &screen[1], screen.last().unwrap()].map(String::clone)
+    };
+    assert_eq!(
+        lines(40),
+        [
+            " Theater 127.0.0.1:4711, cluster \"shop\"",
+            " dead letters 3, crashes 2, restarts 1",
+            " q quit   ? help   Tab pane"
+        ]
+    );
+    assert_eq!(
+        lines(80),
+        [
+            " Theater 127.0.0.1:4711, cluster \"shop\", process 4242, up 3h 12m",
+            " dead letters 3, crashes 2, restarts 1, steals 12,345, migrations 7 in 5 out",
+            " q quit   ? help   Tab pane   \u{2191}\u{2193} theater   \u{2190}\u{2192} sort   / filter   r reverse"
+        ]
+    );
+    assert!(lines(200)[2].ends_with("r reverse   p pause"));
+}
+
+#[test]
+fn json_has_everything_with_times_in_seconds() {
+    let json = super::json::describe(&seen());
+    let [one, other] = [0, 1].map(|at| &json["theaters"][at]);
+    assert_eq!((&one["address"], &one["uptime_seconds"]), (&"127.0.0.1:4711".into(), &11530.0.into()));
+    assert_eq!((&one["migrations"]["in"], &one["migrations"]["out"]), (&7.into(), &5.into()));
+    assert_eq!(one["messages"][0]["median_seconds"], 0.12);
+    assert_eq!(one["links"][0]["for_so_long_seconds"], 4.0);
+    assert_eq!(one["actors"][0]["name"], "two");
+    assert!(other["error"].as_str().unwrap().contains("does not let itself be looked at"));
 }
 
 #[test]
@@ -136,6 +256,8 @@ fn no_size_is_too_small() {
     for size in 1..60 {
         for (width, height) in [(size, 24), (80, size), (size, size)] {
             view.help = size % 2 == 0;
+            view.is_typing = size % 3 == 0;
+            screen_of(&many(size), width, height);
             screen_of(&view, width, height);
             screen_of(&View::new("127.0.0.1:4711"), width, height);
         }

@@ -1,4 +1,4 @@
-//! What is seen, as plain text: for pipes, and for tests.
+//! Everything that was seen, as plain text for pipes.
 
 use std::fmt::Write;
 
@@ -7,16 +7,16 @@ use playhouse::Snapshot;
 use super::attached::Seen;
 use super::table::{Pane, Table, counter, long_time, theaters, thousands, workers};
 
-/// Of a table, so many rows.
+/// The rows of a table, at most.
 const ROWS_MAX: usize = 20;
 
-/// All that was seen, without what a terminal is needed for.
+/// Describes the theaters.
 pub fn describe(seen: &[Seen]) -> String {
     let mut text = table("Theaters", &theaters(seen));
     for seen in seen {
         if let Ok(snapshot) = &seen.state {
-            let _ = write!(text, "\n{}\n  ", headline(&seen.address, snapshot));
-            text += &totals(snapshot);
+            let _ = write!(text, "\n{}\n  ", headline(&seen.address, snapshot).join(", "));
+            text += &totals(snapshot).join(", ");
             text += "\n\n";
             text += &table("Workers", &workers(snapshot));
             for pane in Pane::ALL {
@@ -28,22 +28,24 @@ pub fn describe(seen: &[Seen]) -> String {
     text.trim_end().to_owned()
 }
 
-/// Which theater it is.
-pub fn headline(address: &str, snapshot: &Snapshot) -> String {
-    let cluster = if snapshot.cluster.is_empty() { String::new() } else { format!(", cluster {:?}", snapshot.cluster) };
-    let (process, up) = (snapshot.process, long_time(snapshot.uptime));
-    format!("Theater {address}{cluster}, process {process}, up {up}")
+/// Returns the parts of the line that names a theater, the most important first.
+pub fn headline(address: &str, snapshot: &Snapshot) -> Vec<String> {
+    let mut parts = vec![format!("Theater {address}")];
+    if !snapshot.cluster.is_empty() {
+        parts.push(format!("cluster {:?}", snapshot.cluster));
+    }
+    parts.extend([format!("process {}", snapshot.process), format!("up {}", long_time(snapshot.uptime))]);
+    parts
 }
 
-/// What has become of it so far, apart from what the table of theaters says.
-pub fn totals(snapshot: &Snapshot) -> String {
-    let mut totals = String::new();
-    for name in ["dead letters", "crashes", "restarts", "steals"] {
-        let _ = write!(totals, "{name} {}, ", thousands(counter(snapshot, &name.replace(' ', "_"))));
-    }
+/// Returns the parts of the line with the counts that the table of theaters does not have, the most important first.
+pub fn totals(snapshot: &Snapshot) -> Vec<String> {
+    let mut parts: Vec<_> = ["dead letters", "crashes", "restarts", "steals"]
+        .map(|name| format!("{name} {}", thousands(counter(snapshot, &name.replace(' ', "_")))))
+        .into();
     let (came, left) = snapshot.migrations;
-    let _ = write!(totals, "migrations {came} in {left} out");
-    totals
+    parts.push(format!("migrations {came} in {left} out"));
+    parts
 }
 
 fn table(title: &str, table: &Table) -> String {
@@ -66,11 +68,11 @@ fn table(title: &str, table: &Table) -> String {
         line(row.iter().map(|cell| &*cell.text).collect());
     }
     if table.rows.is_empty() {
-        text += "  nothing in the time that was looked at\n";
+        text += "  nothing in the time of this look\n";
     }
     let more = table.rows.len().saturating_sub(ROWS_MAX);
     if more > 0 {
-        let _ = writeln!(text, "  and {more} more");
+        let _ = writeln!(text, "  {more} more");
     }
     format!("{title}\n{text}")
 }

@@ -1,20 +1,22 @@
-//! What the user looks at, and what the keys change about it.
+//! The state of the screen, and the keys that change it.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::attached::Seen;
 use super::table::Pane;
 
-/// What a key has asked for.
+/// The reaction to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// Show it.
+    /// The screen is drawn again.
     Stay,
-    /// The user has seen enough.
+    /// The program ends.
     Quit,
+    /// The program ends as after the signal: the key was Ctrl-C.
+    Interrupt,
 }
 
-/// What is shown.
+/// The state of the screen.
 pub struct View {
     pub seen: Vec<Seen>,
     /// The theater that was named.
@@ -22,8 +24,16 @@ pub struct View {
     /// The address of the theater that is shown.
     pub chosen: String,
     pub pane: Pane,
-    /// By which column each pane is sorted, in the order of [`Pane::ALL`].
+    /// The column that each pane is sorted by, in the order of [`Pane::ALL`].
     sorts: [usize; Pane::ALL.len()],
+    /// Each pane shows its rows from the last to the first.
+    reversed: [bool; Pane::ALL.len()],
+    /// A pane shows only the rows that have this text in them, in letters of either case.
+    pub filter: String,
+    /// The user is typing the filter.
+    pub is_typing: bool,
+    /// Newer looks are not shown.
+    pub is_paused: bool,
     pub help: bool,
 }
 
@@ -35,12 +45,19 @@ impl View {
             chosen: first.to_owned(),
             pane: Pane::Actors,
             sorts: Pane::ALL.map(Pane::first_sort),
+            reversed: [false; Pane::ALL.len()],
+            filter: String::new(),
+            is_typing: false,
+            is_paused: false,
             help: false,
         }
     }
 
-    /// Something newer was seen.
+    /// Takes a newer look.
     pub fn see(&mut self, seen: Vec<Seen>) {
+        if self.is_paused {
+            return;
+        }
         self.seen = seen;
         if !self.seen.iter().any(|seen| seen.address == self.chosen) {
             self.chosen.clone_from(&self.first);
@@ -51,14 +68,24 @@ impl View {
         self.sorts[self.pane as usize]
     }
 
+    pub fn is_reversed(&self) -> bool {
+        self.reversed[self.pane as usize]
+    }
+
     /// The theater that is shown.
     pub fn shown(&self) -> Option<&Seen> {
         self.seen.iter().find(|seen| seen.address == self.chosen)
     }
 
     pub fn press(&mut self, key: KeyEvent) -> Reaction {
-        let is_interrupt = key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL);
-        if is_interrupt || key.code == KeyCode::Char('q') {
+        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
+            return Reaction::Interrupt;
+        }
+        if self.is_typing {
+            self.type_filter(key.code);
+            return Reaction::Stay;
+        }
+        if key.code == KeyCode::Char('q') {
             return Reaction::Quit;
         }
         // Any other key closes it.
@@ -70,6 +97,10 @@ impl View {
         let turn = |at: usize, by: usize, of: usize| (at + by) % of;
         match key.code {
             KeyCode::Char('?' | 'h') => self.help = true,
+            KeyCode::Char('/') => self.is_typing = true,
+            KeyCode::Char('r') => self.reversed[self.pane as usize] ^= true,
+            KeyCode::Char('p') => self.is_paused ^= true,
+            KeyCode::Esc => self.filter.clear(),
             KeyCode::Tab => self.pane = Pane::ALL[turn(self.pane as usize, 1, panes)],
             KeyCode::BackTab => self.pane = Pane::ALL[turn(self.pane as usize, panes - 1, panes)],
             KeyCode::Char(digit @ '1'..='4') => self.pane = Pane::ALL[digit as usize - '1' as usize],
@@ -80,6 +111,19 @@ impl View {
             _ => {}
         }
         Reaction::Stay
+    }
+
+    fn type_filter(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Char(letter) => self.filter.push(letter),
+            KeyCode::Backspace => drop(self.filter.pop()),
+            KeyCode::Esc => {
+                self.filter.clear();
+                self.is_typing = false;
+            }
+            KeyCode::Enter => self.is_typing = false,
+            _ => {}
+        }
     }
 
     fn choose(&mut self, by: usize) {

@@ -1,20 +1,20 @@
 //! The figures of a report, a line for each run, as comma-separated values.
 
-use playhouse_bench::latency::PER_MILLE;
-use playhouse_bench::peer::{OURS, Row};
-use playhouse_bench::runner::{Measured, Options};
+use playhouse_bench::harness::runner::{Measured, Options};
+use playhouse_bench::harness::worker_sweep::WorkerSweep;
+use playhouse_bench::peers::peer::{OURS, Row};
+use playhouse_bench::report::latency::PER_MILLE;
 use playhouse_bench::scaling::activity::Activity;
 use playhouse_bench::scaling::measured;
-use playhouse_bench::worker_sweep::WorkerSweep;
 
-/// Of benchmarks beside their floors.
+/// Of benchmarks beside their baselines.
 pub fn runs(measured: &[Measured], options: &Options) -> String {
     let head = "bench,op,size,who,workers,stages,run,ops,ns_per_op,limit_ns_per_op,peak_rss_mb";
     let lines = measured.iter().flat_map(|Measured { report, runs, .. }| {
         let (size, workers, stages) = (options.size.name(), report.workers, report.stages);
         let before = format!("{},{},{size},{OURS},{workers},{stages}", report.bench, report.op);
         runs.iter().zip(1..).map(move |(run, number)| {
-            let (limit, peak) = (or_nothing(run.limit_ns_per_op), or_nothing(run.peak_rss_mb));
+            let (limit, peak) = (or_nothing(run.baseline_ns_per_op), or_nothing(run.peak_rss_mb));
             format!("{before},{number},{},{:.3},{limit},{peak}", report.ops, run.ns_per_op)
         })
     });

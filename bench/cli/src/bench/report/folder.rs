@@ -1,10 +1,12 @@
 //! The folder that a report is written into: all of it or nothing.
 
 use std::fs;
-use std::io::{Error, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use playhouse_bench::Failure;
+use playhouse_console::files::{self, Readers, Unkept};
+use playhouse_console::signals;
 
 /// A folder that is empty, or not there yet, and can be written.
 pub struct Folder(PathBuf);
@@ -41,31 +43,70 @@ impl Folder {
     ///
     /// If one cannot be written; then none is there.
     pub fn write(&self, files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
-        let part = |name: &str| self.0.join(format!(".{name}.part"));
-        let written = self
-            .write_parts(files, part)
-            .and_then(|()| files.iter().try_for_each(|(name, _)| fs::rename(part(name), self.0.join(name))));
-        written.map_err(|error| {
-            for (name, _) in files {
-                // Those that are not there cannot be removed.
-                let _ = fs::remove_file(part(name));
-                let _ = fs::remove_file(self.0.join(name));
-            }
-            Failure::new(format!("the report cannot be written to {}: {error}", self.0.display()))
+        let wrong = |error| Failure::new(format!("the report cannot be written to {}: {error}", self.0.display()));
+        let parts = self.write_parts(files).map_err(wrong)?;
+        let named: Vec<_> = files.iter().map(|(name, _)| self.0.join(name)).collect();
+        let remove = {
+            let named = named.clone();
+            move || named.iter().for_each(|path| drop(fs::remove_file(path)))
+        };
+        // A signal removes those that have their names already.
+        let _removed_by_a_signal = signals::at_exit(remove.clone());
+        let renamed = parts.into_iter().zip(&named).map(|((part, written), path)| {
+            fs::rename(part, path)?;
+            written.keep();
+            Ok(())
+        });
+        renamed.collect::<io::Result<()>>().map_err(|error| {
+            remove();
+            wrong(error.to_string())
         })
     }
 
-    fn write_parts(&self, files: &[(String, Vec<u8>)], part: impl Fn(&str) -> PathBuf) -> Result<(), Error> {
-        fs::create_dir_all(&self.0)?;
-        // Somebody else may have come in the meantime.
-        if fs::read_dir(&self.0)?.next().is_some() {
-            return Err(Error::new(ErrorKind::AlreadyExists, "it is not empty any more"));
+    /// Writes all files under other names. They are removed again unless they are kept.
+    fn write_parts(&self, files: &[(String, Vec<u8>)]) -> Result<Vec<(PathBuf, Unkept)>, String> {
+        fs::create_dir_all(&self.0).map_err(|error| error.to_string())?;
+        // Another program may have written files while the benchmarks ran.
+        if fs::read_dir(&self.0).map_err(|error| error.to_string())?.next().is_some() {
+            return Err("it is not empty any more".to_owned());
         }
-        files.iter().try_for_each(|(name, bytes)| fs::write(part(name), bytes))
+        let part = |(name, bytes): &(String, Vec<u8>)| {
+            let part = self.0.join(format!(".{name}.part"));
+            Ok((part.clone(), files::create(&part, bytes, Readers::All)?))
+        };
+        files.iter().map(part).collect()
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
         &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_report_is_written_whole_or_not_at_all() {
+        let path = std::env::temp_dir().join(format!("playhouse-report-{}", std::process::id()));
+        let folder = Folder::check(&path).unwrap();
+        let file = |name: &str| (name.to_owned(), b"figures".to_vec());
+        let failure = folder.write(&[file("raw.csv"), file("no/index.html")]).unwrap_err();
+        assert!(failure.to_string().contains("the report cannot be written to"), "{failure}");
+        assert!(names(&path).is_empty());
+        folder.write(&[file("raw.csv"), file("index.html")]).unwrap();
+        assert_eq!(names(&path), ["index.html", "raw.csv"]);
+        let failure = folder.write(&[file("raw.csv")]).unwrap_err();
+        assert!(failure.to_string().ends_with("it is not empty any more"), "{failure}");
+        assert_eq!(names(&path), ["index.html", "raw.csv"]);
+        fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -12,18 +12,18 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use playhouse_bench::Failure;
-use playhouse_bench::machine::Machine;
-use playhouse_bench::peer::Row;
-use playhouse_bench::registry::Family;
-use playhouse_bench::runner::{Measured, Options};
+use playhouse_bench::harness::benchmark::Family;
+use playhouse_bench::harness::machine::Machine;
+use playhouse_bench::harness::runner::{Measured, Options};
+use playhouse_bench::harness::worker_sweep::WorkerSweep;
+use playhouse_bench::peers::peer::Row;
 use playhouse_bench::scaling;
-use playhouse_bench::worker_sweep::WorkerSweep;
 
 use self::folder::Folder;
 use self::plots::Plot;
 use super::chosen::Chosen;
 use super::{Args, measure, peers, sweep};
-use crate::output::print;
+use crate::output::{note, print};
 
 /// All that a report is about.
 struct Report<'a> {
@@ -31,7 +31,7 @@ struct Report<'a> {
     machine: Machine,
     /// When it began.
     began: SystemTime,
-    /// Benchmarks beside their floors, or
+    /// Benchmarks beside their baselines, or
     measured: Vec<Measured>,
     /// beside peers.
     rows: Vec<Row>,
@@ -65,7 +65,7 @@ pub fn run(
         (measure::measure(benchmarks, options, args, failures), Vec::new())
     };
     if let Some(unrest) = machine.unrest() {
-        eprintln!("note: {unrest}");
+        note(&format!("note: {unrest}"));
     }
     let local: Vec<_> = benchmarks.iter().copied().filter(|benchmark| benchmark.family != Family::Remote).collect();
     let sweeps = if local.is_empty() {

@@ -1,6 +1,6 @@
 //! How long asks waited: the share of those that waited no longer, a curve for each run.
 
-use playhouse_bench::latency::{Cdf, PER_MILLE, duration};
+use playhouse_bench::report::latency::{Cdf, PER_MILLE, duration};
 
 use super::axis::Axis;
 use super::drawing::{Anchor, Drawing, Tone};

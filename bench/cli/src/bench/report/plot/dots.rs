@@ -1,6 +1,6 @@
 //! A line for each benchmark: dots on a logarithmic axis, and beside them bars from 1 for a ratio, all with their intervals.
 
-use playhouse_bench::bootstrap::Estimate;
+use playhouse_bench::report::bootstrap::Estimate;
 use playhouse_bench::report::figure;
 
 use super::axis::Axis;

@@ -1,8 +1,8 @@
 //! How benchmarks scale: a small plot for each, all with the same axes.
 
+use playhouse_bench::harness::topology::Count;
+use playhouse_bench::harness::worker_sweep::WorkerSweep;
 use playhouse_bench::report::figure;
-use playhouse_bench::topology::Count;
-use playhouse_bench::worker_sweep::WorkerSweep;
 
 use super::axis::Axis;
 use super::dots::with_interval;

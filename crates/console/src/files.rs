@@ -1,0 +1,254 @@
+//! Files that the program writes.
+//!
+//! A file is replaced by another one that was written under a temporary name in its folder: a reader finds the old contents or the new ones, and never a
+//! half. Only regular files are replaced, and keep their mode. Devices, FIFOs, sockets, folders and links are refused, because renaming would replace the
+//! device itself, or the link instead of its target. A signal removes the files that are not complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::signals;
+
+/// The readers of a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readers {
+    /// All users, as far as the user's mask allows.
+    All,
+    /// Only the user.
+    Owner,
+}
+
+/// Writes a file, or replaces one.
+///
+/// # Errors
+/// In words, with the path: the path is not a regular file, or the file cannot be written.
+pub fn replace(path: &Path, contents: &[u8]) -> Result<(), String> {
+    let mut replacement = Replacement::begin(path)?;
+    replacement.write_all(contents).map_err(|error| format!("{}: {error}", path.display()))?;
+    replacement.commit()?;
+    Ok(())
+}
+
+/// A file that is being written under a temporary name, and takes the place of another one when it is complete.
+#[must_use]
+pub struct Replacement {
+    path: PathBuf,
+    mode: Option<fs::Permissions>,
+    file: BufWriter<File>,
+    temporary: PathBuf,
+    written: Unkept,
+}
+
+impl Replacement {
+    /// Creates the temporary file.
+    ///
+    /// # Errors
+    /// In words, with the path: the path is not a regular file, or its folder takes no file.
+    pub fn begin(path: &Path) -> Result<Replacement, String> {
+        /// Tells the files of one process apart.
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let mode = regular(path)?;
+        // Relaxed: the numbers only have to differ.
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_file_name(format!(".playhouse-{}-{number}.tmp", std::process::id()));
+        let (file, written) = open(&temporary, Readers::All).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(Replacement {
+            path: path.to_owned(),
+            mode,
+            file: BufWriter::with_capacity(1 << 16, file),
+            temporary,
+            written,
+        })
+    }
+
+    /// Puts the file in the place of the old one, which gives it its mode. Returns its size in bytes.
+    ///
+    /// # Errors
+    /// In words, with the path: the file could not be written. The old one stays.
+    pub fn commit(self) -> Result<u64, String> {
+        let Replacement { path, mode, file, temporary, written } = self;
+        let replaced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| {
+            if let Some(mode) = mode {
+                file.set_permissions(mode)?;
+            }
+            file.sync_all()?;
+            let size = file.metadata()?.len();
+            fs::rename(temporary, &path).map(|()| size)
+        });
+        let size = replaced.map_err(|error| format!("{}: {error}", path.display()))?;
+        written.keep();
+        Ok(size)
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Writes a file that does not exist yet. It is removed again unless it is [kept](Unkept::keep).
+///
+/// # Errors
+/// In words, with the path: something exists at the path, or the file cannot be written.
+pub fn create(path: &Path, contents: &[u8], readers: Readers) -> Result<Unkept, String> {
+    write(path, contents, readers).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Returns the permissions of the regular file at `path`, or none where no file is.
+fn regular(path: &Path) -> Result<Option<fs::Permissions>, String> {
+    let name = path.display();
+    match fs::symlink_metadata(path) {
+        Ok(old) if old.is_file() => Ok(Some(old.permissions())),
+        Ok(old) if old.is_symlink() => match fs::read_link(path) {
+            Ok(target) => {
+                Err(format!("{name} is a link to {}, and links are not replaced: name the file", target.display()))
+            }
+            Err(error) => Err(format!("{name}: {error}")),
+        },
+        Ok(old) if old.is_dir() => Err(format!("{name} is a folder: name a file in it")),
+        Ok(_) => {
+            Err(format!("{name} is a device, a FIFO or a socket, and none of them is replaced: name a regular file"))
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(format!("{name}: {error}")),
+    }
+}
+
+fn write(path: &Path, contents: &[u8], readers: Readers) -> io::Result<Unkept> {
+    let (mut file, written) = open(path, readers)?;
+    file.write_all(contents)?;
+    file.sync_all()?;
+    Ok(written)
+}
+
+/// Creates a file, which must not exist.
+fn open(path: &Path, readers: Readers) -> io::Result<(File, Unkept)> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    if readers == Readers::Owner {
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    #[cfg(not(unix))]
+    let _the_folder_decides = readers;
+    let file = options.open(path)?;
+    Ok((file, Unkept::new(path)))
+}
+
+/// A written file that is removed when this is dropped, or when a signal ends the program before.
+#[must_use]
+pub struct Unkept {
+    path: Option<PathBuf>,
+    _at_exit: signals::AtExit,
+}
+
+impl Unkept {
+    fn new(path: &Path) -> Unkept {
+        let removed = path.to_owned();
+        Unkept { path: Some(path.to_owned()), _at_exit: signals::at_exit(move || drop(fs::remove_file(removed))) }
+    }
+
+    /// Keeps the file.
+    pub fn keep(mut self) {
+        self.path = None;
+    }
+}
+
+impl Drop for Unkept {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            let _nothing_more_can_be_done = fs::remove_file(path);
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("playhouse-files-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Folder(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let mut names: Vec<_> =
+                fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_keeps_its_mode() {
+        let folder = Folder::new("mode");
+        let path = folder.0.join("chart.svg");
+        replace(&path, b"one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
+        assert_eq!(folder.names(), ["chart.svg"]);
+    }
+
+    #[test]
+    fn links_folders_fifos_and_devices_are_refused_and_stay() {
+        let folder = Folder::new("refused");
+        let target = folder.0.join("target");
+        fs::write(&target, "kept").unwrap();
+        let link = folder.0.join("link");
+        symlink(&target, &link).unwrap();
+        let fifo = folder.0.join("fifo");
+        rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        let refused = [
+            (link, "is a link to"),
+            (folder.0.clone(), "is a folder"),
+            (fifo, "a FIFO"),
+            ("/dev/full".into(), "a device"),
+        ];
+        for (path, words) in refused {
+            let before = fs::symlink_metadata(&path).unwrap();
+            let error = replace(&path, b"new").unwrap_err();
+            assert!(error.contains(words) && error.contains(&path.display().to_string()), "{error}");
+            let after = fs::symlink_metadata(&path).unwrap();
+            assert_eq!((before.ino(), before.mode(), before.rdev()), (after.ino(), after.mode(), after.rdev()));
+        }
+        assert_eq!(fs::read(&target).unwrap(), b"kept");
+        assert_eq!(folder.names(), ["fifo", "link", "target"]);
+    }
+
+    #[test]
+    fn a_file_that_exists_is_not_created_again() {
+        let folder = Folder::new("created");
+        let path = folder.0.join("ca.pem");
+        drop(create(&path, b"dropped", Readers::All).unwrap());
+        assert!(folder.names().is_empty());
+        create(&path, b"one", Readers::Owner).unwrap().keep();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        assert!(create(&path, b"two", Readers::All).err().unwrap().contains("ca.pem"));
+        let link = folder.0.join("dangling");
+        symlink(folder.0.join("nowhere"), &link).unwrap();
+        assert!(create(&link, b"two", Readers::All).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(folder.names(), ["ca.pem", "dangling"]);
+    }
+}
