@@ -191,10 +191,11 @@ fn sentences(document: &str) -> Vec<String> {
 
 /// Rules for sentences: a subject is a named thing, and a cause is a "because".
 #[test]
-fn the_readme_and_the_book_name_their_subjects() {
+fn the_readme_the_book_and_the_guarantees_name_their_subjects() {
     let openings = ["What", "Who", "Whoever", "Where", "So", "That"];
     let pronouns = ["who", "whom", "whoever"];
-    for document in chapters().into_iter().chain(["README.md".to_owned()]) {
+    let others = ["README.md", "GUARANTEES.md"].map(str::to_owned);
+    for document in chapters().into_iter().chain(guarantees()).chain(others) {
         for sentence in sentences(&read(&document)) {
             let mut words = sentence.split(|c: char| !c.is_alphanumeric());
             let opening = words.next().unwrap_or_default();
