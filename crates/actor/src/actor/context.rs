@@ -76,7 +76,7 @@ impl<A: Actor> Context<A> {
     pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
         match playhouse_executor::spawn_near(ActorState { actor }, Start) {
             Ok(address) => ActorRef::new(address),
-            Err((incarnation, _)) => self.system().spawn(incarnation.actor),
+            Err((state, _)) => self.system().spawn(state.actor),
         }
     }
 

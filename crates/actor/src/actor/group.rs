@@ -91,13 +91,13 @@ impl<A: Actor> Joined<A> {
 
 /// A first message of any type.
 trait First<A: Actor>: Send {
-    fn run(self: Box<Self>, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>);
+    fn run(self: Box<Self>, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>);
     fn bounce(self: Box<Self>, why: Undelivered);
 }
 
 impl<A: Actor, E: Envelope<ActorState<A>>> First<A> for E {
-    fn run(self: Box<Self>, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        Envelope::run(*self, incarnation, cx);
+    fn run(self: Box<Self>, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        Envelope::run(*self, state, cx);
     }
 
     fn bounce(self: Box<Self>, why: Undelivered) {
@@ -113,12 +113,12 @@ pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: Actor
 }
 
 impl<A: Actor> Envelope<ActorState<A>> for Joined<A> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let id = ActorId(cx.address().raw());
         playhouse_executor::with_current_system(|system| {
             join::<A>(system.expect("an actor starts on a worker"), self.group, id);
         });
-        self.start.run(incarnation, cx);
+        self.start.run(state, cx);
     }
 
     fn describe() -> (MailKind, &'static str) {

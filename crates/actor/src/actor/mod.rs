@@ -141,7 +141,7 @@ impl fmt::Display for StopReason {
             StopReason::Failed(error) => write!(f, "it failed: {error}"),
             StopReason::Shutdown => f.write_str("its system was shut down"),
             StopReason::NotAlive => f.write_str("it had ended before it was watched"),
-            StopReason::TheaterLost => f.write_str("the theater that it lived in is lost"),
+            StopReason::TheaterLost => f.write_str("its theater is lost"),
         }
     }
 }

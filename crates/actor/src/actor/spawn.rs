@@ -103,9 +103,9 @@ impl std::error::Error for SpawnError {}
 struct Named(Arc<Name>);
 
 impl<A: Actor> Envelope<ActorState<A>> for Named {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.0);
-        Start.run(incarnation, cx)
+        Start.run(state, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {

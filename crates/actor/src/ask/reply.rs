@@ -283,13 +283,13 @@ fn post_large<A: DeferredHandler<M>, M: Message>(
 struct DeferredTell<M>(M);
 
 impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell<M> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.handle(self.0, Reply { to: None }, Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.handle(self.0, Reply { to: None }, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(&self.0).of_tell()
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -316,15 +316,15 @@ struct DeferredAsk<M: Message, C> {
 }
 
 impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for DeferredAsk<M, C> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_some() {
-            incarnation.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
+            state.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
         }
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -349,13 +349,13 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> f
 struct DeferredFired<M>(Fired<M>);
 
 impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredFired<M> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(incarnation, cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(state, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(cx, |message| incarnation.actor.guard(message))
+    fn admission(&self, state: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| state.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -25,8 +25,8 @@ pub(crate) struct Start;
 
 impl<A: Actor> Envelope<ActorState<A>> for Start {
     #[inline(always)]
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.started(Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.started(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -42,13 +42,13 @@ pub(crate) struct Tell<M>(pub(crate) M);
 
 impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
     #[inline(always)]
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        let _unasked = incarnation.actor.handle(self.0, Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        let _unasked = state.actor.handle(self.0, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(&self.0).of_tell()
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -75,18 +75,18 @@ pub(crate) struct AsyncTell<M>(pub(crate) M);
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<M> {
     fn run<'a>(
         self,
-        incarnation: &'a mut ActorState<A>,
+        state: &'a mut ActorState<A>,
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
         waiting::as_actor(ctx.id(), async move {
-            let _unasked = incarnation.actor.handle(self.0, ctx).await;
+            let _unasked = state.actor.handle(self.0, ctx).await;
         })
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(&self.0).of_tell()
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -154,18 +154,18 @@ pub(crate) struct AskMail<M: Message, C = M> {
 }
 
 impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for AskMail<M, C> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_none() {
             return;
         }
         let ctx = Context::of(cx);
-        let answer = incarnation.actor.handle(self.message.open(), ctx);
+        let answer = state.actor.handle(self.message.open(), ctx);
         self.reply.send(ctx.unless_failed(answer));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -194,7 +194,7 @@ pub(crate) struct AsyncAskMail<M: Message, C = M> {
 impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>> for AsyncAskMail<M, C> {
     fn run<'a>(
         self,
-        incarnation: &'a mut ActorState<A>,
+        state: &'a mut ActorState<A>,
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
@@ -202,15 +202,15 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>>
         let due = begun.as_ref().and_then(|begun| begun.due);
         as_answering(ctx.id(), due, async move {
             if begun.is_some() {
-                let answer = self.message.handle(|message| incarnation.actor.handle(message, ctx)).await;
+                let answer = self.message.handle(|message| state.actor.handle(message, ctx)).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -273,10 +273,10 @@ where
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         let Continuation { then, .. } = *self.continuation;
-        then(&mut incarnation.actor, self.answer, ctx);
+        then(&mut state.actor, self.answer, ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -422,13 +422,13 @@ fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
 }
 
 impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        self.handle_with(cx, |message, cx| Tell(message).run(incarnation, cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.handle_with(cx, |message, cx| Tell(message).run(state, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.admission(cx, |message| incarnation.actor.guard(message))
+    fn admission(&self, state: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.admission(cx, |message| state.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -451,7 +451,7 @@ pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired<M> {
     fn run<'a>(
         self,
-        incarnation: &'a mut ActorState<A>,
+        state: &'a mut ActorState<A>,
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let id = self.0.id;
@@ -459,15 +459,15 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
         let actor = Context::of(cx).id();
         waiting::as_actor(actor, async move {
             if let Some(message) = message {
-                let _unasked = incarnation.actor.handle(message, Context::of(cx)).await;
+                let _unasked = state.actor.handle(message, Context::of(cx)).await;
                 cx.with_extra(|extra| go_on(extra, id));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(cx, |message| incarnation.actor.guard(message))
+    fn admission(&self, state: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| state.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -488,10 +488,10 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
 pub(crate) struct TerminatedMail<const MOVES_ALONG: bool>(pub(crate) Terminated);
 
 impl<A: Actor, const MOVES_ALONG: bool> Envelope<ActorState<A>> for TerminatedMail<MOVES_ALONG> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         if !MOVES_ALONG || ctx.forget_watched(self.0.who) {
-            incarnation.actor.terminated(self.0, ctx);
+            state.actor.terminated(self.0, ctx);
         }
     }
 

@@ -90,8 +90,8 @@ impl<A: Actor> Control<ActorState<A>> for Look {
 struct TimedOut;
 
 impl<A: Actor> Envelope<ActorState<A>> for TimedOut {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.receive_timeout(Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.receive_timeout(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
