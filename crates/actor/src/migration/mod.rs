@@ -732,7 +732,7 @@ impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
         }
         let address = cx.address();
         cx.with_extra(|extra| {
-            extra.child = supervisor_link.map(Child::supervised_remotely);
+            extra.child = supervisor_link.map(Child::with_link);
             if let Some(supervisor_link) = supervisor_link {
                 SupervisedRemotely::watch(ActorRef::new(address), supervisor_link);
             }

@@ -526,7 +526,7 @@ enum Restarts<A> {
 
 impl<A: Actor> Child<A> {
     /// Returns the state of a child whose supervisor may be in another theater.
-    pub(crate) fn supervised_remotely(SupervisorLink { supervisor, key, crashes, heard }: SupervisorLink) -> Child<A> {
+    pub(crate) fn with_link(SupervisorLink { supervisor, key, crashes, heard }: SupervisorLink) -> Child<A> {
         Child {
             supervisor,
             key,

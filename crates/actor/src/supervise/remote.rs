@@ -332,7 +332,7 @@ impl<A: Portable> TypedChild for ChildOfType<A> {
         name: &str,
     ) -> Result<ActorId, WireError> {
         let actor = self.make()?;
-        let start = |name| StartChild { name, child: Child::supervised_remotely(supervisor_link) };
+        let start = |name| StartChild { name, child: Child::with_link(supervisor_link) };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             spawn_named(system, placement, None, name.to_owned(), actor, start)
@@ -526,7 +526,7 @@ pub(crate) fn start_child<A: Portable>(
     codec: Codec,
 ) -> Result<ActorId, WireError> {
     let (supervisor_link, name, actor) = read_child::<A>(bytes, codec)?;
-    let start = |name| StartChild { name, child: Child::supervised_remotely(supervisor_link) };
+    let start = |name| StartChild { name, child: Child::with_link(supervisor_link) };
     let started = spawn_named(system, Placement::Near, None, name, actor, start);
     let started = started.map_err(|error| WireError::new(error.to_string()));
     started.inspect_err(|error| supervisor_link.not_started(error.to_string())).map(ActorRef::id)
