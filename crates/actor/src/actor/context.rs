@@ -144,8 +144,6 @@ impl<A: Actor> Context<A> {
     ///
     /// With `then` and `pipe_to_self` the answer arrives as a message of its own. This actor handles other messages
     /// until then.
-    ///
-    /// This actor goes on with other messages meanwhile.
     #[doc(alias("call", "gen_server_call", "request", "send"))]
     pub fn ask<M: Message, Mode>(&mut self, to: impl AskTarget<M, Mode>, message: M) -> ContextAsk<'_, A, M> {
         ContextAsk { ctx: self, ask: Ask::new(to, message) }

@@ -135,7 +135,7 @@ pub(crate) fn spawn<A: Actor>(
     }
 }
 
-/// Starts an actor called `name` with the first message that `start` makes. That message has to [take](take_name) the
+/// Starts an actor called `name` with the first message that `start` makes. The message has to [take](take_name) the
 /// name.
 pub(crate) fn spawn_named<A: Actor, E: Envelope<ActorState<A>>>(
     system: &Arc<SystemCore>,

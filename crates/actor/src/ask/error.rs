@@ -45,7 +45,7 @@ pub enum AskError {
     Unreachable(String),
     /// The theater of the receiver is lost.
     TheaterLost {
-        /// Whether a handler may have run before the loss. If so, a repeated request may be handled twice.
+        /// `true` if a handler may have run before the loss: a repeated request may then be handled twice.
         may_have_run: bool,
     },
     /// The receiver does not take this message in its present state: its [guard](crate::Handler::guard) refused it.

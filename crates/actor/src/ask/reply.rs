@@ -50,9 +50,9 @@ use crate::remote::stub;
 ///
 /// An asker that awaits the answer in a handler waits for the asked actor until that actor calls
 /// [`forward`](Reply::forward). Three cases follow:
-/// - The asked actor *sends* its `Reply` to a second actor, and then awaits an ask to the asker. That ask fails with
+/// - The asked actor *sends* its `Reply` to a second actor, and then awaits an ask to the asker. The second ask fails with
 ///   [`AskError::Cycle`], although the second actor could answer.
-/// - The second actor awaits an ask to the asker. That cycle is not found, nor is it if the `Reply` was moved to a
+/// - The second actor awaits an ask to the asker. The cycle is not found, and neither is it if the `Reply` was moved to a
 ///   thread or a task: give such asks a deadline.
 /// - The asked actor uses `ctx.ask(..).then(..)`. It is not known to wait, so a cycle over a `Reply` in such a
 ///   continuation is not found.

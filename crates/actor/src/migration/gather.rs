@@ -16,7 +16,7 @@ pub type OnFrozen = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
 /// A request to try the freeze of a group's members on one stage.
 pub(crate) struct FreezeTogether {
     pub(crate) on_frozen: OnFrozen,
-    /// Whether a stub sends the request once more behind the mail, because the actor may be about to arrive.
+    /// `true` if a stub sends the request once more behind the mail, because the actor may be about to arrive.
     pub(crate) asks_again: bool,
 }
 

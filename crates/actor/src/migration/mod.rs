@@ -194,7 +194,7 @@ pub struct PackedTimer<'a> {
     pub left: Duration,
     /// Its repetition.
     pub pace: Pace,
-    /// Whether it continues after a restart.
+    /// `true` if it continues after a restart.
     pub kept: bool,
     /// The type of its message.
     pub message: TypeId,
@@ -223,7 +223,7 @@ pub struct ActorMetadata {
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
     pub receive_timeout: Option<Duration>,
-    /// Whether the actor is new: it starts, and has not migrated.
+    /// `true` if the actor is new: it starts, and has not migrated.
     pub is_new: bool,
 }
 
@@ -235,7 +235,7 @@ pub struct ReadTimer {
     pub left: Duration,
     /// Its repetition.
     pub pace: Pace,
-    /// Whether it continues after a restart.
+    /// `true` if it continues after a restart.
     pub kept: bool,
     /// The request that starts it.
     pub start: AnyTimer,
@@ -283,7 +283,7 @@ pub enum ArrivalRoute {
     Behind(Option<Marker>),
     /// The stub has forwarded no mail.
     Freely {
-        /// Whether the actor begins when it is settled, because an arrival buffer exists.
+        /// `true` if the actor begins when it is settled, because an arrival buffer exists.
         is_settled: bool,
     },
 }
@@ -417,7 +417,7 @@ impl MigrationVTable {
 
 struct Prepare {
     offer: Offer,
-    /// Whether a stub sends the request once more behind the mail, because the actor may be about to arrive.
+    /// `true` if a stub sends the request once more behind the mail, because the actor may be about to arrive.
     asks_again: bool,
 }
 

@@ -43,7 +43,7 @@ pub(crate) struct Observing {
     slow: Hooks<SlowHandler>,
     crashes: Hooks<CrashReport>,
     decisions: Hooks<DecisionReport>,
-    /// Whether crashes and decisions of supervisors are printed on stderr.
+    /// `true` if crashes and decisions of supervisors are printed on stderr.
     prints_crashes: AtomicBool,
     /// One for each worker, because workers would otherwise wait for each other.
     shards: Box<[Mutex<Shard>]>,
@@ -323,7 +323,7 @@ pub struct SlowHandler {
     pub message: &'static str,
     /// The time that the handler has run.
     pub took: Duration,
-    /// Whether the handler is still running. It is reported again when it returns.
+    /// `true` if the handler is still running. It is reported again when it returns.
     pub running: bool,
 }
 

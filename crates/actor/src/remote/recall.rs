@@ -1,4 +1,4 @@
-//! Recalls: requests that went to another theater, and are taken back there.
+//! Recalls: requests that went to another theater, and are taken back in it.
 //!
 //! An asker that gives up takes its request back: the slot or continuation that waits for the answer is over, and the
 //! envelope in the mailbox is dropped when it is reached. If the receiver is in another theater, the slot is in the
@@ -21,7 +21,7 @@ use crate::actor::names::Label;
 /// A link that a request went over, or the request itself in its receiver's mailbox.
 pub trait TakesBack: Send + Sync {
     /// Takes back the request with this number, if no handler has begun it. With `cycle`, the request is part of a
-    /// cycle, and the asker waits for the answer. That answer is [`AskError::Cycle`](crate::AskError::Cycle) without a
+    /// cycle, and the asker waits for the answer. The answer is [`AskError::Cycle`](crate::AskError::Cycle) without a
     /// path if the request was taken back.
     fn take_back(&self, number: u64, cycle: Option<ForCycle>);
 
@@ -76,7 +76,7 @@ pub struct Recall(Mutex<State>);
 #[derive(Default)]
 struct State {
     route: RecallRoute,
-    /// Whether the request is being taken back as part of a cycle. At most 1 such take-back runs at a time.
+    /// `true` if the request is being taken back as part of a cycle. At most 1 such take-back runs at a time.
     for_cycle: bool,
     /// No asker waits for the answer any more.
     for_good: bool,

@@ -63,7 +63,7 @@ pub enum ForwardedMessage<'a> {
     },
     /// A stop of the actor: now, or behind earlier mail.
     Stop {
-        /// Whether the stop queues behind earlier mail.
+        /// `true` if the stop queues behind earlier mail.
         drain: bool,
     },
     /// A kill of the actor, without its hook.
@@ -270,7 +270,7 @@ pub enum RefName {
     },
     /// An actor of another theater.
     Other {
-        /// That theater, with its incarnation.
+        /// The theater, with its incarnation.
         theater: u64,
         /// The address at which it accepts connections.
         address: SocketAddr,

@@ -268,7 +268,7 @@ pub trait Remote: Actor {
     /// Returns the wire name of the actor's type.
     fn wire_name() -> &'static str;
 
-    /// Whether actors of this type are [`Mobile`].
+    /// `true` if actors of this type are [`Mobile`].
     #[doc(hidden)]
     const MOBILE: bool = false;
 }

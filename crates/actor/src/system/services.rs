@@ -22,7 +22,7 @@ pub(crate) struct OfSystem {
 #[derive(Default)]
 struct Services {
     by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
-    /// Whether the system has ended, and takes no more services.
+    /// `true` if the system has ended, and takes no more services.
     closed: bool,
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct Times {
     /// The time of the next firing, in the system's time.
     due_ns: AtomicU64,
     pub(crate) pace: Pace,
-    /// Whether a message of the timer is still unhandled. Relaxed: a thread that reads an old value leaves out a
+    /// `true` if a message of the timer is still unhandled. Relaxed: a thread that reads an old value leaves out a
     /// message that would have come right behind the one that was just handled.
     waits: AtomicBool,
 }
@@ -155,7 +155,7 @@ pub(crate) struct Timer {
     pub(crate) clock: Arc<dyn AnyClock>,
     /// The number of firings at which the timer migrated with its actor: later firings in this theater do not count.
     pub(crate) left_at: Option<u64>,
-    /// Whether the timer continues after a restart.
+    /// `true` if the timer continues after a restart.
     pub(crate) kept: bool,
     /// The number of firings when it was set last.
     set_at: u64,
