@@ -1,4 +1,4 @@
-//! Answers to come, for who waits or awaits.
+//! Answers that a thread waits for or a task awaits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use playhouse_executor::SystemCore;
 
 use crate::node::core::TheaterCore;
 
-/// An answer to come.
+/// A future answer.
 pub(crate) struct Answer<T> {
     state: Mutex<State<T>>,
     here: Condvar,
-    /// In simulation: the system that is run while somebody waits.
+    /// The system that is run while a thread waits, in simulation.
     runs: Option<Arc<SystemCore>>,
 }
 
@@ -45,7 +45,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Blocks this thread until the answer is there.
+    /// Blocks this thread until the answer has come.
     #[track_caller]
     pub(crate) fn wait(&self) -> T {
         playhouse_actor::assert_outside("`.wait()`", "`.await` it in an async handler");
@@ -81,13 +81,12 @@ macro_rules! awaited {
         pub struct $name<$($param: $bound)?>(pub(crate) Arc<Answer<$output>>);
 
         impl<$($param: $bound)?> $name<$($param)?> {
-            /// Blocks this thread until the answer is there.
+            /// Blocks this thread until the answer has come.
             ///
             /// # Errors
             #[doc = $why]
-            ///
             /// # Panics
-            /// Inside an actor: it would hold the worker. Use `.await` there.
+            /// Inside an actor, because it would block the worker. Use `.await` in actors.
             #[track_caller]
             pub fn wait(self) -> $output {
                 self.0.wait()
@@ -111,13 +110,13 @@ macro_rules! awaited {
 }
 
 awaited! {
-    /// A look-up under way: see [`Theater::find`](crate::Theater::find). It goes on if this is dropped.
+    /// A look-up in progress: see [`Theater::find`](crate::Theater::find). It continues if this is dropped.
     #[must_use = "a look-up tells its result when it is awaited or waited for"]
-    Find<A: playhouse_actor::wire::Remote> -> Result<playhouse_actor::ActorRef<A>, crate::FindError>, "Why nobody was found."
+    Find<A: playhouse_actor::wire::Remote> -> Result<playhouse_actor::ActorRef<A>, crate::FindError>, "The reason why no actor was found."
 }
 
 awaited! {
-    /// An actor on its way to another theater: see [`Theater::migrate`](crate::Theater::migrate). It goes on if this is dropped.
+    /// A migration in progress: see [`Theater::migrate`](crate::Theater::migrate). It continues if this is dropped.
     #[must_use = "a migration tells how it ended when it is awaited or waited for"]
-    Migration<> -> Result<(), playhouse_actor::MigrateError>, "Why the actor stays where it is."
+    Migration<> -> Result<(), playhouse_actor::MigrateError>, "The reason why the actor stays in its theater."
 }

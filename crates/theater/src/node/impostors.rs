@@ -1,4 +1,4 @@
-//! Tests: members and strangers that claim to be other theaters.
+//! Tests with members and rejected peers that claim to be other theaters.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -77,7 +77,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     let peer = here.connect(address(&there)).unwrap();
     let claimed = here.theater_core.incarnation;
     let resumes = Resume { incarnation: there.theater_core.incarnation, received: 0, connection: u64::MAX, link: None };
-    // As new, as one that has lost the other, and to resume the session.
+    // Greetings as a new theater, as one that has lost the other, and to resume the session.
     let greetings = [
         hello(claimed),
         Hello { lost: vec![there.theater_core.incarnation], ..hello(claimed) },
@@ -118,7 +118,7 @@ fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     assert!(matches!(reply, Reply::Hello(_)));
     let found = here.find::<Owner>(&format!("playhouse://{}/owner", address(&there))).wait().unwrap();
     assert_eq!(found.ask(Whose).within(LIMIT).wait(), Ok(7));
-    // Otherwise its end would be waited for.
+    // Without the drop, the test would wait for its end.
     drop(opening);
     here.theater_core
         .all_links()
@@ -149,7 +149,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     let theater = builder(SECRET).cluster(CLUSTER).start().unwrap();
     let strange = Credentials::new(Some(Cookie::new("a cookie of another user").unwrap()));
     let says = |heard: &[u8], secret: &str| heard.windows(secret.len()).any(|part| part == secret.as_bytes());
-    // As the end that is called: it cannot prove the cookie, and hears no more.
+    // The impostor as the called end: it cannot prove the cookie, and receives nothing more.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let rejected_peer = listener.local_addr().unwrap();
     let heard = std::thread::spawn(move || {
@@ -167,14 +167,14 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     assert!(matches!(error, TheaterError::NotMember { .. }), "{error}");
     let heard = heard.join().unwrap();
     assert!(!says(&heard, CLUSTER) && !says(&heard, SECRET));
-    // As a caller: what it hears cannot be read as more than a challenge.
+    // The impostor as a caller: the word that it receives cannot be read as more than a challenge.
     let line = GuardedWire::new(Tcp.connect(address(&theater), LIMIT).unwrap());
     let mut opening = Opening::call(line, "there".to_owned(), None, PATIENCE).unwrap();
     assert!(matches!(handshake::prove(&mut opening, &strange, CLUSTER), Err(TheaterError::NotMember { .. })));
     let mut stream = TcpStream::connect(address(&theater)).unwrap();
     let word = [vec![7; 64], vec![1]].concat();
     stream.write_all(&[&MAGIC[..], &(word.len() as u32).to_le_bytes(), &word].concat()).unwrap();
-    // Whatever it answers to the challenge.
+    // The theater refuses every answer to the challenge.
     let word = [vec![1, 0], vec![7; 96]].concat();
     stream.write_all(&[&MAGIC[..], &(word.len() as u32).to_le_bytes(), &word].concat()).unwrap();
     let mut heard = Vec::new();
@@ -211,14 +211,14 @@ fn links_that_nobody_uses_make_room_for_others() {
     assert!(!used.is_lost() && back().is_some());
     let [other] = theaters();
     other.connect(address(&there)).unwrap();
-    // Otherwise their end would be waited for.
+    // Without this line, the test would wait for the links' end.
     there.theater_core.all_links().iter().filter(|link| !link.has_heard()).for_each(|link| link.lose());
     end([here, there, other]);
 }
 
 #[test]
 fn a_greeting_with_more_kinds_than_allowed_is_refused() {
-    // A list of 20,000 kinds without names: as bytes, it is small.
+    // A list of 20,000 kinds without names: it has few bytes.
     let mut body = postcard::to_extend(&hello(1), Vec::new()).unwrap();
     body.pop();
     body.extend(postcard::to_extend(&20_000_u32, Vec::new()).unwrap());

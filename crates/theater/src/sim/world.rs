@@ -1,4 +1,4 @@
-//! What simulated theaters have instead of threads, sockets and clocks; and the one thread that drives them all.
+//! The environment of simulated theaters in place of threads, sockets and clocks, and the one thread that drives all of them.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -21,25 +21,25 @@ use crate::link::frame::{Hello, Reply};
 use crate::node::core::{TICK, TheaterCore};
 use crate::transport::poller::{CATCH_UP, PollerDuty};
 
-/// Steps of one system's workers that are taken in one go, at most.
+/// Maximum number of steps that the driver takes at once with the workers of one system.
 const STEPS_MAX: usize = 8;
-/// How long one step of the driver takes, at most: virtual time passes while there is work, too.
+/// Maximum duration of one step of the driver, because virtual time passes during work, too.
 const STEP_NS_MAX: usize = 20_000;
 
-/// What is told to who has called: the reply, and the connection.
+/// The result for a caller: the reply, and the connection.
 pub(crate) type OnReply = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
 
-/// Something that happens at its time.
+/// An event with a planned time.
 pub(crate) enum Event {
-    /// The housekeeper of a theater looks after its links.
+    /// A tick of a theater's housekeeper.
     Tick(usize),
-    /// A theater is to be asked again whether who was read for has caught up.
+    /// A theater's poller is to be asked again whether the receivers have caught up.
     CatchUp(usize),
-    /// What a theater would have a thread for.
+    /// A job that a theater outside of simulations gives to a thread.
     Job(Box<dyn FnOnce() + Send>),
-    /// Something of what one end of a connection has written arrives.
+    /// The arrival of bytes that one end of a connection has written.
     Arrive(Arc<Wire>, usize),
-    /// An end finds out that the connection is broken.
+    /// The discovery of an end that its connection is broken.
     Break(Arc<Wire>, usize),
     /// The next fault that is drawn by chance.
     Fault,
@@ -50,7 +50,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Whether all is not over while it is to come.
+    /// Returns whether the run goes on because of this event.
     fn is_awaited(&self) -> bool {
         !matches!(self, Event::Tick(_) | Event::Fault | Event::Pause)
     }
@@ -58,7 +58,7 @@ impl Event {
 
 #[derive(Default)]
 struct Events {
-    /// By time, and by the order in which they were planned; with the theater that has planned it.
+    /// The events by their time and planning order, with the theater that has planned each.
     all: BTreeMap<(u64, u64), (Option<usize>, Event)>,
     next: u64,
     awaited: usize,
@@ -72,16 +72,16 @@ impl Events {
     }
 }
 
-/// What a simulated theater has instead of threads and sockets.
+/// The environment of a simulated theater in place of threads and sockets.
 pub(crate) struct Outside {
     world: Weak<World>,
     number: usize,
     start: Instant,
-    /// What its connections have told it.
+    /// The readiness events of its connections.
     signs: Mutex<Vec<Sign>>,
-    /// It is worth while to poll.
+    /// A poll has work to do.
     called: AtomicBool,
-    /// It will be, after a while.
+    /// A poll will have work to do after a while.
     catches_up: AtomicBool,
 }
 
@@ -91,30 +91,30 @@ impl Outside {
         self.called.store(true, Ordering::Relaxed);
     }
 
-    /// Has the theater polled.
+    /// Makes the theater poll.
     pub(crate) fn demand(&self) {
         self.called.store(true, Ordering::Relaxed);
     }
 
-    /// What the connections have told since it was asked last.
+    /// Returns the readiness events since the last call.
     pub(crate) fn take_signs(&self) -> Vec<Sign> {
         std::mem::take(&mut *lock(&self.signs))
     }
 
-    /// Virtual time, as an instant.
+    /// Returns the virtual time as an instant.
     pub(crate) fn now(&self) -> Instant {
         let ns = self.world.upgrade().map_or(0, |world| world.now_ns());
         self.start + Duration::from_nanos(ns)
     }
 
-    /// Has `job` run some time after `delay`, unless the theater is no more.
+    /// Runs `job` some time after `delay`, unless the theater has ended.
     pub(crate) fn later(&self, delay: Duration, job: Box<dyn FnOnce() + Send>) {
         if let Some(world) = self.world.upgrade() {
             world.plan(delay, Some(self.number), Event::Job(job));
         }
     }
 
-    /// Says `hello` to whoever listens at `address`.
+    /// Sends `hello` to the listener at `address`.
     pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: OnReply) {
         let Some(world) = self.world.upgrade() else { return };
         let caller = self.number;
@@ -124,41 +124,41 @@ impl Outside {
     }
 }
 
-/// A theater, and what drives it.
+/// A theater, and the state of its driver.
 pub(super) struct Tenant {
     pub(super) theater_core: Arc<TheaterCore>,
     pub(super) steps: Steps,
     outside: Arc<Outside>,
     dead: AtomicBool,
-    /// How far its clock is ahead of the world's.
+    /// The lead of its clock over the world's clock.
     ahead_ns: AtomicU64,
-    /// How long a step of its workers takes, at most, where it takes longer than the driver's.
+    /// Maximum duration of a step of its workers, if it is longer than the driver's.
     slow_ns: AtomicU64,
-    /// In the world's time: its workers are not stepped before.
+    /// The world's time before which its workers take no step.
     busy_until_ns: AtomicU64,
-    /// In the world's time: nothing of it runs before.
+    /// The world's time before which nothing of it runs.
     paused_until_ns: AtomicU64,
 }
 
 impl Tenant {
-    /// The world's time by its clock.
+    /// Converts the world's time to the time of its clock.
     fn clock(&self, world_ns: u64) -> Duration {
-        // Relaxed: by one thread only.
+        // Relaxed: only one thread uses it.
         Duration::from_nanos(world_ns + self.ahead_ns.load(Ordering::Relaxed))
     }
 
-    /// In the world's time.
+    /// Returns the time of its next timer in the world's time.
     fn next_timer(&self) -> Option<Duration> {
         let ahead = Duration::from_nanos(self.ahead_ns.load(Ordering::Relaxed));
         self.steps.next_timer().map(|next| next.saturating_sub(ahead))
     }
 
-    /// The rest of its pause, in nanoseconds of the world's time.
+    /// Returns the rest of its pause, in nanoseconds of the world's time.
     pub(super) fn pause_left_ns(&self, world_ns: u64) -> u64 {
         self.paused_until_ns.load(Ordering::Relaxed).saturating_sub(world_ns)
     }
 
-    /// Whether it takes and makes no calls any more: it was killed, or closes.
+    /// Returns whether it takes and makes no more calls: it was killed, or closes.
     pub(super) fn is_dead(&self) -> bool {
         self.was_killed() || self.theater_core.is_closing()
     }
@@ -167,12 +167,13 @@ impl Tenant {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Whether its actors run: those of a theater that closes do until its workers have ended.
+    /// Returns whether its actors run: a closing theater runs them until its workers have ended.
     fn runs(&self) -> bool {
         !self.was_killed() && !self.steps.are_workers_ended()
     }
 
-    /// Nothing that was sent is still to be heard, or to be found out. No actor has handled anything for the time `quiet`.
+    /// Returns whether all its messages were received and all its broken connections found. No actor has handled anything for the
+    /// time `quiet`.
     fn is_settled(&self, quiet: Duration) -> bool {
         let links = self.theater_core.all_links();
         let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
@@ -180,7 +181,7 @@ impl Tenant {
     }
 }
 
-/// What the driver does next.
+/// The next act of the driver.
 pub(super) enum Act {
     Step(usize),
     Wake(usize),
@@ -188,24 +189,25 @@ pub(super) enum Act {
     Happen((u64, u64)),
 }
 
-/// All simulated theaters that know of each other.
+/// All simulated theaters that can reach each other.
 pub(crate) struct World {
     this: Weak<World>,
     start: Instant,
     now_ns: AtomicU64,
-    /// The messages that all actors had handled when that was looked at last, and since when it has been so many. Relaxed: by one thread only.
+    /// The number of messages that all actors had handled at the last check, and the time since when it has been unchanged.
+    /// Relaxed: only one thread uses it.
     handled: AtomicU64,
     quiet_since_ns: AtomicU64,
     choices: Mutex<Choices>,
     tenants: Mutex<Arc<[Arc<Tenant>]>>,
     events: Mutex<Events>,
     pub(super) net: Mutex<Net>,
-    /// The seed of the latencies; 0: there are none. Relaxed: used in turns of the driver.
+    /// The seed of the latencies; 0: there are none. Relaxed: only the driver uses it in its turns.
     pub(super) latencies: AtomicU64,
     turns: Mutex<Option<Turns>>,
     /// The mean time between pauses that are drawn by chance, and the longest one.
     pauses: Mutex<Option<(Duration, Duration)>>,
-    /// Hash of all that has happened.
+    /// A hash of all events.
     trace: AtomicU64,
     driving: DriverLock,
 }
@@ -242,7 +244,7 @@ impl World {
         self.now_ns.load(Ordering::Relaxed)
     }
 
-    /// How long something takes on its way.
+    /// Returns a drawn time in transit.
     pub(super) fn delay(&self) -> Duration {
         let ns = self.choose(|choices| {
             let ns_max = if choices.one_in(8) { 5_000_000 } else { 200_000 };
@@ -251,7 +253,7 @@ impl World {
         Duration::from_nanos(ns as u64)
     }
 
-    /// Something has happened: it counts in the trace.
+    /// Adds an event to the trace.
     pub(super) fn note(&self, what: &[u64], bytes: &[u8]) {
         let mut hasher = FxHasher::default();
         hasher.write_u64(self.trace.load(Ordering::Relaxed));
@@ -271,7 +273,7 @@ impl World {
 
     // -- theaters -----------------------------------------------------------------------------------------------------
 
-    /// Where a theater that wants to listen at `address` does.
+    /// Returns the address of a theater that wants to listen at `address`.
     pub(crate) fn bind(&self, mut address: SocketAddr) -> io::Result<SocketAddr> {
         let mut net = lock(&self.net);
         if address.port() == 0 {
@@ -282,7 +284,7 @@ impl World {
         if taken { Err(ErrorKind::AddrInUse.into()) } else { Ok(address) }
     }
 
-    /// What the next theater has instead of threads and sockets.
+    /// Returns the environment of the next theater.
     pub(crate) fn outside(&self) -> Arc<Outside> {
         Arc::new(Outside {
             world: self.this.clone(),
@@ -294,7 +296,7 @@ impl World {
         })
     }
 
-    /// Has this system run by [`World::run`] from now on, and its time pass with that of the others.
+    /// Lets [`World::run`] run this system from now on, with its time tied to the others.
     pub(crate) fn take_over(&self, core: &Arc<SystemCore>) -> Option<Steps> {
         let steps = core.steps()?;
         steps.advance_clock(Duration::from_nanos(self.now_ns()));
@@ -302,7 +304,7 @@ impl World {
         Some(steps)
     }
 
-    /// The theater takes part from now on.
+    /// Adds the theater to the simulation.
     pub(crate) fn admit(
         &self,
         theater_core: &Arc<TheaterCore>,
@@ -329,14 +331,14 @@ impl World {
         Arc::clone(&lock(&self.tenants))
     }
 
-    /// The number of a theater.
+    /// Returns the number of a theater.
     pub(super) fn number_of(&self, theater_core: &Arc<TheaterCore>) -> usize {
         let tenants = self.tenants();
         let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.theater_core, theater_core));
         number.expect("the theater is not one of this simulation")
     }
 
-    /// The theater stands still for ever, as if its process had been killed.
+    /// Stops the theater for ever, as if its process had been killed.
     pub(super) fn kill(&self, number: usize) {
         let tenant = Arc::clone(&self.tenants()[number]);
         if tenant.dead.swap(true, Ordering::Relaxed) {
@@ -348,7 +350,7 @@ impl World {
             let its: Vec<_> = its.collect();
             its.into_iter().filter_map(|key| events.remove(key)).collect()
         };
-        // What they hold may want the events when it is dropped.
+        // The jobs are dropped without the lock, because the drop of their content may use the events.
         drop(jobs);
         let wires = {
             let mut net = lock(&self.net);
@@ -365,7 +367,7 @@ impl World {
         self.note(&[u64::MAX, number as u64], &[]);
     }
 
-    /// The theater's clock jumps ahead.
+    /// Lets the theater's clock jump ahead.
     pub(super) fn jump(&self, number: usize, by: Duration) {
         let tenant = &self.tenants()[number];
         tenant.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
@@ -373,14 +375,14 @@ impl World {
         self.note(&[u64::MAX - 1, number as u64], &[]);
     }
 
-    /// A step of the theater's workers takes up to so long from now on.
+    /// Sets the maximum duration of a step of the theater's workers from now on.
     pub(super) fn slow(&self, number: usize, step: Duration) {
         let tenant = &self.tenants()[number];
         tenant.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
         tenant.busy_until_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Nothing of the theater runs for this time: no worker, no poll, no housekeeping, no call of its own.
+    /// Stops the theater for this time: no worker, poll, housekeeping, or call of its own runs.
     pub(super) fn pause(&self, number: usize, time: Duration) {
         let tenant = Arc::clone(&self.tenants()[number]);
         if tenant.is_dead() || time.is_zero() {
@@ -406,7 +408,7 @@ impl World {
         self.note(&[u64::MAX - 2, number as u64, until], &[]);
     }
 
-    /// Pauses come by chance: the mean time between two, and the longest one; or none come any more.
+    /// Sets the mean time between pauses by chance, and the longest one; `None`: there are none any more.
     pub(super) fn set_pauses(&self, pauses: Option<(Duration, Duration)>) {
         let before = std::mem::replace(&mut *lock(&self.pauses), pauses);
         if before.is_none() {
@@ -440,12 +442,12 @@ impl World {
         self.plan_pause();
     }
 
-    /// Whether turns are drawn unevenly from now on.
+    /// Sets whether turns are drawn unevenly from now on.
     pub(super) fn set_uneven(&self, uneven: bool) {
         *lock(&self.turns) = uneven.then(Turns::default);
     }
 
-    // -- what happens when ----------------------------------------------------------------------------------------------
+    // -- events ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn plan(&self, after: Duration, owner: Option<usize>, event: Event) {
         let mut at = self.now_ns() + after.as_nanos() as u64;
@@ -494,11 +496,11 @@ impl World {
 
     // -- the driver -----------------------------------------------------------------------------------------------------
 
-    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. True: `done`. Where another thread runs it, the
-    /// two take turns.
+    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. Returns true for `done`. If another
+    /// thread runs it, the two take turns.
     ///
     /// # Panics
-    /// From inside an actor of one of the theaters; and if this thread runs another simulation, and another thread runs this one.
+    /// Inside an actor of one of the theaters. Also if this thread runs another simulation while another thread runs this one.
     pub(super) fn run(&self, until: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
         let mut drive = self.driving.drive();
         let until_ns = until.map(nanoseconds);
@@ -516,7 +518,7 @@ impl World {
         }
     }
 
-    /// For how long no actor has handled anything.
+    /// Returns the time for which no actor has handled anything.
     fn quiet(&self, tenants: &[Arc<Tenant>]) -> Duration {
         let handled_by = |tenant: &Arc<Tenant>| {
             tenant.theater_core.system.core().counters().iter().map(|of| of.received).sum::<u64>()
@@ -528,14 +530,14 @@ impl World {
         Duration::from_nanos(self.now_ns() - self.quiet_since_ns.load(Ordering::Relaxed))
     }
 
-    /// One thing happens. False: nothing is left to do.
+    /// Runs one act. Returns false if nothing is left to do.
     fn step(&self, until_ns: Option<u64>, acts: &mut Vec<Act>) -> bool {
         let tenants = self.tenants();
         let now = Duration::from_nanos(self.now_ns());
         acts.clear();
         let mut next_timer = None;
         for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| tenant.runs()) {
-            // Relaxed: by one thread only.
+            // Relaxed: only one thread uses it.
             let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
             if paused_until > now {
                 next_timer = Some(next_timer.map_or(paused_until, |earlier: Duration| earlier.min(paused_until)));
@@ -611,7 +613,7 @@ impl World {
         true
     }
 
-    /// Sees to it that the theater is polled again if it has to be. (Workers poll by themselves, too.)
+    /// Plans a further poll of the theater if necessary. (Workers poll by themselves, too.)
     fn look_after_poller(&self, number: usize, tenant: &Tenant) {
         match tenant.theater_core.poller.rest() {
             PollerDuty::Nothing => {}
@@ -632,7 +634,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What failed may have left anything behind: nothing of it is called again.
+            // A failed step may have left any state behind, and therefore the system is not run again.
             return;
         }
         let events = std::mem::take(&mut lock(&self.events).all);
@@ -643,10 +645,10 @@ impl Drop for World {
     }
 }
 
-/// The time in which theaters do what is due at the end of a time that is let pass.
+/// The time in which theaters do the work that is due at the end of a run.
 const LAST_MOMENT: Duration = Duration::from_millis(1);
 
-/// Whoever waits for one of the theaters has all of them run.
+/// Runs all theaters for a thread that waits for one of them.
 struct Drives(Weak<World>);
 
 impl Driver for Drives {
@@ -655,7 +657,7 @@ impl Driver for Drives {
         let until =
             time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time).saturating_add(LAST_MOMENT));
         if let (false, Some(until)) = (world.run(until, done), until) {
-            // Nothing is left to do before.
+            // Nothing else is due before that time.
             world.pass_time(&world.tenants(), nanoseconds(until));
         }
     }
