@@ -124,7 +124,7 @@ fn a_call_that_nobody_hears_is_given_up() {
         assert!(waiting.len() < 100);
     };
     assert_eq!(refused.kind(), ErrorKind::TimedOut);
-    assert!(refused.to_string().contains("nobody hears callers"), "{refused}");
+    assert!(refused.to_string().contains("no theater accepts callers"), "{refused}");
 }
 
 /// An actor that adds numbers up.

@@ -25,7 +25,7 @@ use crate::node::theater::Theater;
 /// The name that an [`Inspector`] is published under.
 pub const INSPECTOR: &str = "playhouse.inspector";
 /// Time without a question after which nothing is counted any more.
-const PATIENCE: Duration = Duration::from_secs(5);
+const IDLE_TIME_MAX: Duration = Duration::from_secs(5);
 /// Questions within this time of the last one get the same answer.
 const WINDOW_MIN: Duration = Duration::from_millis(200);
 /// Maximum number of lines shown by each measure.
@@ -221,7 +221,7 @@ playhouse_actor::remote!(also Inspector: Inspect);
 impl Handler<Inspect> for Inspector {
     fn handle(&mut self, _: Inspect, ctx: &mut Context<Self>) -> Snapshot {
         let Some(theater_core) = self.theater_core.upgrade() else { return Snapshot::default() };
-        let ends = ctx.send_after(PATIENCE, Enough);
+        let ends = ctx.send_after(IDLE_TIME_MAX, Enough);
         match &mut self.watch {
             None => self.watch = Some(Watch::begin(&theater_core, ends)),
             Some(watch) => {

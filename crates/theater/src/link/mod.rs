@@ -568,7 +568,7 @@ impl Link {
     }
 
     /// Returns whether anything was ever received.
-    pub(crate) fn has_heard(&self) -> bool {
+    pub(crate) fn has_received(&self) -> bool {
         lock(&self.inn).inbound.received() > 0
     }
 

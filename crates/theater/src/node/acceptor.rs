@@ -66,7 +66,7 @@ impl TheaterCore {
                 continue;
             }
             match guarded(|| acceptor.listener.accept()).map(GuardedWire::new) {
-                Ok(line) => self.hear(line),
+                Ok(wire) => self.answer_in_thread(wire),
                 // The poll ignores its error: it was interrupted, and the loop accepts again.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => drop(acceptor.poll.poll(&mut events, None)),
                 // Out of descriptors, for example. Callers wait, and the poll does not report them again.
@@ -81,8 +81,8 @@ impl TheaterCore {
     }
 
     /// Answers a caller on a thread of its own.
-    fn hear(self: &Arc<Self>, line: GuardedWire) {
-        let slot = CallerSlot::take(self, Arc::new(line));
+    fn answer_in_thread(self: &Arc<Self>, wire: GuardedWire) {
+        let slot = CallerSlot::take(self, Arc::new(wire));
         let theater_core = Arc::clone(self);
         // If the thread cannot be started, the closure is dropped, and with it the slot and the connection.
         let _ = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
@@ -117,10 +117,10 @@ impl TheaterCore {
     }
 
     fn answer(self: &Arc<Self>, slot: &mut CallerSlot) -> Result<(), TheaterError> {
-        let line = slot.line.take().expect("a caller is answered once");
-        let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;
-        let heard = self.hear_member(&mut opening, slot);
-        let hello = heard.inspect_err(|error| opening.refuse(error))?;
+        let wire = slot.wire.take().expect("a caller is answered once");
+        let mut opening = Opening::answer(wire, self.settings.secrecy.tls())?;
+        let read = self.read_member(&mut opening, slot);
+        let hello = read.inspect_err(|error| opening.refuse(error))?;
         let (reply, go_on) = self.receive_hello(&hello, opening.certificate());
         handshake::reply(&mut opening, reply)?;
         if let Some((link, connection, received)) = go_on {
@@ -134,10 +134,10 @@ impl TheaterCore {
         Ok(())
     }
 
-    fn hear_member(&self, opening: &mut Opening, slot: &CallerSlot) -> Result<Hello, TheaterError> {
+    fn read_member(&self, opening: &mut Opening, slot: &CallerSlot) -> Result<Hello, TheaterError> {
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::check(opening, credentials, &self.settings.cluster, || slot.step())?;
-        handshake::hear_hello(opening, member)
+        handshake::read_hello(opening, member)
     }
 }
 
@@ -159,7 +159,7 @@ struct Present {
 struct Caller {
     number: u64,
     source: Source,
-    line: Weak<GuardedWire>,
+    wire: Weak<GuardedWire>,
 }
 
 /// The source of a caller: an identity that a caller cannot multiply at no cost.
@@ -197,10 +197,10 @@ impl Callers {
 
 impl Present {
     /// Adds a caller. Returns its number and the callers that were evicted for it.
-    fn enter(&mut self, source: Source, line: Weak<GuardedWire>) -> (u64, Vec<Caller>) {
+    fn enter(&mut self, source: Source, wire: Weak<GuardedWire>) -> (u64, Vec<Caller>) {
         let number = self.next_number;
         self.next_number += 1;
-        self.callers.push(Caller { number, source: source.clone(), line });
+        self.callers.push(Caller { number, source: source.clone(), wire });
         let mut evicted = Vec::new();
         if self.count(&source) > OF_ONE_SOURCE_MAX {
             evicted.extend(self.evict(&source));
@@ -234,20 +234,20 @@ impl Present {
 struct CallerSlot {
     theater_core: Arc<TheaterCore>,
     number: u64,
-    line: Option<Arc<GuardedWire>>,
+    wire: Option<Arc<GuardedWire>>,
     _thread: Counted,
 }
 
 impl CallerSlot {
-    fn take(theater_core: &Arc<TheaterCore>, line: Arc<GuardedWire>) -> CallerSlot {
-        let source = Source::of(line.peer());
-        let (number, evicted) = theater_core.callers.present().enter(source, Arc::downgrade(&line));
-        for line in evicted.iter().filter_map(|caller| caller.line.upgrade()) {
+    fn take(theater_core: &Arc<TheaterCore>, wire: Arc<GuardedWire>) -> CallerSlot {
+        let source = Source::of(wire.peer());
+        let (number, evicted) = theater_core.callers.present().enter(source, Arc::downgrade(&wire));
+        for wire in evicted.iter().filter_map(|caller| caller.wire.upgrade()) {
             // The thread that answers the evicted caller finds the connection broken.
-            let _ = line.shutdown(Shutdown::Both);
+            let _ = wire.shutdown(Shutdown::Both);
         }
         let _thread = Counted::new(&theater_core.callers.threads);
-        CallerSlot { theater_core: Arc::clone(theater_core), number, line: Some(line), _thread }
+        CallerSlot { theater_core: Arc::clone(theater_core), number, wire: Some(wire), _thread }
     }
 
     /// Notes that the caller made a step: other callers are evicted first.

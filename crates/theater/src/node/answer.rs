@@ -12,7 +12,7 @@ use crate::node::core::TheaterCore;
 /// A future answer.
 pub(crate) struct Answer<T> {
     state: Mutex<State<T>>,
-    here: Condvar,
+    arrived: Condvar,
     /// The system that is run while a thread waits, in simulation.
     runs: Option<Arc<SystemCore>>,
 }
@@ -25,7 +25,7 @@ struct State<T> {
 impl<T> Answer<T> {
     pub(crate) fn new(theater_core: &TheaterCore) -> Arc<Answer<T>> {
         let state = Mutex::new(State { found: None, waker: None });
-        Arc::new(Answer { state, here: Condvar::new(), runs: theater_core.simulated().cloned() })
+        Arc::new(Answer { state, arrived: Condvar::new(), runs: theater_core.simulated().cloned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -39,7 +39,7 @@ impl<T> Answer<T> {
             state.found.get_or_insert(found);
             state.waker.take()
         };
-        self.here.notify_all();
+        self.arrived.notify_all();
         if let Some(waker) = waker {
             waker.wake();
         }
@@ -59,7 +59,7 @@ impl<T> Answer<T> {
             if let Some(found) = state.found.take() {
                 return found;
             }
-            state = self.here.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 

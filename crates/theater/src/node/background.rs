@@ -115,8 +115,8 @@ impl TheaterCore {
         drop(links);
         let (theater_core, hello) = (Arc::clone(self), self.first_hello());
         let said = hello.clone();
-        let heard: OnReply = Box::new(move |heard| {
-            let called = theater_core.called(address, &said, heard.map(plain));
+        let on_reply: OnReply = Box::new(move |reply| {
+            let called = theater_core.called(address, &said, reply.map(plain));
             theater_core.links().calling.remove(&address);
             match called {
                 Ok(Some(link)) => take(Ok(link)),
@@ -125,6 +125,6 @@ impl TheaterCore {
                 Err(error) => take(Err(error)),
             }
         });
-        outside.call(address, hello, heard);
+        outside.call(address, hello, on_reply);
     }
 }

@@ -217,8 +217,8 @@ impl TheaterBuilder {
         let keeper = Arc::clone(&theater_core);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
         if let Some(acceptor) = acceptor {
-            let doorkeeper = Arc::clone(&theater_core);
-            thread("door").spawn(move || doorkeeper.accept_callers(acceptor)).map_err(io_error)?;
+            let acceptor_core = Arc::clone(&theater_core);
+            thread("door").spawn(move || acceptor_core.accept_callers(acceptor)).map_err(io_error)?;
         }
         unfinished.succeed();
         Ok(Theater { theater_core })

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::node::core::{Callee, TakeLink, TheaterCore};
-use crate::node::handshake::PATIENCE;
+use crate::node::handshake::ANSWER_TIME_MAX;
 
 /// Maximum number of threads that call at one time; further jobs wait for one of them.
 const THREADS_MAX: usize = 32;
@@ -70,7 +70,7 @@ impl TheaterCore {
     pub(crate) fn call_limit(&self) -> Duration {
         /// A loaded machine needs some time to answer.
         const LIMIT_MIN: Duration = Duration::from_millis(250);
-        (self.settings.lost_after / 6).clamp(LIMIT_MIN, PATIENCE)
+        (self.settings.lost_after / 6).clamp(LIMIT_MIN, ANSWER_TIME_MAX)
     }
 
     fn attempt(self: &Arc<Self>, callee: Callee) {
@@ -84,14 +84,14 @@ impl TheaterCore {
         }
         let is_patient = |waiters: &Vec<Waiter>| waiters.iter().all(|waiter| !waiter.patience.is_zero());
         let patient = self.calls.state().waiters.get(&callee).is_some_and(is_patient);
-        let limit = if patient { self.call_limit() } else { PATIENCE };
+        let limit = if patient { self.call_limit() } else { ANSWER_TIME_MAX };
         self.attempted(callee, since, self.link_within(callee, limit));
     }
 
     /// Handles the result of a call: notifies the waiters, or calls again after a pause.
     fn attempted(self: &Arc<Self>, callee: Callee, since: Duration, link: Result<Arc<Link>, TheaterError>) {
         // If more time has passed, this process was paused.
-        let took = (self.now() - since).min(PATIENCE) + CALL_EVERY;
+        let took = (self.now() - since).min(ANSWER_TIME_MAX) + CALL_EVERY;
         let (told, again) = {
             let mut state = self.calls.state();
             let may_wait = !state.closed && matches!(link, Err(TheaterError::Io { .. }));

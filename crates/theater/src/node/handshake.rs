@@ -29,7 +29,7 @@ pub(crate) const CLUSTER_BYTES_MAX: usize = 512;
 /// Maximum number of characters of a refusal's reason. With at most four bytes for each, they fit into a word.
 const REASON_CHARS_MAX: usize = 240;
 /// Time limit for an answer of the other end.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time limit for a whole opening, however small its pieces are.
 const OPENING_TIME_MAX: Duration = Duration::from_secs(10);
@@ -119,7 +119,7 @@ impl Opening {
         let address = wire.peer();
         let mut opening = Opening::new(wire, address);
         let mut first = [0];
-        let soon = Patient { until: Instant::now() + FIRST_BYTE_TIME_MAX, ..opening.patient() }.read(&mut first);
+        let soon = TimedStream { until: Instant::now() + FIRST_BYTE_TIME_MAX, ..opening.timed() }.read(&mut first);
         let count = soon.map_err(|error| opening.error(error))?;
         opening.first = (count > 0).then_some(first[0]);
         let Some(tls) = tls else { return Ok(opening) };
@@ -137,19 +137,22 @@ impl Opening {
         Ok(opening)
     }
 
-    fn patient(&self) -> Patient<'_> {
-        Patient { wire: &self.wire, until: self.until, first: None }
+    fn timed(&self) -> TimedStream<'_> {
+        TimedStream { wire: &self.wire, until: self.until, first: None }
     }
 
-    fn encrypted(&mut self, start: impl FnOnce(&mut Patient<'_>) -> io::Result<Cipher>) -> Result<(), TheaterError> {
+    fn encrypted(
+        &mut self,
+        start: impl FnOnce(&mut TimedStream<'_>) -> io::Result<Cipher>,
+    ) -> Result<(), TheaterError> {
         let first = self.first.take();
-        match start(&mut Patient { first, ..self.patient() }) {
+        match start(&mut TimedStream { first, ..self.timed() }) {
             Ok(cipher) => self.cipher = Some(cipher),
             Err(error) => {
                 let error = self.error(error);
                 if matches!(error, TheaterError::Tls { .. }) {
                     // TLS has told the peer already.
-                    self.let_go();
+                    self.await_close();
                 }
                 return Err(error);
             }
@@ -170,15 +173,15 @@ impl Opening {
 
     fn say_refused(&mut self, why: &str) {
         let _ = say(self, &Refusal::Refused(why.chars().take(REASON_CHARS_MAX).collect()));
-        self.let_go();
+        self.await_close();
     }
 
     /// Waits until the other end has read the last word. Closing a connection with unread bytes makes the system discard that
     /// word.
-    fn let_go(&mut self) {
+    fn await_close(&mut self) {
         self.until = self.until.min(Instant::now() + REASON_TIME_MAX);
         let _ = self.wire.shutdown(Shutdown::Write);
-        while let Ok(1..) = self.patient().read(&mut [0; 4096]) {}
+        while let Ok(1..) = self.timed().read(&mut [0; 4096]) {}
     }
 
     /// Returns the connection for the poller, and its cipher.
@@ -229,18 +232,18 @@ impl Read for Opening {
         match &self.cipher {
             None => {
                 let first = self.first.take();
-                Patient { first, ..self.patient() }.read(room)
+                TimedStream { first, ..self.timed() }.read(room)
             }
-            Some(cipher) => cipher.read(self.patient(), room),
+            Some(cipher) => cipher.read(self.timed(), room),
         }
     }
 }
 
 impl Write for Opening {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(cipher) = &self.cipher else { return self.patient().write(bytes) };
+        let Some(cipher) = &self.cipher else { return self.timed().write(bytes) };
         let taken = cipher.take(&[IoSlice::new(bytes)])?;
-        cipher.write_out(self.patient())?;
+        cipher.write_out(self.timed())?;
         Ok(taken)
     }
 
@@ -250,24 +253,24 @@ impl Write for Opening {
 }
 
 /// A stream that waits within a time limit.
-struct Patient<'a> {
+struct TimedStream<'a> {
     wire: &'a GuardedWire,
     until: Instant,
     /// A byte to be read before the others.
     first: Option<u8>,
 }
 
-impl Patient<'_> {
+impl TimedStream<'_> {
     fn wait<R>(&self, act: impl FnOnce(&GuardedWire) -> io::Result<R>) -> io::Result<R> {
         let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
         let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
-        self.wire.set_limit(left.min(PATIENCE))?;
+        self.wire.set_limit(left.min(ANSWER_TIME_MAX))?;
         // Systems differ in the error kind of a timeout.
         act(self.wire).map_err(|error| if error.kind() == ErrorKind::WouldBlock { late() } else { error })
     }
 }
 
-impl Read for Patient<'_> {
+impl Read for TimedStream<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if let ([place, ..], Some(_)) = (&mut *room, self.first) {
             *place = self.first.take().expect("it was looked at");
@@ -277,7 +280,7 @@ impl Read for Patient<'_> {
     }
 }
 
-impl Write for Patient<'_> {
+impl Write for TimedStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.wait(|wire| wire.write(&[IoSlice::new(bytes)]))
     }
@@ -305,7 +308,7 @@ fn written<W: Word>(word: &W) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn hear<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
+fn read_word<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
     let mut magic = [0; MAGIC.len()];
     opening.read_exact(&mut magic).map_err(|error| opening.error(error))?;
     if opening.cipher.is_none() && magic.starts_with(&TLS_MAGIC) {
@@ -340,11 +343,11 @@ pub(crate) fn read<W: Word>(mut from: impl Read) -> io::Result<Result<W, String>
 }
 
 /// Reads a word that the other end may replace by a refusal.
-fn hear_said<W>(opening: &mut Opening) -> Result<W, TheaterError>
+fn read_said<W>(opening: &mut Opening) -> Result<W, TheaterError>
 where
     Said<W>: Word,
 {
-    match hear(opening)? {
+    match read_word(opening)? {
         Said::Word(word) => Ok(word),
         Said::Refused(why) => Err(TheaterError::Refused { address: opening.address.clone(), why }),
     }
@@ -354,7 +357,7 @@ where
 pub(crate) fn prove(opening: &mut Opening, credentials: &Credentials, cluster: &str) -> Result<Member, TheaterError> {
     let knock = credentials.knock();
     say(opening, &knock)?;
-    let challenge: Challenge = hear_said(opening)?;
+    let challenge: Challenge = read_said(opening)?;
     let binding = opening.binding()?;
     match credentials.answer(&knock, &challenge, &binding, cluster) {
         Ok((proof, incarnation)) => {
@@ -372,7 +375,7 @@ pub(crate) fn prove(opening: &mut Opening, credentials: &Credentials, cluster: &
 /// Runs the caller's side of the greeting: sends `hello` and returns the answer of that `member`.
 pub(crate) fn call(opening: &mut Opening, hello: &Hello, member: Member) -> Result<Reply, TheaterError> {
     say(opening, hello)?;
-    let reply = hear_said(opening)?;
+    let reply = read_said(opening)?;
     match &reply {
         Reply::Hello(Hello { incarnation, .. }) | Reply::GivenUp(incarnation) if *incarnation != member.incarnation => {
             Err(opening.wrong("it greets as another incarnation than the one it has proved to be"))
@@ -389,12 +392,12 @@ pub(crate) fn check(
     cluster: &str,
     mut step: impl FnMut(),
 ) -> Result<Member, TheaterError> {
-    let knock: Knock = hear(opening)?;
+    let knock: Knock = read_word(opening)?;
     step();
     let binding = opening.binding()?;
     let (challenge, exchange) = credentials.challenge(&knock, &binding);
     say(opening, &Said::Word(challenge))?;
-    let proof: Proof = hear(opening).and_then(|said| match said {
+    let proof: Proof = read_word(opening).and_then(|said| match said {
         Said::Word(proof) => Ok(proof),
         // The caller's reason may be any text. A caller can have found two faults, and this theater names both in its own words.
         Said::Refused(_) => Err(opening.not_member("the caller refuses this theater's cookie or signature")),
@@ -413,8 +416,8 @@ pub(crate) fn other_cluster(cluster: &str, theirs: &str) -> String {
 }
 
 /// Reads the greeting of that `member`, on the called side.
-pub(crate) fn hear_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
-    let hello: Hello = hear(opening)?;
+pub(crate) fn read_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
+    let hello: Hello = read_word(opening)?;
     if hello.incarnation != member.incarnation {
         return Err(opening.not_member("it greets as another incarnation than the one it has proved to be"));
     }
@@ -438,8 +441,8 @@ mod tests {
         let mut caller = TcpStream::connect(listener.address().unwrap()).unwrap();
         let mut opening = {
             caller.write_all(b"more").unwrap();
-            let line = GuardedWire::new(listener.accept().unwrap());
-            Opening::answer(Arc::new(line), None).unwrap()
+            let wire = GuardedWire::new(listener.accept().unwrap());
+            Opening::answer(Arc::new(wire), None).unwrap()
         };
         let mut word = [0];
         opening.read_exact(&mut word).unwrap();

@@ -161,43 +161,44 @@ impl World {
     }
 
     /// Delivers a call to its address.
-    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: OnReply) {
+    pub(super) fn deliver_call(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, on_reply: OnReply) {
         let listener = lock(&self.net).listen.get(&address).copied();
-        let listener = listener.filter(|number| !self.tenants()[*number].is_dead());
+        let listener = listener.filter(|number| !self.nodes()[*number].is_dead());
         let error = move |kind: ErrorKind| TheaterError::Io { address: address.to_string(), error: kind.into() };
-        let fail = |heard: OnReply, after: Duration, kind: ErrorKind| {
-            self.plan_with(after, caller, move |_| heard(Err(error(kind))));
+        let fail = |on_reply: OnReply, after: Duration, kind: ErrorKind| {
+            self.plan_with(after, caller, move |_| on_reply(Err(error(kind))));
         };
         let Some(number) = listener else {
             lock(&self.net).happened.refused += 1;
-            return fail(heard, self.delay(), ErrorKind::ConnectionRefused);
+            return fail(on_reply, self.delay(), ErrorKind::ConnectionRefused);
         };
         if !self.reaches(caller, number) {
             lock(&self.net).happened.refused += 1;
             let ns = self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize));
-            return fail(heard, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
+            return fail(on_reply, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
         }
-        let tenant = Arc::clone(&self.tenants()[number]);
-        let pause = Duration::from_nanos(tenant.pause_left_ns(self.now_ns()));
+        let node = Arc::clone(&self.nodes()[number]);
+        let pause = Duration::from_nanos(node.pause_left_ns(self.now_ns()));
         if !pause.is_zero() {
             // The machine takes the call, and the theater answers after its pause.
             let patience =
                 Duration::from_nanos(self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize)) as u64);
             if pause <= patience {
-                return self.plan_with(pause, caller, move |world| world.ring(caller, address, hello, heard));
+                return self
+                    .plan_with(pause, caller, move |world| world.deliver_call(caller, address, hello, on_reply));
             }
             lock(&self.net).happened.refused += 1;
             // The caller has gone by then, and the theater learns that when it replies.
-            self.plan_with(pause, number, move |_| drop(tenant.theater_core.receive_hello(&hello, None)));
-            return fail(heard, patience, ErrorKind::TimedOut);
+            self.plan_with(pause, number, move |_| drop(node.theater_core.receive_hello(&hello, None)));
+            return fail(on_reply, patience, ErrorKind::TimedOut);
         }
-        let (reply, go_on) = tenant.theater_core.receive_hello(&hello, None);
+        let (reply, go_on) = node.theater_core.receive_hello(&hello, None);
         let route_back = self.latency(number, caller);
         self.note(&[caller as u64, number as u64, u64::from(go_on.is_some())], &[]);
         let breaks = lock(&self.net).faults_every.is_some() && self.choose(|choices| choices.one_in(8));
         if breaks {
             // The break precedes the reply: only the called theater knows of this connection.
-            return fail(heard, self.delay() + route_back, ErrorKind::ConnectionReset);
+            return fail(on_reply, self.delay() + route_back, ErrorKind::ConnectionReset);
         }
         let wire_number = {
             let mut net = lock(&self.net);
@@ -210,10 +211,10 @@ impl World {
         // If the called theater does not use the connection, its end is dropped.
         if let Some((link, connection, received)) = go_on {
             // An error is one of the session, which has ended in that case: the link is notified.
-            let _ = tenant.theater_core.poller.add(&link, Stream::Simulated(there), None, connection, received);
+            let _ = node.theater_core.poller.add(&link, Stream::Simulated(there), None, connection, received);
         }
         self.plan_with(self.delay() + route_back, caller, move |_| {
-            heard(if wire.is_cut() {
+            on_reply(if wire.is_cut() {
                 Err(error(ErrorKind::ConnectionReset))
             } else {
                 Ok((reply, Stream::Simulated(here)))

@@ -115,17 +115,17 @@ impl Outside {
     }
 
     /// Sends `hello` to the listener at `address`.
-    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: OnReply) {
+    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, on_reply: OnReply) {
         let Some(world) = self.world.upgrade() else { return };
         let caller = self.number;
         let delay = world.delay() + world.latency_to(caller, address);
-        let arrives = move |world: &Arc<World>| world.ring(caller, address, hello, heard);
+        let arrives = move |world: &Arc<World>| world.deliver_call(caller, address, hello, on_reply);
         world.plan_with(delay, caller, arrives);
     }
 }
 
 /// A theater, and the state of its driver.
-pub(super) struct Tenant {
+pub(super) struct SimulatedNode {
     pub(super) theater_core: Arc<TheaterCore>,
     pub(super) steps: Steps,
     outside: Arc<Outside>,
@@ -140,7 +140,7 @@ pub(super) struct Tenant {
     paused_until_ns: AtomicU64,
 }
 
-impl Tenant {
+impl SimulatedNode {
     /// Converts the world's time to the time of its clock.
     fn clock(&self, world_ns: u64) -> Duration {
         // Relaxed: only one thread uses it.
@@ -199,7 +199,7 @@ pub(crate) struct World {
     handled: AtomicU64,
     quiet_since_ns: AtomicU64,
     choices: Mutex<Choices>,
-    tenants: Mutex<Arc<[Arc<Tenant>]>>,
+    nodes: Mutex<Arc<[Arc<SimulatedNode>]>>,
     events: Mutex<Events>,
     pub(super) net: Mutex<Net>,
     /// The seed of the latencies; 0: there are none. Relaxed: only the driver uses it in its turns.
@@ -225,7 +225,7 @@ impl World {
             handled: AtomicU64::new(0),
             quiet_since_ns: AtomicU64::new(0),
             choices: Mutex::new(Choices::new(seed)),
-            tenants: Mutex::new(Arc::new([])),
+            nodes: Mutex::new(Arc::new([])),
             events: Mutex::default(),
             net: Mutex::default(),
             latencies: AtomicU64::new(0),
@@ -280,7 +280,7 @@ impl World {
             net.next_port += 1;
             address.set_port(40_000 + net.next_port);
         }
-        let taken = net.listen.get(&address).is_some_and(|listener| !self.tenants()[*listener].is_dead());
+        let taken = net.listen.get(&address).is_some_and(|listener| !self.nodes()[*listener].is_dead());
         if taken { Err(ErrorKind::AddrInUse.into()) } else { Ok(address) }
     }
 
@@ -288,7 +288,7 @@ impl World {
     pub(crate) fn outside(&self) -> Arc<Outside> {
         Arc::new(Outside {
             world: self.this.clone(),
-            number: lock(&self.tenants).len(),
+            number: lock(&self.nodes).len(),
             start: self.start,
             signs: Mutex::default(),
             called: AtomicBool::new(false),
@@ -319,29 +319,37 @@ impl World {
         let zero = || AtomicU64::new(0);
         let (ahead_ns, slow_ns, busy_until_ns, paused_until_ns) = (zero(), zero(), zero(), zero());
         let (theater_core, dead) = (Arc::clone(theater_core), AtomicBool::new(false));
-        let tenant =
-            Arc::new(Tenant { theater_core, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns, paused_until_ns });
-        let mut tenants = lock(&self.tenants);
-        *tenants = tenants.iter().cloned().chain([tenant]).collect();
-        drop(tenants);
+        let node = Arc::new(SimulatedNode {
+            theater_core,
+            steps,
+            outside,
+            dead,
+            ahead_ns,
+            slow_ns,
+            busy_until_ns,
+            paused_until_ns,
+        });
+        let mut nodes = lock(&self.nodes);
+        *nodes = nodes.iter().cloned().chain([node]).collect();
+        drop(nodes);
         self.plan(TICK, Some(number), Event::Tick(number));
     }
 
-    pub(super) fn tenants(&self) -> Arc<[Arc<Tenant>]> {
-        Arc::clone(&lock(&self.tenants))
+    pub(super) fn nodes(&self) -> Arc<[Arc<SimulatedNode>]> {
+        Arc::clone(&lock(&self.nodes))
     }
 
     /// Returns the number of a theater.
     pub(super) fn number_of(&self, theater_core: &Arc<TheaterCore>) -> usize {
-        let tenants = self.tenants();
-        let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.theater_core, theater_core));
+        let nodes = self.nodes();
+        let number = nodes.iter().position(|node| Arc::ptr_eq(&node.theater_core, theater_core));
         number.expect("the theater is not one of this simulation")
     }
 
     /// Stops the theater for ever, as if its process had been killed.
     pub(super) fn kill(&self, number: usize) {
-        let tenant = Arc::clone(&self.tenants()[number]);
-        if tenant.dead.swap(true, Ordering::Relaxed) {
+        let node = Arc::clone(&self.nodes()[number]);
+        if node.dead.swap(true, Ordering::Relaxed) {
             return;
         }
         let jobs: Vec<_> = {
@@ -369,27 +377,27 @@ impl World {
 
     /// Lets the theater's clock jump ahead.
     pub(super) fn jump(&self, number: usize, by: Duration) {
-        let tenant = &self.tenants()[number];
-        tenant.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
-        tenant.steps.advance_clock(tenant.clock(self.now_ns()));
+        let node = &self.nodes()[number];
+        node.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
+        node.steps.advance_clock(node.clock(self.now_ns()));
         self.note(&[u64::MAX - 1, number as u64], &[]);
     }
 
     /// Sets the maximum duration of a step of the theater's workers from now on.
     pub(super) fn slow(&self, number: usize, step: Duration) {
-        let tenant = &self.tenants()[number];
-        tenant.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
-        tenant.busy_until_ns.store(0, Ordering::Relaxed);
+        let node = &self.nodes()[number];
+        node.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
+        node.busy_until_ns.store(0, Ordering::Relaxed);
     }
 
     /// Stops the theater for this time: no worker, poll, housekeeping, or call of its own runs.
     pub(super) fn pause(&self, number: usize, time: Duration) {
-        let tenant = Arc::clone(&self.tenants()[number]);
-        if tenant.is_dead() || time.is_zero() {
+        let node = Arc::clone(&self.nodes()[number]);
+        if node.is_dead() || time.is_zero() {
             return;
         }
         let until = self.now_ns() + time.as_nanos() as u64;
-        tenant.paused_until_ns.fetch_max(until, Ordering::Relaxed);
+        node.paused_until_ns.fetch_max(until, Ordering::Relaxed);
         let mut events = lock(&self.events);
         let its: Vec<_> = events
             .all
@@ -427,13 +435,8 @@ impl World {
     fn pause_one(&self) {
         let pauses = *lock(&self.pauses);
         let Some((_, longest)) = pauses else { return };
-        let alive: Vec<usize> = self
-            .tenants()
-            .iter()
-            .enumerate()
-            .filter(|(_, tenant)| !tenant.is_dead())
-            .map(|(number, _)| number)
-            .collect();
+        let alive: Vec<usize> =
+            self.nodes().iter().enumerate().filter(|(_, node)| !node.is_dead()).map(|(number, _)| number).collect();
         if !alive.is_empty() {
             let number = alive[self.choose(|choices| choices.below(alive.len()))];
             let ns = self.choose(|choices| choices.below(longest.as_nanos() as usize + 1));
@@ -451,11 +454,11 @@ impl World {
 
     pub(super) fn plan(&self, after: Duration, owner: Option<usize>, event: Event) {
         let mut at = self.now_ns() + after.as_nanos() as u64;
-        if let Some(tenant) = owner.and_then(|owner| self.tenants().get(owner).cloned()) {
-            if tenant.is_dead() {
+        if let Some(node) = owner.and_then(|owner| self.nodes().get(owner).cloned()) {
+            if node.is_dead() {
                 return;
             }
-            at = at.max(tenant.paused_until_ns.load(Ordering::Relaxed));
+            at = at.max(node.paused_until_ns.load(Ordering::Relaxed));
         }
         let mut events = lock(&self.events);
         events.next += 1;
@@ -477,11 +480,11 @@ impl World {
     fn happen(&self, event: Event) {
         match event {
             Event::Tick(number) => {
-                self.tenants()[number].theater_core.tick();
+                self.nodes()[number].theater_core.tick();
                 self.plan(TICK, Some(number), Event::Tick(number));
             }
             Event::CatchUp(number) => {
-                let outside = &self.tenants()[number].outside;
+                let outside = &self.nodes()[number].outside;
                 outside.catches_up.store(false, Ordering::Relaxed);
                 outside.called.store(true, Ordering::Relaxed);
             }
@@ -519,11 +522,11 @@ impl World {
     }
 
     /// Returns the time for which no actor has handled anything.
-    fn quiet(&self, tenants: &[Arc<Tenant>]) -> Duration {
-        let handled_by = |tenant: &Arc<Tenant>| {
-            tenant.theater_core.system.core().counters().iter().map(|of| of.received).sum::<u64>()
+    fn quiet(&self, nodes: &[Arc<SimulatedNode>]) -> Duration {
+        let handled_by = |node: &Arc<SimulatedNode>| {
+            node.theater_core.system.core().counters().iter().map(|of| of.received).sum::<u64>()
         };
-        let handled = tenants.iter().map(handled_by).sum();
+        let handled = nodes.iter().map(handled_by).sum();
         if self.handled.swap(handled, Ordering::Relaxed) != handled {
             self.quiet_since_ns.store(self.now_ns(), Ordering::Relaxed);
         }
@@ -532,29 +535,29 @@ impl World {
 
     /// Runs one act. Returns false if nothing is left to do.
     fn step(&self, until_ns: Option<u64>, acts: &mut Vec<Act>) -> bool {
-        let tenants = self.tenants();
+        let nodes = self.nodes();
         let now = Duration::from_nanos(self.now_ns());
         acts.clear();
         let mut next_timer = None;
-        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| tenant.runs()) {
+        for (number, node) in nodes.iter().enumerate().filter(|(_, node)| node.runs()) {
             // Relaxed: only one thread uses it.
-            let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
+            let paused_until = Duration::from_nanos(node.paused_until_ns.load(Ordering::Relaxed));
             if paused_until > now {
                 next_timer = Some(next_timer.map_or(paused_until, |earlier: Duration| earlier.min(paused_until)));
                 continue;
             }
-            let busy_until = Duration::from_nanos(tenant.busy_until_ns.load(Ordering::Relaxed));
+            let busy_until = Duration::from_nanos(node.busy_until_ns.load(Ordering::Relaxed));
             if busy_until > now {
                 next_timer = Some(next_timer.map_or(busy_until, |earlier: Duration| earlier.min(busy_until)));
-            } else if !tenant.steps.rests() {
+            } else if !node.steps.rests() {
                 acts.push(Act::Step(number));
-            } else if let Some(next) = tenant.next_timer() {
+            } else if let Some(next) = node.next_timer() {
                 if next <= now {
                     acts.push(Act::Wake(number));
                 }
                 next_timer = Some(next_timer.map_or(next, |earlier: Duration| earlier.min(next)));
             }
-            if tenant.outside.called.load(Ordering::Relaxed) {
+            if node.outside.called.load(Ordering::Relaxed) {
                 acts.push(Act::Poll(number));
             }
         }
@@ -564,42 +567,42 @@ impl World {
             (events.all.keys().next().map(|key| key.0), events.awaited)
         };
         if acts.is_empty() {
-            let alive = || tenants.iter().filter(|tenant| !tenant.is_dead());
+            let alive = || nodes.iter().filter(|node| !node.is_dead());
             let is_settled = || {
-                let quiet = self.quiet(&tenants);
-                alive().all(|tenant| tenant.is_settled(quiet))
+                let quiet = self.quiet(&nodes);
+                alive().all(|node| node.is_settled(quiet))
             };
             if next_timer.is_none() && awaited == 0 && is_settled() {
                 return false;
             }
             let next = next_timer.map(|next| next.as_nanos() as u64).into_iter().chain(next_event).min();
             let Some(next) = next else { return false };
-            self.pass_time(&tenants, next.min(until_ns.unwrap_or(u64::MAX)));
+            self.pass_time(&nodes, next.min(until_ns.unwrap_or(u64::MAX)));
             return true;
         }
         let chosen = self.choose(|choices| match &mut *lock(&self.turns) {
             None => choices.below(acts.len()),
-            Some(turns) => turns.choose(acts, tenants.len(), choices),
+            Some(turns) => turns.choose(acts, nodes.len(), choices),
         });
         let act = acts.swap_remove(chosen);
         match act {
             Act::Step(number) => {
                 let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));
                 for _ in 0..steps {
-                    tenants[number].steps.step();
+                    nodes[number].steps.step();
                 }
-                let slow_ns = tenants[number].slow_ns.load(Ordering::Relaxed);
+                let slow_ns = nodes[number].slow_ns.load(Ordering::Relaxed);
                 if slow_ns > 0 {
                     let took = self.choose(|choices| choices.below(slow_ns as usize)) as u64;
-                    tenants[number].busy_until_ns.store(self.now_ns() + took, Ordering::Relaxed);
+                    nodes[number].busy_until_ns.store(self.now_ns() + took, Ordering::Relaxed);
                 }
-                self.look_after_poller(number, &tenants[number]);
+                self.look_after_poller(number, &nodes[number]);
             }
-            Act::Wake(number) => tenants[number].steps.wake(),
+            Act::Wake(number) => nodes[number].steps.wake(),
             Act::Poll(number) => {
-                tenants[number].outside.called.store(false, Ordering::Relaxed);
-                tenants[number].steps.poll();
-                self.look_after_poller(number, &tenants[number]);
+                nodes[number].outside.called.store(false, Ordering::Relaxed);
+                nodes[number].steps.poll();
+                self.look_after_poller(number, &nodes[number]);
             }
             Act::Happen(key) => {
                 let event = lock(&self.events).remove(key);
@@ -609,24 +612,24 @@ impl World {
             }
         }
         let took = self.choose(|choices| choices.below(STEP_NS_MAX)) as u64;
-        self.pass_time(&tenants, self.now_ns() + took);
+        self.pass_time(&nodes, self.now_ns() + took);
         true
     }
 
     /// Plans a further poll of the theater if necessary. (Workers poll by themselves, too.)
-    fn look_after_poller(&self, number: usize, tenant: &Tenant) {
-        match tenant.theater_core.poller.rest() {
+    fn look_after_poller(&self, number: usize, node: &SimulatedNode) {
+        match node.theater_core.poller.duty() {
             PollerDuty::Nothing => {}
-            PollerDuty::More => tenant.outside.called.store(true, Ordering::Relaxed),
-            PollerDuty::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
+            PollerDuty::More => node.outside.called.store(true, Ordering::Relaxed),
+            PollerDuty::Waits if node.outside.catches_up.swap(true, Ordering::Relaxed) => {}
             PollerDuty::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
         }
     }
 
-    fn pass_time(&self, tenants: &[Arc<Tenant>], now_ns: u64) {
+    fn pass_time(&self, nodes: &[Arc<SimulatedNode>], now_ns: u64) {
         self.now_ns.fetch_max(now_ns, Ordering::Relaxed);
-        for tenant in tenants.iter().filter(|tenant| !tenant.was_killed()) {
-            tenant.steps.advance_clock(tenant.clock(now_ns));
+        for node in nodes.iter().filter(|node| !node.was_killed()) {
+            node.steps.advance_clock(node.clock(now_ns));
         }
     }
 }
@@ -639,8 +642,8 @@ impl Drop for World {
         }
         let events = std::mem::take(&mut lock(&self.events).all);
         drop(events);
-        for tenant in self.tenants().iter() {
-            tenant.theater_core.end();
+        for node in self.nodes().iter() {
+            node.theater_core.end();
         }
     }
 }
@@ -658,7 +661,7 @@ impl Driver for Drives {
             time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time).saturating_add(LAST_MOMENT));
         if let (false, Some(until)) = (world.run(until, done), until) {
             // Nothing else is due before that time.
-            world.pass_time(&world.tenants(), nanoseconds(until));
+            world.pass_time(&world.nodes(), nanoseconds(until));
         }
     }
 }

@@ -200,7 +200,7 @@ impl Poller {
     }
 
     /// Returns the remaining work, for the driver of a simulation.
-    pub(crate) fn rest(&self) -> PollerDuty {
+    pub(crate) fn duty(&self) -> PollerDuty {
         if self.demanded.load(Ordering::Relaxed) {
             return PollerDuty::More;
         }

@@ -106,7 +106,7 @@ impl Transport for UnixSockets {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return Err(at(&path, io::Error::new(ErrorKind::TimedOut, "nobody hears callers")));
+                    return Err(at(&path, io::Error::new(ErrorKind::TimedOut, "no theater accepts callers")));
                 }
                 stream => break UnixStream::from(stream.map_err(|error| at(&path, error))?),
             }

@@ -18,16 +18,16 @@ struct Link {
     number: u64,
     calls: Calling,
     /// The number of the link at the other end that this end has received something from.
-    heard: Option<u64>,
+    received_from: Option<u64>,
     /// The number of the link at the other end that has received something from this one.
-    heard_by: Option<u64>,
+    received_by: Option<u64>,
     /// The wire of its connection.
     wire: Option<u64>,
 }
 
 impl Link {
     fn sight(&self) -> Sight {
-        Sight { number: self.number, has_heard: self.heard.is_some(), is_connected: self.wire.is_some() }
+        Sight { number: self.number, has_received: self.received_from.is_some(), is_connected: self.wire.is_some() }
     }
 }
 
@@ -217,7 +217,7 @@ impl World {
 
     fn make(&mut self, at: usize, calls: Calling, number: u64, wire: u64) {
         let end = &mut self.ends[at];
-        end.link = Some(Link { number, calls, heard: None, heard_by: None, wire: Some(wire) });
+        end.link = Some(Link { number, calls, received_from: None, received_by: None, wire: Some(wire) });
         (end.wants, end.has_lost) = (false, false);
     }
 
@@ -275,7 +275,7 @@ impl World {
         match again {
             Some((number, _)) => {
                 if let Some(link) = self.ends[at].link.as_mut().filter(|link| link.number == number) {
-                    link.calls.hears(outcome);
+                    link.calls.note_outcome(outcome);
                 }
             }
             None => self.ends[at].calls = None,
@@ -321,7 +321,7 @@ impl World {
     }
 
     /// Receives something at this end.
-    fn hear(&mut self, at: usize) -> Result<bool, String> {
+    fn receive(&mut self, at: usize) -> Result<bool, String> {
         if self.common().is_none() {
             return Ok(false);
         }
@@ -329,7 +329,7 @@ impl World {
         let mut is_new = false;
         for (end, other) in [(at, remote), (1 - at, local)] {
             let Some(link) = &mut self.ends[end].link else { return Ok(false) };
-            let met = if end == at { &mut link.heard } else { &mut link.heard_by };
+            let met = if end == at { &mut link.received_from } else { &mut link.received_by };
             if met.is_some() && *met != other {
                 return Err(format!("link {} of end {end} is one with {met:?}, and with {other:?}", link.number));
             }
@@ -394,7 +394,7 @@ impl World {
             }
         }
         for end in 0..2 {
-            step(&mut |world| world.hear(end))?;
+            step(&mut |world| world.receive(end))?;
             if self.bounds.leaves > 0 && !self.ends[end].leaves {
                 step(&mut |world| {
                     world.bounds.leaves -= 1;
@@ -441,7 +441,7 @@ impl World {
                 }
             }
             if self.common().is_some() {
-                return self.hear(0).and(self.hear(1)).map(drop);
+                return self.receive(0).and(self.receive(1)).map(drop);
             }
             if self.ends.iter().any(|end| end.leaves) && !self.ends.iter().any(|end| end.leaves && end.link.is_some()) {
                 return Ok(());

@@ -43,7 +43,7 @@ pub(crate) struct Sight {
     /// The number of the link at this end.
     pub(crate) number: u64,
     /// Something was received in it.
-    pub(crate) has_heard: bool,
+    pub(crate) has_received: bool,
     /// It has a connection.
     pub(crate) is_connected: bool,
 }
@@ -192,7 +192,7 @@ impl Calling {
             Asks::First { knows: true, .. } => Answer::Known,
             // The caller called before the call that has made this link reached it. A caller that had given the link up would not
             // be connected, or would say it.
-            Asks::First { has_lost, .. } if self.called && sight.is_connected || sight.has_heard && !has_lost => {
+            Asks::First { has_lost, .. } if self.called && sight.is_connected || sight.has_received && !has_lost => {
                 Answer::Busy
             }
             // The answer to the caller's call was lost, and the caller does not know of this link. Nothing that this end has sent
@@ -208,7 +208,7 @@ impl Calling {
     /// Returns whether the other end means this link by its link of this number.
     fn is_known_as(&mut self, number: Option<u64>, sight: Sight) -> bool {
         let is_other = number.is_some() && number != self.known_as;
-        if is_other && sight.has_heard && self.known_as.is_some() {
+        if is_other && sight.has_received && self.known_as.is_some() {
             return false;
         }
         self.known_as = number.or(self.known_as);
@@ -245,9 +245,9 @@ impl Calling {
         let due = if self.called || leaves {
             self.connection += self.step(is_lower);
             // An end that was called and has received nothing only knows the number of the link that was about to be made.
-            let link = self.known_as.filter(|_| self.called || sight.has_heard);
+            let link = self.known_as.filter(|_| self.called || sight.has_received);
             Due::Again { connection: self.connection, link }
-        } else if !sight.has_heard && is_late {
+        } else if !sight.has_received && is_late {
             Due::Anew
         } else {
             return None;
@@ -258,13 +258,13 @@ impl Calling {
 
     /// Notes that a call was answered: the link continues, and has this number at the other end.
     pub(crate) fn goes_on(&mut self, sight: Sight, number: Option<u64>) {
-        if !sight.has_heard {
+        if !sight.has_received {
             self.known_as = number.or(self.known_as);
         }
     }
 
     /// Notes the outcome of a further call.
-    pub(crate) fn hears(&mut self, outcome: Outcome) {
+    pub(crate) fn note_outcome(&mut self, outcome: Outcome) {
         self.calls_again = false;
         self.busy = if outcome == Outcome::Busy { self.busy.saturating_add(1) } else { 0 };
     }

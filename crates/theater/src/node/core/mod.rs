@@ -30,7 +30,7 @@ use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
 use crate::node::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sight, Without};
 use crate::node::calls::Calls;
-use crate::node::handshake::{self, Opening, PATIENCE};
+use crate::node::handshake::{self, ANSWER_TIME_MAX, Opening};
 use crate::node::identity::{Credentials, Word32};
 use crate::proxy::pending::PendingProxy;
 use crate::sim::{OnReply, Outside};
@@ -172,7 +172,8 @@ impl Links {
         if self.by_incarnation.len() < THEATERS_MAX {
             return Ok(None);
         }
-        let unused = self.by_incarnation.values().filter(|known| known.called_at.is_none() && !known.link.has_heard());
+        let unused =
+            self.by_incarnation.values().filter(|known| known.called_at.is_none() && !known.link.has_received());
         let oldest = unused.min_by_key(|known| known.link.number()).map(|known| known.link.incarnation);
         let oldest = oldest.and_then(|theater| self.by_incarnation.remove(&theater));
         oldest
@@ -209,7 +210,7 @@ impl KnownTheater {
     fn sight(&self) -> Sight {
         Sight {
             number: self.link.number(),
-            has_heard: self.link.has_heard(),
+            has_received: self.link.has_received(),
             is_connected: self.link.connection().is_some(),
         }
     }
@@ -310,7 +311,7 @@ impl TheaterCore {
         let Some(shutdown_waker) = &self.shutdown_waker else { return };
         // It can only fail if the system is out of memory; in that case the acceptor notices the end at the next caller.
         let _ = shutdown_waker.wake();
-        let deadline = self.now() + PATIENCE;
+        let deadline = self.now() + ANSWER_TIME_MAX;
         let mut links = self.links();
         while links.is_open && self.now() < deadline {
             links = self.wait(links);
@@ -416,7 +417,7 @@ impl TheaterCore {
 
     /// Returns the link with the theater at this address; calls it if necessary.
     pub(crate) fn link_with(self: &Arc<Self>, callee: Callee) -> Result<Arc<Link>, TheaterError> {
-        self.link_within(callee, PATIENCE)
+        self.link_within(callee, ANSWER_TIME_MAX)
     }
 
     /// Does the same as [`TheaterCore::link_with`]; each step of the call may take `limit`. If another thread is calling that
@@ -435,7 +436,7 @@ impl TheaterCore {
             let link = found().take();
             return link.expect("the caller is answered, or its call fails");
         }
-        let deadline = self.now() + 2 * PATIENCE;
+        let deadline = self.now() + 2 * ANSWER_TIME_MAX;
         let mut hung_up = 0;
         let mut links = self.links();
         loop {
@@ -594,8 +595,8 @@ impl TheaterCore {
             return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
         let (theater_core, link) = (Arc::clone(self), Arc::clone(link));
-        let heard: OnReply = Box::new(move |heard| theater_core.called_again(&link, connection, heard.map(plain)));
-        outside.call(address, hello, heard);
+        let on_reply: OnReply = Box::new(move |reply| theater_core.called_again(&link, connection, reply.map(plain)));
+        outside.call(address, hello, on_reply);
     }
 
     /// Calls a theater that made a link, has sent nothing in it, and does not call again. The answer to its call may have been
@@ -615,7 +616,7 @@ impl TheaterCore {
         };
         match &self.outside {
             None => called(self.exchange(address, &hello, self.call_limit())),
-            Some(outside) => outside.call(address, hello, Box::new(move |heard| called(heard.map(plain)))),
+            Some(outside) => outside.call(address, hello, Box::new(move |reply| called(reply.map(plain)))),
         }
     }
 
@@ -661,7 +662,7 @@ impl TheaterCore {
         let mut links = self.links();
         let known = links.by_incarnation.get_mut(&link.incarnation);
         if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.link, link)) {
-            known.calls.hears(outcome);
+            known.calls.note_outcome(outcome);
             if outcome == Outcome::GoesOn {
                 // The housekeeper runs only at ticks, and would miss a connection that breaks again before the next one.
                 known.terminated = None;
