@@ -104,7 +104,7 @@ impl fmt::Display for TheaterError {
         match self {
             TheaterError::Io { address, error } => write!(f, "{address}: {error}"),
             TheaterError::Protocol { address, found } => {
-                write!(f, "{address} does not speak as a theater does: {found}")
+                write!(f, "{address} does not speak the protocol of theaters: {found}")
             }
             TheaterError::Refused { address, why } => {
                 write!(f, "the theater at {address} refuses the connection: {why}")
@@ -113,7 +113,7 @@ impl fmt::Display for TheaterError {
             TheaterError::NotMember { address, why } => write!(f, "{address} is no theater of this cluster: {why}"),
             TheaterError::NotLoopback { address } => write!(
                 f,
-                "{address} is not on the loopback, where links are encrypted: give certificates with `tls(..)` (for \
+                "{address} is not on the loopback, and other links must be encrypted: give certificates with `tls(..)` (for \
                  development, `playhouse certificates` makes some), or allow plaintext by name with `plaintext()`"
             ),
             TheaterError::Advertised { address, why } => write!(f, "{address} {why}"),
@@ -169,9 +169,9 @@ impl fmt::Display for FindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FindError::Malformed(name) => {
-                write!(f, "{name:?} is no name of an actor: one reads playhouse://host:port/name")
+                write!(f, "{name:?} is no name of an actor: names read playhouse://host:port/name")
             }
-            FindError::Unknown(name) => write!(f, "nobody is published as {name:?} there"),
+            FindError::Unknown(name) => write!(f, "no actor is published as {name:?} in that theater"),
             FindError::WrongType { name, expected, found } => {
                 write!(f, "{name:?} is a {found}, and a {expected} was asked for")
             }

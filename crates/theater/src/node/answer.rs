@@ -52,7 +52,7 @@ impl<T> Answer<T> {
         if let Some(system) = &self.runs {
             system.block_until(None, &mut || self.lock().found.is_some());
             let found = self.lock().found.take();
-            return found.expect("nothing is left to do in the simulation that could bring an answer");
+            return found.expect("the simulation has nothing left to do, and no answer has come");
         }
         let mut state = self.lock();
         loop {
@@ -111,12 +111,12 @@ macro_rules! awaited {
 
 awaited! {
     /// A look-up in progress: see [`Theater::find`](crate::Theater::find). It continues if this is dropped.
-    #[must_use = "a look-up tells its result when it is awaited or waited for"]
+    #[must_use = "a look-up returns its result when it is awaited or waited for"]
     Find<A: playhouse_actor::wire::Remote> -> Result<playhouse_actor::ActorRef<A>, crate::FindError>, "The reason why no actor was found."
 }
 
 awaited! {
     /// A migration in progress: see [`Theater::migrate`](crate::Theater::migrate). It continues if this is dropped.
-    #[must_use = "a migration tells how it ended when it is awaited or waited for"]
+    #[must_use = "a migration returns its result when it is awaited or waited for"]
     Migration<> -> Result<(), playhouse_actor::MigrateError>, "The reason why the actor stays in its theater."
 }

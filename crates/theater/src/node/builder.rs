@@ -175,7 +175,7 @@ impl TheaterBuilder {
     /// - Two actors or messages of this program have the same name on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
         if self.system.is_simulated() {
-            let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
+            let why = "a simulated system belongs to a theater in a `Simulation`, which starts it";
             return Err(TheaterError::System(why.to_owned()));
         }
         if self.settings.cluster.len() > CLUSTER_BYTES_MAX {
@@ -195,7 +195,10 @@ impl TheaterBuilder {
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let unknown = |error: io::Error| TheaterError::Io {
             address: self.listen.clone().unwrap_or_default(),
-            error: io::Error::new(error.kind(), format!("the transport listens, and does not say where: {error}")),
+            error: io::Error::new(
+                error.kind(),
+                format!("the transport listens, and does not return its address: {error}"),
+            ),
         };
         let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
         let listens = listens.map(|bound| called_at(advertised, bound));
@@ -242,7 +245,7 @@ impl TheaterBuilder {
         if listens.is_none() {
             return Err(wrong(
                 address,
-                "is advertised by a theater that listens nowhere: give an address to `listen(..)` as well",
+                "is advertised by a theater that does not listen: give an address to `listen(..)` as well",
             ));
         }
         let resolved = allowed(address, &self.settings.secrecy)?;
@@ -258,7 +261,7 @@ impl TheaterBuilder {
     /// Starts the theater as one of a simulation.
     pub(crate) fn start_in(self, world: &World) -> Result<Theater, TheaterError> {
         if self.settings.secrecy.tls().is_some() {
-            let why = "encryption is not simulated: leave the certificates away";
+            let why = "encryption is not simulated: remove the certificates";
             return Err(TheaterError::System(why.to_owned()));
         }
         let advertised = self.advertised()?;

@@ -60,7 +60,7 @@ impl Cookie {
     /// # Errors
     /// [`TheaterError::Cookie`]: the number of bytes is out of range.
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Cookie, TheaterError> {
-        Cookie::of(secret.as_ref()).map_err(|why| TheaterError::Cookie(format!("the cookie is of no use: {why}")))
+        Cookie::of(secret.as_ref()).map_err(|why| TheaterError::Cookie(format!("the cookie is unusable: {why}")))
     }
 
     /// Reads the cookie in this file: its bytes without the white space around them. A file that is missing or empty is filled
@@ -75,7 +75,7 @@ impl Cookie {
         let wrong = |why: String| {
             let path = path.display();
             TheaterError::Cookie(format!(
-                "the cookie file {path} is of no use: {why}; theaters of one cluster share one such file (another is named \
+                "the cookie file {path} is unusable: {why}; theaters of one cluster share one such file (another is named \
                  by {COOKIE_FILE} or `cookie(..)`)"
             ))
         };

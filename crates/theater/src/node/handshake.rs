@@ -124,7 +124,7 @@ impl Opening {
         opening.first = (count > 0).then_some(first[0]);
         let Some(tls) = tls else { return Ok(opening) };
         if opening.first.is_some_and(|first| first != TLS_MAGIC[0]) {
-            let error = opening.no_tls("this theater speaks TLS only, and the caller did not");
+            let error = opening.no_tls("this theater requires TLS, and the caller did not use it");
             opening.refuse(&error);
             return Err(error);
         }
@@ -262,7 +262,7 @@ struct TimedStream<'a> {
 
 impl TimedStream<'_> {
     fn wait<R>(&self, act: impl FnOnce(&GuardedWire) -> io::Result<R>) -> io::Result<R> {
-        let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
+        let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to prove its identity");
         let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
         self.wire.set_limit(left.min(ANSWER_TIME_MAX))?;
         // Systems differ in the error kind of a timeout.
@@ -302,7 +302,7 @@ fn written<W: Word>(word: &W) -> Result<Vec<u8>, String> {
     let mut bytes = postcard::to_extend(word, bytes).map_err(|error| error.to_string())?;
     let length = bytes.len() - MAGIC.len() - 4;
     if length > W::BYTES_MAX as usize {
-        return Err(format!("this theater would say {length} bytes where {} are allowed", W::BYTES_MAX));
+        return Err(format!("a word of {length} bytes, and {} are allowed", W::BYTES_MAX));
     }
     bytes[MAGIC.len()..][..4].copy_from_slice(&(length as u32).to_le_bytes());
     Ok(bytes)
@@ -312,7 +312,7 @@ fn read_word<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
     let mut magic = [0; MAGIC.len()];
     opening.read_exact(&mut magic).map_err(|error| opening.error(error))?;
     if opening.cipher.is_none() && magic.starts_with(&TLS_MAGIC) {
-        return Err(opening.no_tls("the caller speaks TLS, and this theater does not"));
+        return Err(opening.no_tls("the caller uses TLS, and this theater does not"));
     }
     let read = read(magic.chain(Read::by_ref(opening)));
     read.map_err(|error| opening.error(error))?.map_err(|found| opening.wrong(found))
@@ -378,7 +378,7 @@ pub(crate) fn call(opening: &mut Opening, hello: &Hello, member: Member) -> Resu
     let reply = read_said(opening)?;
     match &reply {
         Reply::Hello(Hello { incarnation, .. }) | Reply::GivenUp(incarnation) if *incarnation != member.incarnation => {
-            Err(opening.wrong("it greets as another incarnation than the one it has proved to be"))
+            Err(opening.wrong("it greets as another incarnation than the proved one"))
         }
         _ => Ok(reply),
     }
@@ -419,7 +419,7 @@ pub(crate) fn other_cluster(cluster: &str, theirs: &str) -> String {
 pub(crate) fn read_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
     let hello: Hello = read_word(opening)?;
     if hello.incarnation != member.incarnation {
-        return Err(opening.not_member("it greets as another incarnation than the one it has proved to be"));
+        return Err(opening.not_member("it greets as another incarnation than the proved one"));
     }
     Ok(hello)
 }

@@ -184,7 +184,7 @@ impl Exchange<'_> {
         let text = self.signed(by, cluster);
         match (self.have_cookies, &self.credentials.cookie) {
             ([true, true], Some(cookie)) => {
-                hmac::verify(cookie.key(), &text, mac).map_err(|_| "its cookie is another than this theater's")?;
+                hmac::verify(cookie.key(), &text, mac).map_err(|_| "its cookie differs from this theater's")?;
             }
             ([false, false], None) => {}
             ([true, _], _) => return Err("it has no cookie, and this theater has one"),
@@ -226,7 +226,7 @@ mod tests {
         let one = Credentials::new(cookie("a cookie for tests"));
         let other = Credentials::new(cookie("another cookie for tests"));
         let none = Credentials::new(None);
-        assert_eq!(open(&one, &other, [b""; 2]), Err("its cookie is another than this theater's"));
+        assert_eq!(open(&one, &other, [b""; 2]), Err("its cookie differs from this theater's"));
         assert_eq!(open(&one, &none, [b""; 2]), Err("it has no cookie, and this theater has one"));
         assert_eq!(open(&none, &one, [b""; 2]), Err("it has a cookie, and this theater has none"));
     }

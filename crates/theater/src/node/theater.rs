@@ -339,10 +339,10 @@ impl Theater {
     /// Inside an actor, and if `to` is empty.
     #[track_caller]
     pub fn evacuate(&self, to: &[Peer]) -> EvacuationReport {
-        assert_outside("`evacuate`", "call it in the main thread, which an actor can tell that it is time");
+        assert_outside("`evacuate`", "call it in the main thread, which an actor can notify");
         /// Maximum number of concurrent migrations.
         const UNDER_WAY_MAX: usize = 512;
-        assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
+        assert!(!to.is_empty(), "`evacuate` needs at least one theater to take the actors to");
         let mut evacuation = EvacuationReport::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
         // The theaters that have refused an actor or a group, by the actor or the group's first member. A theater that is being
@@ -450,7 +450,7 @@ impl Theater {
     /// Inside an actor, because it would wait for itself, or block the worker.
     #[track_caller]
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
-        assert_outside("`shutdown`", "call it in the main thread, which an actor can tell that it is time");
+        assert_outside("`shutdown`", "call it in the main thread, which an actor can notify");
         /// Minimum time, after `limit`, for the shutdown announcement and for handlers to return. Each of the two has a tenth of
         /// `limit`, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
@@ -493,7 +493,7 @@ impl Theater {
     /// Inside an actor, like [`Theater::shutdown_within`].
     #[track_caller]
     pub fn shutdown_async(self, limit: Duration) -> Ending {
-        assert_outside("`shutdown_async`", "call it outside of actors, which can tell a task there that it is time");
+        assert_outside("`shutdown_async`", "call it in a task outside of actors, which an actor can notify");
         Ending::of(move || self.shutdown_within(limit))
     }
 

@@ -131,7 +131,7 @@ impl fmt::Display for ProtocolError {
                 write!(f, "packet {found} was acknowledged: {sent} is the highest that was sent")
             }
             ProtocolError::Resumed { found, acknowledged, sent } => {
-                write!(f, "packet {found} is said to be the last received: it must be from {acknowledged}, ")?;
+                write!(f, "packet {found} was stated as the last received: it must be from {acknowledged}, ")?;
                 write!(f, "the last acknowledged, to {sent}, the last sent")
             }
         }

@@ -184,7 +184,7 @@ impl Outbound {
         let wrote = write(&slices[..count]);
         if let Ok(bytes) = wrote {
             let offered: usize = slices[..count].iter().map(|slice| slice.len()).sum();
-            assert!(bytes <= offered, "{bytes} bytes are said to be written of {offered}");
+            assert!(bytes <= offered, "`write` claims to have written {bytes} bytes of {offered}");
             self.wrote(bytes, with_note, acknowledge);
         }
         self.take_numbers_back();
@@ -246,7 +246,7 @@ impl Outbound {
     /// Releases acknowledged packets, except for a packet that is partly written.
     fn release(&mut self) {
         while self.released < self.acknowledged && (self.written > 0 || self.written_bytes == 0) {
-            let packet = self.numbered.pop_front().expect("what is acknowledged was sent, and has a number");
+            let packet = self.numbered.pop_front().expect("an acknowledged packet was sent, and has a number");
             self.released += 1;
             if self.written == 0 {
                 self.unwritten_reply_bytes -= packet.reply_bytes;

@@ -91,7 +91,7 @@ impl<'a> Draft<'a> {
         let body = self.start + PREFIX_BYTES;
         bytes.extend_from_slice(&[0; PREFIX_BYTES]);
         write(bytes).map_err(FrameError::Write)?;
-        let size = bytes.len().checked_sub(body).expect("a frame is written behind what the buffer holds");
+        let size = bytes.len().checked_sub(body).expect("a frame is appended to the content of the buffer");
         if size > bytes_max as usize {
             return Err(FrameError::TooLarge { bytes: size, bytes_max });
         }

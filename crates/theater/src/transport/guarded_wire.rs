@@ -61,9 +61,7 @@ impl GuardedWire {
     pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let size = room.len();
         match self.ask(|wire| wire.read(room))? {
-            count if count > size => {
-                Err(impossible(format!("says to have read {count} bytes where there is room for {size}")))
-            }
+            count if count > size => Err(impossible(format!("claims to have read {count} bytes into room for {size}"))),
             count => Ok(count),
         }
     }
@@ -72,7 +70,7 @@ impl GuardedWire {
         let size: usize = slices.iter().map(|slice| slice.len()).sum();
         match self.ask(|wire| wire.write(slices))? {
             0 if size > 0 => Err(impossible(format!("has written none of {size} bytes"))),
-            count if count > size => Err(impossible(format!("says to have written {count} bytes of {size}"))),
+            count if count > size => Err(impossible(format!("claims to have written {count} bytes of {size}"))),
             count => Ok(count),
         }
     }

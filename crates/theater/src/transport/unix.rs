@@ -76,7 +76,7 @@ fn check(address: SocketAddr) -> io::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    let why = format!("{address} is not on this machine, where Unix sockets are: 127.0.0.1:{} is", address.port());
+    let why = format!("{address} is not on this machine, and Unix sockets are: use 127.0.0.1:{}", address.port());
     Err(io::Error::new(ErrorKind::InvalidInput, why))
 }
 

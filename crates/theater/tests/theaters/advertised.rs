@@ -111,7 +111,7 @@ fn addresses_that_others_cannot_call_are_refused_at_the_start() {
         );
     }
     refused(builder().listen("127.0.0.1:0").advertise("224.0.0.1:7000"), &["224.0.0.1:7000", "no address"]);
-    refused(builder().advertise("127.0.0.1:7000"), &["127.0.0.1:7000", "listens nowhere", "`listen(..)`"]);
+    refused(builder().advertise("127.0.0.1:7000"), &["127.0.0.1:7000", "does not listen", "`listen(..)`"]);
     let real = builder().listen("0.0.0.0:0").start().unwrap_err();
     assert!(matches!(real, TheaterError::Advertised { .. }), "{real:?}");
     // Theaters that use the loopback only would refuse to call it.

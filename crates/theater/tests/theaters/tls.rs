@@ -276,10 +276,10 @@ fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let (plain, plain_strangers) = watchful(builder());
     let (encrypted, rejections) = watchful(builder().tls(ca.tls()));
     match plain.connect(encrypted.address().unwrap()).unwrap_err() {
-        TheaterError::Refused { why, .. } => contains(&why, &["this theater speaks TLS only", "did not", "`tls(..)`"]),
+        TheaterError::Refused { why, .. } => contains(&why, &["this theater requires TLS", "did not", "`tls(..)`"]),
         other => panic!("{other}"),
     }
-    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["this theater speaks TLS only", "the caller did not"]);
+    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["this theater requires TLS", "the caller did not"]);
     contains(&why(encrypted.connect(plain.address().unwrap()).unwrap_err()), &["it speaks no TLS", "`tls(..)`"]);
     contains(&plain_strangers.recv_timeout(LIMIT).unwrap(), &["the caller speaks TLS", "this theater does not"]);
     shut_down([plain, encrypted]);

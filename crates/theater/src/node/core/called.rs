@@ -23,7 +23,7 @@ impl TheaterCore {
             return refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster));
         }
         if hello.incarnation == self.incarnation {
-            return refused("it was called by itself".to_owned());
+            return refused("a theater cannot call itself".to_owned());
         }
         if self.is_closing() {
             return refused("it is closing".to_owned());
@@ -43,7 +43,7 @@ impl TheaterCore {
                 return refused(why);
             }
             Some(resumes) if resumes.incarnation != self.incarnation => {
-                return refused("it has been started anew".to_owned());
+                return refused("the theater was restarted".to_owned());
             }
             Some(Resume { connection, link, .. }) => Asks::Again { connection, number: hello.link, link },
             None if self.leaving.load(Ordering::Relaxed) => return refused("it is closing".to_owned()),
@@ -62,7 +62,7 @@ impl TheaterCore {
             let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
             match answer {
                 Answer::Busy => return (Reply::Busy, None),
-                Answer::Another => return refused("it has another link by now".to_owned()),
+                Answer::Another => return refused("the theaters have another link by now".to_owned()),
                 Answer::Known => return (Reply::Hello(hello_of_link()), None),
                 Answer::GoOn => {
                     known.terminated = None;

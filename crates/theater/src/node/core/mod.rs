@@ -58,7 +58,7 @@ const HANG_UPS_MAX: u32 = 8;
 /// overflowing.
 const CONNECTIONS_MAX: u64 = u64::MAX / 2;
 /// The reason for refusing a theater with a changed certificate. No theater changes its certificate during an incarnation.
-const OTHER_CERTIFICATE: &str = "it shows another certificate than the one that its link was made with";
+const OTHER_CERTIFICATE: &str = "it shows another certificate than at the beginning of its link";
 
 /// The settings that a theater was started with.
 #[derive(Debug)]

@@ -192,6 +192,6 @@ fn wrong_claims_are_told_with_what_is_allowed() {
     let says = ProtocolError::Resumed { found: 9, acknowledged: 2, sent: 4 }.to_string();
     assert_eq!(
         says,
-        "packet 9 is said to be the last received: it must be from 2, the last acknowledged, to 4, the last sent"
+        "packet 9 was stated as the last received: it must be from 2, the last acknowledged, to 4, the last sent"
     );
 }

@@ -252,7 +252,7 @@ fn a_failed_write_changes_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "33 bytes are said to be written of 32")]
+#[should_panic(expected = "`write` claims to have written 33 bytes of 32")]
 fn a_write_of_more_than_there_is_is_a_bug() {
     let mut outbound = outbound();
     push(&mut outbound, Lane::Normal, b"four");
