@@ -1,9 +1,15 @@
 //! Theaters: actor systems that reach each other.
 //!
-//! Programs use `playhouse`, which re-exports this. The folders: `node` (one theater of a cluster), `transport` (connections),
-//! [`session`] (the state of one end of a link, without any input or output), `link` (sending and receiving), `naming`
-//! (references to remote actors), `proxy` (the routes of their mail), `migration`, `diagnostics`, `sim` (theaters on one thread,
-//! for tests).
+//! Programs use `playhouse`, which re-exports this. The folders:
+//!
+//! - `node`: one theater of a cluster.
+//! - `transport`: connections.
+//! - [`session`]: the state of one end of a link, without any input or output.
+//! - `link`: sending and receiving.
+//! - `naming`: references to remote actors.
+//! - `proxy`: the routes of their mail.
+//! - `migration`, `diagnostics`.
+//! - `sim`: theaters on one thread, for tests.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

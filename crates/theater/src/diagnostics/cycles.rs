@@ -61,7 +61,7 @@ const EVERY_TICKS: u64 = 20;
 /// Number of times that a cycle must be found before it is believed.
 const ROUNDS: u64 = 2;
 /// Number of turns in a row with frequent searches for a cycle of which no ask fails. After that the interval is the normal one.
-const HUNTS_MAX: u64 = 100;
+const BELIEVED_TURNS_MAX: u64 = 100;
 /// Maximum number of theaters reported as locations of actors in one frame.
 const HOSTS_MAX: usize = 64;
 /// Maximum number of theaters that are called in the time `CALLS_IN` because actors may wait in them. Each of them is called once
@@ -167,7 +167,7 @@ pub(crate) struct Cycles {
     /// The cycles found in the last turn.
     found: BTreeSet<Cycle>,
     /// Number of turns in a row in which a cycle was believed.
-    hunts: u64,
+    believed_turns: u64,
     /// The actors' own names by the names that other theaters have used. An actor whose own name was not known went by the name
     /// of its stub in the reporting theater.
     meant: BTreeMap<Name, Name>,
@@ -221,8 +221,8 @@ struct SearchRound {
 
 impl Cycles {
     /// Returns whether a cycle was found of which an ask is about to fail.
-    fn hunts(&self) -> bool {
-        (1..HUNTS_MAX).contains(&self.hunts)
+    fn is_urgent(&self) -> bool {
+        (1..BELIEVED_TURNS_MAX).contains(&self.believed_turns)
     }
 
     /// Returns the cycles in the answers of this turn that were also found in the last one.
@@ -255,9 +255,11 @@ impl TheaterCore {
         links.iter().flat_map(|link| link.passed()).take(WAITS_MAX).map(told).collect()
     }
 
-    /// Returns the other theaters in which awaited actors may live. They are the theaters of actors that local actors wait for or
-    /// have forwarded requests to, the theaters that such requests were sent to, and the theaters of `actors` that were born in
-    /// this one.
+    /// Returns the other theaters in which awaited actors may live:
+    ///
+    /// - the theaters of actors that local actors wait for or have forwarded requests to,
+    /// - the theaters that such requests were sent to,
+    /// - the theaters of `actors` that were born in this one.
     fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
         let born = |name: &&Name| name.0 == self.incarnation;
         let born =
@@ -301,12 +303,12 @@ impl TheaterCore {
             Stage::Begun => (Some(0), 0, None),
             Stage::Away { begun, whereabouts } => (begun, whereabouts.forwards, whereabouts.route),
         };
-        let (token, label, afar, at) = (wait.token, wait.label(), self.is_afar(wait), self.incarnation);
+        let (token, label, afar, at) = (wait.token, wait.label(), self.may_be_remote(wait), self.incarnation);
         Some(Wait { from, token, to, label, afar, begun, forwards, route, at })
     }
 
     /// Returns whether the awaited actor is or may be remote, because its theater may have forwarded the request.
-    fn is_afar(&self, wait: &waiting::Wait) -> bool {
+    fn may_be_remote(&self, wait: &waiting::Wait) -> bool {
         wait.is_away() || self.directory.is_remote(wait.to())
     }
 
@@ -322,9 +324,9 @@ impl TheaterCore {
             let mut cycles = self.cycles();
             let before = std::mem::take(&mut cycles.seen);
             let waits = waiting::waits(self.system.core().id());
-            if !waits.iter().any(|wait| self.is_afar(wait)) {
+            if !waits.iter().any(|wait| self.may_be_remote(wait)) {
                 cycles.meant.clear();
-                cycles.hunts = 0;
+                cycles.believed_turns = 0;
                 return;
             }
             let seen = |wait: &waiting::Wait| {
@@ -396,7 +398,7 @@ impl TheaterCore {
         /// Includes one more search, because the meaning of a name may have to be learnt first.
         const ALL_TICKS: u64 = 2 * EVERY_TICKS + ROUNDS;
         let waits = waiting::waits(self.system.core().id());
-        if !waits.iter().any(|wait| self.is_afar(wait)) {
+        if !waits.iter().any(|wait| self.may_be_remote(wait)) {
             return false;
         }
         let cycles = self.cycles();
@@ -406,8 +408,8 @@ impl TheaterCore {
         let now = self.now();
         let calls = cycles.called.values().any(|called| now.saturating_sub(*called) < limit);
         // The request of a long wait may have been forwarded to another theater.
-        let hunts = !cycles.found.is_empty() && cycles.hunts < HUNTS_MAX;
-        cycles.asking || hunts || is_new || calls || quiet < limit
+        let is_urgent = !cycles.found.is_empty() && cycles.believed_turns < BELIEVED_TURNS_MAX;
+        cycles.asking || is_urgent || is_new || calls || quiet < limit
     }
 
     /// Handles the answers of the theaters.
@@ -438,12 +440,12 @@ impl TheaterCore {
                 return;
             }
             let certain = cycles.believe(&round.waits);
-            cycles.hunts = if certain.is_empty() { 0 } else { cycles.hunts + 1 };
+            cycles.believed_turns = if certain.is_empty() { 0 } else { cycles.believed_turns + 1 };
             // If a request cannot be taken back, another one is to be taken back soon.
-            let hunts = cycles.hunts();
+            let is_urgent = cycles.is_urgent();
             for wait in round.asked_for {
                 if let Some(seen) = cycles.seen.get_mut(&wait) {
-                    let soon = hunts || calls && seen.ticks < EVERY_TICKS;
+                    let soon = is_urgent || calls && seen.ticks < EVERY_TICKS;
                     seen.rounds = if soon { ROUNDS - 1 } else { seen.rounds + 1 };
                 }
             }

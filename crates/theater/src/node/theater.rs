@@ -332,8 +332,8 @@ impl Theater {
     /// [`stayed`](EvacuationReport::stayed).
     ///
     /// Blocks until no actor is left that could be migrated. It also waits until the other theaters send directly to the new
-    /// locations, and have the answers that come over this theater (both for at most 10 seconds). After that, this theater may
-    /// end. The call waits without a limit for the running handlers of these actors.
+    /// locations, and have received the answers routed over this theater; each wait takes at most 10 seconds. After that, this
+    /// theater may end. The call waits without a limit for the running handlers of these actors.
     ///
     /// # Panics
     /// Inside an actor, and if `to` is empty.

@@ -21,7 +21,7 @@ use crate::error::TheaterError;
 use crate::node::builder::TheaterBuilder;
 use crate::node::theater::Theater;
 
-pub(crate) use wire::{End, Sign};
+pub(crate) use wire::{End, Readiness};
 pub(crate) use world::{OnReply, Outside, World};
 
 /// Several theaters in this process, driven by one thread, with virtual time and a network that breaks on command or by chance.
@@ -174,7 +174,7 @@ impl Simulation {
         self.world.pause(self.world.number_of(&theater.theater_core), time);
     }
 
-    /// [Pauses](Simulation::pause) theaters by chance from now on, about once in each period `every`, each time for up to
+    /// Lets theaters [pause](Simulation::pause) by chance from now on, about once in each period `every`, each time for up to
     /// `longest`.
     pub fn pause_by_chance(&self, every: Duration, longest: Duration) {
         self.world.set_pauses(Some((every, longest)));

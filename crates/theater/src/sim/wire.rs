@@ -55,7 +55,7 @@ pub(crate) struct End {
 
 /// The readiness of an end: bytes to be read, or room to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sign {
+pub(crate) struct Readiness {
     pub(crate) token: Token,
     pub(crate) readable: bool,
     pub(crate) closed: bool,
@@ -164,9 +164,9 @@ impl Wire {
         if more {
             self.set_off(&mut state, side);
         }
-        tell(&state, 1 - side, |token| Sign { token, readable: true, closed, writable: false });
+        tell(&state, 1 - side, |token| Readiness { token, readable: true, closed, writable: false });
         if wants_room {
-            tell(&state, side, |token| Sign { token, readable: false, closed: false, writable: true });
+            tell(&state, side, |token| Readiness { token, readable: false, closed: false, writable: true });
         }
     }
 
@@ -192,7 +192,7 @@ impl Wire {
             world.plan(after, None, Event::Break(Arc::clone(&this), side));
         }
         for side in [0, 1] {
-            tell(&state, side, |token| Sign { token, readable: true, closed: false, writable: false });
+            tell(&state, side, |token| Readiness { token, readable: true, closed: false, writable: false });
         }
     }
 
@@ -204,7 +204,7 @@ impl Wire {
             // Bytes that have arrived and were not read may be lost with it.
             state.directions[1 - side].arrived.clear();
         }
-        tell(&state, side, |token| Sign { token, readable: true, closed: true, writable: true });
+        tell(&state, side, |token| Readiness { token, readable: true, closed: true, writable: true });
     }
 
     /// Notes that the theater at the end `side` has ended.
@@ -215,9 +215,9 @@ impl Wire {
     }
 }
 
-fn tell(state: &State, side: usize, sign: impl FnOnce(Token) -> Sign) {
+fn tell(state: &State, side: usize, readiness: impl FnOnce(Token) -> Readiness) {
     if let Some((outside, token)) = &state.readers[side] {
-        outside.tell(sign(*token));
+        outside.tell(readiness(*token));
     }
 }
 
@@ -226,7 +226,7 @@ impl End {
     pub(crate) fn register(&self, outside: &Arc<Outside>, token: Token) {
         let mut state = self.wire.state();
         state.readers[self.side] = Some((Arc::clone(outside), token));
-        tell(&state, self.side, |token| Sign { token, readable: true, closed: false, writable: true });
+        tell(&state, self.side, |token| Readiness { token, readable: true, closed: false, writable: true });
     }
 
     pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {

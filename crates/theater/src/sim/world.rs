@@ -14,7 +14,7 @@ use rustc_hash::FxHasher;
 use super::NetworkStats;
 use super::network::Net;
 use super::turns::Turns;
-use super::wire::{Sign, Wire};
+use super::wire::{Readiness, Wire};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::{Hello, Reply};
@@ -78,7 +78,7 @@ pub(crate) struct Outside {
     number: usize,
     start: Instant,
     /// The readiness events of its connections.
-    signs: Mutex<Vec<Sign>>,
+    readiness: Mutex<Vec<Readiness>>,
     /// A poll has work to do.
     called: AtomicBool,
     /// A poll will have work to do after a while.
@@ -86,8 +86,8 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
-    pub(super) fn tell(&self, sign: Sign) {
-        lock(&self.signs).push(sign);
+    pub(super) fn tell(&self, readiness: Readiness) {
+        lock(&self.readiness).push(readiness);
         self.called.store(true, Ordering::Relaxed);
     }
 
@@ -97,8 +97,8 @@ impl Outside {
     }
 
     /// Returns the readiness events since the last call.
-    pub(crate) fn take_signs(&self) -> Vec<Sign> {
-        std::mem::take(&mut *lock(&self.signs))
+    pub(crate) fn take_readiness(&self) -> Vec<Readiness> {
+        std::mem::take(&mut *lock(&self.readiness))
     }
 
     /// Returns the virtual time as an instant.
@@ -290,7 +290,7 @@ impl World {
             world: self.this.clone(),
             number: lock(&self.nodes).len(),
             start: self.start,
-            signs: Mutex::default(),
+            readiness: Mutex::default(),
             called: AtomicBool::new(false),
             catches_up: AtomicBool::new(false),
         })

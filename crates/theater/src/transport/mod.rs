@@ -91,8 +91,8 @@ pub trait Listener: Send + 'static {
 
     /// Registers the source that reports new callers. A theater calls this once, before the first [`accept`](Listener::accept).
     ///
-    /// A protocol whose callers the system does not know registers one end of a pair of sockets (`UnixStream::pair`, for
-    /// example), and writes a byte to the other end for each caller.
+    /// If the system does not know the callers of a protocol, it registers one end of a pair of sockets (`UnixStream::pair`, for
+    /// example). It writes a byte to the other end for each caller.
     ///
     /// # Errors
     /// The system cannot wait for callers.

@@ -24,7 +24,7 @@ use playhouse_executor::{Reactor, contained};
 use rustc_hash::FxHashMap;
 
 use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
-use crate::sim::{Outside, Sign};
+use crate::sim::{Outside, Readiness};
 use crate::transport::Registration;
 use crate::transport::tls::Cipher;
 
@@ -44,7 +44,7 @@ pub(crate) struct Poller {
     /// The housekeeper has demanded a turn that has not been taken.
     demanded: AtomicBool,
     /// Links whose heartbeats the demanded turn writes.
-    beats: Mutex<Vec<Arc<Link>>>,
+    heartbeats: Mutex<Vec<Arc<Link>>>,
     /// The work of the demanded turn.
     later: Mutex<Later>,
     /// The time since the last demand, whether or not a turn was taken.
@@ -144,7 +144,7 @@ impl Poller {
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
             demanded: AtomicBool::new(false),
-            beats: Mutex::default(),
+            heartbeats: Mutex::default(),
             later: Mutex::default(),
             since_demand: RunTime::default(),
             round: Mutex::new(PollRound {
@@ -213,11 +213,11 @@ impl Poller {
     }
 
     /// Demands a turn that writes a heartbeat of `link`.
-    pub(crate) fn demand_beat(&self, link: &Arc<Link>) {
+    pub(crate) fn demand_heartbeat(&self, link: &Arc<Link>) {
         {
-            let mut beats = lock(&self.beats);
-            if !beats.iter().any(|due| Arc::ptr_eq(due, link)) {
-                beats.push(Arc::clone(link));
+            let mut heartbeats = lock(&self.heartbeats);
+            if !heartbeats.iter().any(|due| Arc::ptr_eq(due, link)) {
+                heartbeats.push(Arc::clone(link));
             }
         }
         self.demand();
@@ -280,7 +280,7 @@ impl Poller {
         if self.demanded.swap(false, Ordering::Acquire) {
             let acts = std::mem::take(&mut lock(&self.later).acts);
             acts.into_iter().for_each(|act| contained(act).unwrap_or(()));
-            let due = std::mem::take(&mut *lock(&self.beats));
+            let due = std::mem::take(&mut *lock(&self.heartbeats));
             due.iter().for_each(|link| link.beat());
         }
     }
@@ -343,7 +343,7 @@ impl Reactor for Poller {
             None => ready.push(found),
         };
         if let Source::Simulated(outside) = &self.source {
-            for Sign { token, readable, closed, writable } in outside.take_signs() {
+            for Readiness { token, readable, closed, writable } in outside.take_readiness() {
                 find(Ready { token, readable, closed, writable, waits: false });
             }
         } else if let Some(poll) = poll

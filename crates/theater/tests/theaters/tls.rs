@@ -273,7 +273,7 @@ fn a_theater_of_another_ca_is_refused_and_others_go_on() {
 #[test]
 fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let ca = Ca::new();
-    let (plain, plain_strangers) = watchful(builder());
+    let (plain, plain_rejections) = watchful(builder());
     let (encrypted, rejections) = watchful(builder().tls(ca.tls()));
     match plain.connect(encrypted.address().unwrap()).unwrap_err() {
         TheaterError::Refused { why, .. } => contains(&why, &["this theater requires TLS", "did not", "`tls(..)`"]),
@@ -281,7 +281,7 @@ fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     }
     contains(&rejections.recv_timeout(LIMIT).unwrap(), &["this theater requires TLS", "the caller did not"]);
     contains(&why(encrypted.connect(plain.address().unwrap()).unwrap_err()), &["it speaks no TLS", "`tls(..)`"]);
-    contains(&plain_strangers.recv_timeout(LIMIT).unwrap(), &["the caller speaks TLS", "this theater does not"]);
+    contains(&plain_rejections.recv_timeout(LIMIT).unwrap(), &["the caller uses TLS", "this theater does not"]);
     shut_down([plain, encrypted]);
 }
 

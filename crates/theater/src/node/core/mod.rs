@@ -719,7 +719,7 @@ impl TheaterCore {
                     link.disconnect(&connection);
                 }
                 if link.mute.add(passed) > MUTE_MAX {
-                    self.poller.demand_beat(link);
+                    self.poller.demand_heartbeat(link);
                 }
                 known.stuck = if link.takes_nothing() { known.stuck + passed } else { Duration::ZERO };
                 if known.stuck > self.settings.lost_after.max(STUCK_MIN) {
