@@ -71,6 +71,7 @@ fn end<const COUNT: usize>(theaters: [Theater; COUNT]) {
     }
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     let [local, remote] = theaters();
@@ -97,6 +98,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     end([local, remote]);
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn the_number_of_a_connection_cannot_overflow() {
     let [local, remote] = theaters();
@@ -110,6 +112,7 @@ fn the_number_of_a_connection_cannot_overflow() {
     end([local, remote]);
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     let [local, remote] = theaters();
@@ -130,6 +133,7 @@ fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     end([local, remote]);
 }
 
+// GUARANTEE: One user, one cookie
 #[test]
 fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     let (tell, told) = mpsc::channel();
@@ -145,6 +149,7 @@ fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     end([local, remote]);
 }
 
+// GUARANTEE: One user, one cookie
 #[test]
 fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     const CLUSTER: &str = "a-name-that-nobody-is-told";
@@ -185,6 +190,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     end([theater]);
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn a_theater_that_shows_another_certificate_than_before_is_refused() {
     let [local, remote] = theaters();
@@ -195,6 +201,7 @@ fn a_theater_that_shows_another_certificate_than_before_is_refused() {
     end([local, remote]);
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn links_that_nobody_uses_make_room_for_others() {
     let [local, remote] = theaters();
@@ -218,6 +225,7 @@ fn links_that_nobody_uses_make_room_for_others() {
     end([local, remote, other]);
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn a_greeting_with_more_kinds_than_allowed_is_refused() {
     // A list of 20,000 kinds without names: it has few bytes.

@@ -167,6 +167,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// Longer than that.
 const LONG: Duration = Duration::from_secs(6);
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn who_has_forwarded_a_request_may_ask_the_asker() {
     for (locations, moves) in all_locations().flat_map(|locations| [(locations, false), (locations, true)]) {
@@ -185,6 +186,7 @@ fn who_has_forwarded_a_request_may_ask_the_asker() {
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
     for locations in all_locations() {
@@ -204,6 +206,7 @@ fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
     }
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_request_that_was_forwarded_after_it_was_begun_can_fail_in_a_cycle() {
     for locations in all_locations() {
@@ -235,6 +238,7 @@ fn by_chance(net: &Simulation, node: usize, depth: u32, acyclic: bool) -> Vec<St
     steps.collect()
 }
 
+// GUARANTEE: Cycles over theaters
 /// Random steps, asked for at several nodes at once, over connections that break, while the nodes move.
 #[test]
 fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
@@ -274,6 +278,7 @@ fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_s
     assert!(cycles > 50 && through > 100, "{cycles} cycles, {through} came through");
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_theater_that_nobody_has_asked_makes_no_cycle() {
     for seed in 0..5 {
@@ -480,6 +485,7 @@ fn the_path_of_a_cycle_is_that_of_the_last_one() {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_cycle_over_a_reentrant_handler_in_another_theater_is_found() {
     for seed in 0..6 {
