@@ -485,7 +485,7 @@ fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_sinc
     eventually(|| link.connection().is_some());
     let before = link.connection().unwrap().token;
     let late = there.theater_core.receive_hello(&theater_core.hello(Some(resumes)), None);
-    assert!(matches!(&late, (Reply::Refused(why), None) if why == "it has another link by now"));
+    assert!(matches!(&late, (Reply::Refused(why), None) if why == "the theaters have another link by now"));
     assert_eq!(link.connection().map(|connection| connection.token), Some(before));
     assert!(!again.is_lost());
 }
