@@ -143,6 +143,7 @@ fn as_many_theaters_are_shown_as_fit_and_the_others_are_counted() {
     let theaters = |view: &View, width, height| {
         let screen = screen_of(view, width, height);
         // The share of time that the workers of one theater were busy.
+        eprintln!("{}", screen.join("\n"));
         (screen.iter().filter(|line| line.contains("48.6%")).count(), screen)
     };
     for width in [40, 80, 200] {
