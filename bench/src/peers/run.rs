@@ -20,7 +20,7 @@ pub fn become_peer(words: &[OsString]) -> io::Error {
 
         use crate::harness::process::is_orphan;
 
-        // Where it cannot be had, the end of its input is left.
+        // If it cannot be had, the end of its input is left.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
         if is_orphan() {
             std::process::exit(1);

@@ -305,6 +305,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Signals drain
     #[test]
     fn a_drain_moves_the_actors_to_a_theater_that_listens() {
         let theater = || Theater::builder().listen("127.0.0.1:0").start().unwrap();

@@ -155,6 +155,7 @@ fn who_cannot_be_looked_at_is_named_and_why() {
     assert!(errors.starts_with("error: ") && errors.contains(&nobody), "{errors}");
 }
 
+// GUARANTEE: Observation needs permission
 #[test]
 fn strangers_are_refused() {
     let host = Host::start(&["--cluster", "one"]);
@@ -178,6 +179,7 @@ fn strangers_are_refused() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+// GUARANTEE: The terminal is restored
 /// On a terminal of its own, which the test looks at as it is used and after the program was ended by others.
 #[cfg(unix)]
 #[test]

@@ -22,6 +22,7 @@ fn writes_files_and_waits() {
     std::io::stdin().read_exact(&mut [0]).unwrap();
 }
 
+// GUARANTEE: Files are replaced completely
 #[test]
 fn a_signal_removes_the_files_that_are_not_complete() {
     let folder = std::env::temp_dir().join(format!("playhouse-signals-{}", std::process::id()));

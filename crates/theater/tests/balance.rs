@@ -102,6 +102,7 @@ fn settled(nomads: &[ActorRef<Nomad>]) -> Vec<u32> {
     })
 }
 
+// GUARANTEE: Rebalancing settles
 #[test]
 fn load_is_evened_and_then_all_stay() {
     const NOMADS: usize = 40;
@@ -123,6 +124,7 @@ fn load_is_evened_and_then_all_stay() {
     nomads.iter().for_each(|nomad| nomad.kill());
 }
 
+// GUARANTEE: Rebalancing settles
 #[test]
 fn who_talks_is_brought_together_and_stays() {
     let theaters = two();
@@ -141,6 +143,7 @@ fn who_talks_is_brought_together_and_stays() {
     assert_eq!(moves.iter().sum::<u32>() % 2, 1, "they are in two theaters after {moves:?} moves");
 }
 
+// GUARANTEE: Rebalancing settles
 #[test]
 fn who_hears_more_at_home_stays_there() {
     let theaters = two();

@@ -122,6 +122,7 @@ impl Listener for Hears {
     }
 }
 
+// GUARANTEE: Addresses are released
 #[test]
 fn a_theater_that_does_not_start_since_its_address_is_not_known_leaves_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

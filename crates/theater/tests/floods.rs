@@ -127,6 +127,7 @@ fn play(theaters: &[Theater], players: usize, each: u64) {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn two_theaters_that_flood_each_other_go_on() {
     let theaters = [theater(), theater()];
@@ -151,6 +152,7 @@ impl Handler<Again> for Busy {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     let theaters = [theater(), theater()];
@@ -167,6 +169,7 @@ fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     let theaters = [theater(), theater(), theater()];
@@ -176,6 +179,7 @@ fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
     const WRITERS: usize = 64;
@@ -303,6 +307,7 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn large_messages_that_wait_behind_a_full_window_do_not_grow_with_what_is_sent() {
     const WRITERS: usize = 16;

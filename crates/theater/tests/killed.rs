@@ -449,6 +449,7 @@ fn all_steps(written_to: bool, steps: impl Fn(usize) -> bool + Sync) -> Outcomes
     outcomes.into_inner().unwrap()
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn whoever_moves_while_a_theater_is_killed_lives_once_or_dies_with_it() {
     // The other half of the steps is taken with delays at the seams.
@@ -456,6 +457,7 @@ fn whoever_moves_while_a_theater_is_killed_lives_once_or_dies_with_it() {
     assert!(outcomes.alive > 10 && outcomes.dead > 10, "{outcomes:?}");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_writes_to_an_actor_that_moves_while_a_theater_is_killed_is_told() {
     let outcomes = all_steps(true, |step| step % 8 == 1);

@@ -16,6 +16,7 @@ use playhouse_actor::*;
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, builder, theater};
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn who_waits_for_room_on_the_way_to_a_mobile_actor_goes_on_when_its_theater_is_lost() {
     const WRITERS: usize = 4;
@@ -113,6 +114,7 @@ impl Handler<Read> for Guest {
 }
 remote!(mobile Guest: GoTo, Read);
 
+// GUARANTEE: Asks of an actor that ends at its arrival end
 #[test]
 fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
     const ROUNDS: usize = 100;

@@ -44,6 +44,7 @@ fn network(state: &str) {
     assert!(status.success(), "the network is not {state}");
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn a_network_that_is_gone_for_a_while_loses_repeats_and_reorders_nothing() {
     if !is_inside("a_network_that_is_gone_for_a_while_loses_repeats_and_reorders_nothing") {
@@ -69,6 +70,7 @@ fn a_network_that_is_gone_for_a_while_loses_repeats_and_reorders_nothing() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn a_network_that_is_gone_for_too_long_is_a_loss_at_both_ends_and_both_meet_again() {
     if !is_inside("a_network_that_is_gone_for_too_long_is_a_loss_at_both_ends_and_both_meet_again") {

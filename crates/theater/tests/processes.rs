@@ -208,6 +208,8 @@ impl Drop for Other {
     }
 }
 
+// GUARANTEE: A lost theater is reported
+// GUARANTEE: A restarted theater is another one
 #[test]
 fn a_theater_that_is_killed_under_load_is_lost_and_its_successor_is_another_one() {
     let here = support::builder().lost_after(Duration::from_millis(500)).start().unwrap();
@@ -265,6 +267,7 @@ fn a_theater_that_is_killed_under_load_is_lost_and_its_successor_is_another_one(
     third.shutdown().unwrap();
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn a_process_that_stands_still_for_a_while_loses_and_repeats_nothing() {
     let here = support::builder().start().unwrap();
@@ -291,6 +294,7 @@ fn a_process_that_stands_still_for_a_while_loses_and_repeats_nothing() {
     here.shutdown().unwrap();
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn a_process_that_stands_still_for_too_long_is_lost_and_reached_again_as_the_same() {
     let here = support::builder().lost_after(Duration::from_millis(200)).start().unwrap();

@@ -101,6 +101,7 @@ fn first_contact(run: u64) {
     theaters.into_iter().chain([home]).for_each(|theater| drop(theater.shutdown().unwrap()));
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn theaters_that_meet_by_references_that_are_passed_on_lose_repeat_and_reorder_nothing() {
     let usual = if playhouse_executor::jitter::is_on() { 2 } else { 10 };
@@ -110,6 +111,7 @@ fn theaters_that_meet_by_references_that_are_passed_on_lose_repeat_and_reorder_n
 
 // -- many messages --------------------------------------------------------------------------------------------------------
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_that_roam_on_few_cores_live_once_and_lose_repeat_and_reorder_nothing() {
     static DONE: AtomicBool = AtomicBool::new(false);

@@ -346,6 +346,7 @@ impl Drop for Other {
     }
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_roam_between_processes_that_pause_leave_and_are_killed() {
     let here = builder().start().unwrap();

@@ -116,6 +116,7 @@ fn memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn a_program_that_runs_for_long_loses_repeats_and_reorders_nothing_and_does_not_grow() {
     let told = std::env::var("PLAYHOUSE_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());

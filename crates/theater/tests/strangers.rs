@@ -90,6 +90,7 @@ fn inputs() -> u64 {
     std::env::var("PLAYHOUSE_FUZZ_INPUTS").map_or(10_000, |inputs| inputs.parse().expect("a number"))
 }
 
+// GUARANTEE: Rejected peers harm no theater
 #[test]
 fn greetings_and_frames_of_strangers_are_read_or_refused() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
@@ -101,6 +102,7 @@ fn greetings_and_frames_of_strangers_are_read_or_refused() {
     }
 }
 
+// GUARANTEE: Rejected peers harm no theater
 #[test]
 fn a_link_takes_whatever_frames_a_stranger_sends() {
     let theater = support::theater();

@@ -264,6 +264,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: A standing backlog is not a flood
     #[test]
     fn the_bounds_fall_when_the_backlog_is_small_for_a_while() {
         let mut looks = Looks::default();

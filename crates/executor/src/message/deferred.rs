@@ -479,6 +479,7 @@ mod tests {
         steps
     }
 
+    // GUARANTEE: The cost of waiting messages is linear
     #[test]
     fn what_waits_behind_handlers_that_wait_is_moved_a_bounded_number_of_times() {
         const MESSAGES: u64 = if cfg!(miri) { 30 } else { 80_000 };

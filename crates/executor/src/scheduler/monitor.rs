@@ -516,6 +516,7 @@ mod tests {
         drop(nest);
     }
 
+    // GUARANTEE: A stuck handler stops only itself
     #[test]
     fn a_takeover_holds_the_stage_of_a_nested_actor_that_has_just_ended_and_no_other_one() {
         let config = Config { workers: 2, stages: 2, ..Config::new() };

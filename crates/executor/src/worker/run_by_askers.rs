@@ -200,7 +200,7 @@ pub(crate) struct Lending {
     /// A borrower has lost the worker to the monitor, and no longer touches it.
     is_lost: AtomicBool,
     /// The time at which the worker's thread, which is parked, wakes by itself, in nanoseconds of the system's clock.
-    /// That thread writes it before it sleeps.
+    /// The thread of the worker writes it before it sleeps.
     pub(crate) due_ns: Cell<Option<u64>>,
     /// A borrower runs the worker. Only the thread that runs the worker uses this.
     pub(crate) is_borrowed: Cell<bool>,
@@ -590,6 +590,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Tasks run actors
     #[test]
     fn one_thread_at_most_runs_a_worker_that_is_lent_and_nothing_is_left_there() {
         use Other::{WillAsk, WillTell};

@@ -623,6 +623,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Cycles over theaters
     #[test]
     fn a_request_is_followed_to_whom_it_was_forwarded_last() {
         let name = |theater| (theater, 0, 0);
@@ -682,6 +683,7 @@ mod tests {
         assert_eq!(Wait { begun: Some(0), route: Some((2, 3)), ..wait(1, 0, 2) }, wait(1, 0, 2));
     }
 
+    // GUARANTEE: Cycles over theaters
     #[test]
     fn a_cycle_is_believed_when_the_same_waits_are_in_it_twice_in_turn() {
         let mut cycles = Cycles::default();
@@ -701,6 +703,7 @@ mod tests {
         assert_eq!(ends_from(3, &waits), []);
     }
 
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn a_long_chain_takes_a_step_for_each_wait_and_no_stack() {
         const WAITS: u64 = 100_000;

@@ -301,6 +301,7 @@ mod tests {
         evicted.iter().map(|caller| caller.number).collect()
     }
 
+    // GUARANTEE: Floods do not exclude theaters
     #[test]
     fn a_source_that_calls_too_often_loses_its_own_places() {
         let mut present = Present::default();
@@ -316,6 +317,7 @@ mod tests {
         assert_eq!(present.callers.len(), CALLERS_MAX);
     }
 
+    // GUARANTEE: Floods do not exclude theaters
     #[test]
     fn a_caller_that_goes_on_keeps_its_place_longer() {
         let mut present = Present::default();
@@ -329,6 +331,7 @@ mod tests {
         assert_eq!(slots.last(), Some(&vec![0]));
     }
 
+    // GUARANTEE: Floods do not exclude theaters
     #[test]
     fn ports_and_the_addresses_of_one_network_are_one_source() {
         let same = |one: &str, other: &str| Source::of(one.to_owned()) == Source::of(other.to_owned());

@@ -197,6 +197,7 @@ mod tests {
         hmac::sign(cookie.key(), b"test").as_ref().to_vec()
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn theaters_that_start_together_agree_on_one_new_cookie_that_others_cannot_read() {
         let folder = Folder::new("together");
@@ -212,6 +213,7 @@ mod tests {
         assert_ne!(tag(&other), tags[0]);
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn a_cookie_file_that_is_of_no_use_is_an_error_that_says_why() {
         let folder = Folder::new("useless");
@@ -236,6 +238,7 @@ mod tests {
         assert!(Cookie::new("too short").unwrap_err().to_string().contains("it has 9 bytes"));
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn the_cookie_of_a_user_is_at_home_or_else_in_the_runtime_directory() {
         let folder = Folder::new("place");

@@ -431,6 +431,7 @@ mod tests {
     use crate::transport::{Tcp, Transport};
     use std::net::TcpStream;
 
+    // GUARANTEE: Rejected peers harm no theater
     #[test]
     fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
         let listener = Tcp.listen("127.0.0.1:0".parse().unwrap()).unwrap();

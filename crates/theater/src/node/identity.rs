@@ -212,6 +212,7 @@ mod tests {
         Ok([exchange.check_caller(&proof)?, answered])
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn ends_with_the_same_cookie_learn_each_others_incarnations() {
         for cookies in [cookie("a cookie for tests"), None] {
@@ -221,6 +222,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn another_cookie_and_a_missing_one_are_refused_before_the_cluster_is_named() {
         let one = Credentials::new(cookie("a cookie for tests"));
@@ -231,6 +233,7 @@ mod tests {
         assert_eq!(open(&none, &one, [b""; 2]), Err("it has a cookie, and this theater has none"));
     }
 
+    // GUARANTEE: An incarnation is one process
     #[test]
     fn a_proof_holds_for_its_own_opening_only() {
         let [one, other] = [(); 2].map(|()| Credentials::new(cookie("a cookie for tests")));
@@ -248,6 +251,7 @@ mod tests {
         assert!(open(&one, &other, [b"one session", b"another one"]).is_err());
     }
 
+    // GUARANTEE: An incarnation is one process
     #[test]
     fn a_key_that_is_not_ones_own_proves_nothing() {
         let [one, other, forger] = [(); 3].map(|()| Credentials::new(cookie("a cookie for tests")));

@@ -71,6 +71,7 @@ fn end<const COUNT: usize>(theaters: [Theater; COUNT]) {
     }
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     let [here, there] = theaters();
@@ -96,6 +97,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     end([here, there]);
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn the_number_of_a_connection_cannot_overflow() {
     let [here, there] = theaters();
@@ -109,6 +111,7 @@ fn the_number_of_a_connection_cannot_overflow() {
     end([here, there]);
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     let [here, there] = theaters();
@@ -128,6 +131,7 @@ fn a_theater_that_says_it_listens_where_another_does_is_not_taken_for_that() {
     end([here, there]);
 }
 
+// GUARANTEE: One user, one cookie
 #[test]
 fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     let (tell, told) = mpsc::channel();
@@ -143,6 +147,7 @@ fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     end([here, there]);
 }
 
+// GUARANTEE: One user, one cookie
 #[test]
 fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     const CLUSTER: &str = "a-name-that-nobody-is-told";
@@ -183,6 +188,7 @@ fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     end([theater]);
 }
 
+// GUARANTEE: An incarnation is one process
 #[test]
 fn a_theater_that_shows_another_certificate_than_before_is_refused() {
     let [here, there] = theaters();
@@ -193,6 +199,7 @@ fn a_theater_that_shows_another_certificate_than_before_is_refused() {
     end([here, there]);
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn links_that_nobody_uses_make_room_for_others() {
     let [here, there] = theaters();
@@ -216,6 +223,7 @@ fn links_that_nobody_uses_make_room_for_others() {
     end([here, there, other]);
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn a_greeting_with_more_kinds_than_allowed_is_refused() {
     // A list of 20,000 kinds without names: as bytes, it is small.

@@ -91,6 +91,7 @@ impl Handler<Offers> for Buyer {
 }
 remote!(mobile Buyer: Buy, Offer, Offers);
 
+// GUARANTEE: Answers follow the asker
 #[test]
 fn what_an_answer_is_piped_into_follows_the_asker_and_what_then_cannot_be_called_with_is_reported_under_every_seed() {
     let (mut called, mut dead) = (0, 0);

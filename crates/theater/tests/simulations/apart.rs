@@ -163,6 +163,7 @@ fn known<A: Remote>(from: &Theater, theaters: &[Theater], name: &str) -> Vec<Act
     theaters.iter().map(find).collect()
 }
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(60) {
@@ -184,6 +185,7 @@ fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from
     }
 }
 
+// GUARANTEE: A lost theater may come back
 /// The reference from before is dead, since nobody else knew the actor. Where it lives it is found again.
 #[test]
 fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apart_for_too_long_under_every_seed() {
@@ -221,6 +223,7 @@ impl Handler<Number> for Child {
 }
 remote!(spawn Child: Number);
 
+// GUARANTEE: A lost theater is one crash
 /// It is the same theater each time, and each loss is a crash of all that are there.
 #[test]
 fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_under_every_seed() {
@@ -261,6 +264,7 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
     }
 }
 
+// GUARANTEE: A lost theater is one crash
 /// One of the children that are lost had gone there by itself, and starts again at once, all others that live with it. The others that are
 /// lost wait for their backoff: the theater is called then, and not before, and its loss stays one crash.
 #[test]
@@ -297,6 +301,7 @@ fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under
     }
 }
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(40) {
@@ -314,6 +319,7 @@ fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_bef
     }
 }
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn actors_of_a_theater_that_cannot_be_called_are_known_to_it_by_references_that_come_back_after_a_loss() {
     let net = Simulation::new(1);

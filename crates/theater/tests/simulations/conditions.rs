@@ -52,6 +52,7 @@ fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
     here.find::<Clock>(&format!("playhouse://{}/clock", there.address().unwrap())).wait().unwrap()
 }
 
+// GUARANTEE: Passing time
 #[test]
 fn one_of_the_theaters_lets_a_time_pass_for_all() {
     let net = Simulation::new(7);
@@ -69,6 +70,7 @@ fn one_of_the_theaters_lets_a_time_pass_for_all() {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
     /// More than the network's own delays: each piece of what is sent takes 5 ms each way, at most.
@@ -98,6 +100,7 @@ fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
     assert!(near > 5 * crate::seeds::or(100) / 10 && far > crate::seeds::or(100) / 20, "{near} near, and {far} far");
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
     for seed in 0..crate::seeds::or(20) {
@@ -118,6 +121,7 @@ fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn a_theater_that_pauses_answers_after_its_pause() {
     for seed in 0..crate::seeds::or(20) {
@@ -141,6 +145,7 @@ fn a_theater_that_pauses_answers_after_its_pause() {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
     for seed in 0..crate::seeds::or(20) {
@@ -180,6 +185,7 @@ impl Handler<Turn> for Busy {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn uneven_turns_favour_one_theater_for_a_while() {
     const WINDOW: usize = 200;
@@ -205,6 +211,7 @@ fn uneven_turns_favour_one_theater_for_a_while() {
     assert!(even.0 == 0 && uneven.0 > uneven.1 / 5, "{even:?}, and uneven {uneven:?}");
 }
 
+// GUARANTEE: Replay of theaters
 #[test]
 fn the_same_seed_gives_the_same_run_under_all_conditions() {
     let run = |seed| -> (u64, Duration, NetworkStats) {
@@ -237,6 +244,7 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
     );
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn a_theater_whose_actors_never_rest_shuts_down_in_time_and_takes_leave_while_the_others_go_on() {
     const LIMIT: Duration = Duration::from_secs(5);

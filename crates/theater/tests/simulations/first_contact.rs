@@ -111,6 +111,7 @@ fn actors_that_roam_between_theaters_that_never_met_lose_nothing() {
     }
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn theaters_that_meet_while_connections_break_are_linked_soon_after_that() {
     /// More than the time after which a silent connection is given up, a call that nobody answers, and the wait for the next one.
@@ -223,6 +224,7 @@ impl AsyncHandler<Speak> for Speaker {
 }
 remote!(mobile Speaker: Speak);
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn senders_that_are_slowed_before_a_theater_is_reached_go_on_and_lose_nothing_under_every_seed() {
     for seed in crate::seeds::range(200) {

@@ -195,6 +195,7 @@ impl Choir {
     }
 }
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_seed() {
     for seed in crate::seeds::range(500) {
@@ -224,6 +225,7 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
     }
 }
 
+// GUARANTEE: A group is lost as one
 #[test]
 fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_at_all_under_every_seed() {
     let (mut stayed, mut lost, mut beyond, mut through) = (0, 0, 0, 0);

@@ -319,6 +319,8 @@ impl Sum {
     }
 }
 
+// GUARANTEE: A group migrates as one
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
@@ -332,6 +334,7 @@ fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_o
     assert!(sum.children == 3 * seeds() && sum.born_away > seeds() / 10, "{sum:?}");
 }
 
+// GUARANTEE: A group is lost as one
 #[test]
 fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_seed() {
     let (mut lost, mut alive) = (0, 0);
@@ -367,6 +370,7 @@ fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_see
     assert!(lost > seeds() as usize / 2 && alive > seeds() as usize && sum.stays > 0, "{lost} {alive} {sum:?}");
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
     let mut sum = Sum::default();
@@ -390,6 +394,7 @@ fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
     assert!(sum.cuts > seeds() && sum.moves >= 3 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_seed() {
     let (mut moved, mut refused) = (0, 0);
@@ -440,6 +445,7 @@ impl Handler<Weigh> for Heavy {
 }
 remote!(mobile Heavy: Weigh);
 
+// GUARANTEE: Mail that waits for a theater is bounded
 #[test]
 fn a_large_group_is_sent_as_there_is_room_in_the_window() {
     const WINDOW_BYTES: usize = 64 * 1024;

@@ -83,6 +83,7 @@ fn run(seed: u64) -> usize {
     most
 }
 
+// GUARANTEE: Mail that waits for a theater is bounded
 #[test]
 fn all_are_answered_and_what_waits_is_bounded_under_every_seed() {
     for seed in 0..20 {

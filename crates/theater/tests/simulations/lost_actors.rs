@@ -79,6 +79,7 @@ fn running(net: &Simulation) -> BTreeSet<(u64, u16)> {
     RUN.take()
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
     let (mut went_on, mut again) = (0, 0);
@@ -105,6 +106,7 @@ fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
     assert!(went_on > crate::seeds::or(60) / 10, "{went_on} went on, and {again} were started again");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -124,6 +126,7 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was_born_in_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -149,6 +152,7 @@ fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -174,6 +178,7 @@ fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_is_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {

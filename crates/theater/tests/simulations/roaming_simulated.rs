@@ -73,6 +73,7 @@ impl Stage {
     }
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_seed() {
     let (mut moves, mut stays, mut crashes, mut asked, mut pauses, mut cuts) = (0, 0, 0, 0, 0, 0);
@@ -108,6 +109,7 @@ fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_se
     assert!(happened.iter().all(|count| *count >= seeds / 2), "{moves} {stays} {crashes} {asked} {pauses} {cuts}");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn actors_that_roam_while_a_theater_is_lost_live_once_and_the_others_go_on_under_every_seed() {
     const LOST_AFTER: Duration = Duration::from_secs(10);

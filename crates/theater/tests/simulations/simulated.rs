@@ -390,6 +390,8 @@ impl Sum {
     }
 }
 
+// GUARANTEE: Order and delivery over broken connections
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn broken_connections_lose_repeat_and_reorder_nothing_under_every_seed() {
     let mut sum = Sum::default();
@@ -402,6 +404,8 @@ fn broken_connections_lose_repeat_and_reorder_nothing_under_every_seed() {
     assert!(sum.happened.cuts > 2 * seeds() && sum.happened.refused > seeds() / 10, "{sum:?}");
 }
 
+// GUARANTEE: Order holds while actors migrate
+// GUARANTEE: Alive once
 #[test]
 fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
@@ -414,6 +418,7 @@ fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_
     assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn clocks_that_jump_have_nobody_given_up_under_every_seed() {
     let mut sum = Sum::default();
@@ -433,6 +438,8 @@ fn clocks_that_jump_have_nobody_given_up_under_every_seed() {
     assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A lost theater is reported
+// GUARANTEE: Alive once
 #[test]
 fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_every_seed() {
     let mut sum = Sum::default();
@@ -515,6 +522,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
     assert!(handled > 1_000 * late, "{late} of {handled}");
 }
 
+// GUARANTEE: Replay of theaters
 #[test]
 fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
     let run = |seed| {
@@ -633,6 +641,7 @@ impl Handler<WhichLife> for Roamer {
 }
 remote!(mobile Roamer: Step, WhichLife);
 
+// GUARANTEE: Children migrate
 #[test]
 fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_under_every_seed() {
     const CHILDREN: u32 = 3;

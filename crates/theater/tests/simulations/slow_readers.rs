@@ -172,6 +172,7 @@ fn run(seed: u64) -> (u64, bool) {
     (net.happened().cuts, was_full)
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn a_slow_theater_holds_up_what_is_sent_to_it_and_nobody_else_under_every_seed() {
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(250);

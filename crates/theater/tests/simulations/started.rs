@@ -152,6 +152,7 @@ fn play(seed: u64) -> bool {
     moved == 1
 }
 
+// GUARANTEE: References travel
 #[test]
 fn an_actor_that_was_started_elsewhere_is_one_actor_to_all_whoever_has_named_it_first() {
     let seeds = crate::seeds::range(250);

@@ -13,6 +13,7 @@ use playhouse_theater::transport::{Tcp, Transport};
 /// More callers than are heard at one time.
 const CALLERS: u64 = 65;
 
+// GUARANTEE: A failing caller affects only itself
 #[test]
 fn who_calls_while_the_transport_panics_is_heard_after_that() {
     let transport = Spoiled::default();
@@ -25,6 +26,7 @@ fn who_calls_while_the_transport_panics_is_heard_after_that() {
     there.shutdown_within(LIMIT).unwrap();
 }
 
+// GUARANTEE: A failing caller affects only itself
 #[test]
 fn callers_whose_connections_panic_keep_no_others_out() {
     let transport = Spoiled::default();
@@ -43,6 +45,7 @@ fn callers_whose_connections_panic_keep_no_others_out() {
     there.shutdown_within(LIMIT).unwrap();
 }
 
+// GUARANTEE: Addresses are released
 #[test]
 fn an_address_has_been_given_back_when_a_theater_has_ended() {
     let transport = Spoiled::default();
@@ -64,6 +67,7 @@ impl Drop for Folder {
     }
 }
 
+// GUARANTEE: Addresses are released
 #[cfg(unix)]
 #[test]
 fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
@@ -86,6 +90,7 @@ fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
     assert_eq!(again.address().unwrap(), address);
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn silent_callers_keep_nobody_out() {
     let there = theater();
@@ -119,6 +124,7 @@ fn flood(address: SocketAddr, words: Vec<u8>, stop: &AtomicBool, calls: &AtomicU
     }
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn theaters_get_in_during_a_flood_of_silent_and_of_talkative_callers() {
     let there = theater();
@@ -152,6 +158,7 @@ fn memory_mib() -> Option<usize> {
     peak.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok().map(|kib| kib / 1024)
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn greetings_of_callers_that_have_proved_nothing_are_not_read() {
     const CALLERS: usize = 60;

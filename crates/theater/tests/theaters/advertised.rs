@@ -56,6 +56,7 @@ fn everywhere() -> TheaterBuilder {
     Theater::builder().listen("0.0.0.0:0").advertise("127.0.0.1:0").plaintext()
 }
 
+// GUARANTEE: The address that others call
 #[test]
 fn a_reference_from_a_theater_that_listens_everywhere_leads_to_it() {
     let [home, middle, caller] = [(); 3].map(|()| everywhere().system(System::builder().workers(1)).start().unwrap());
@@ -68,6 +69,7 @@ fn a_reference_from_a_theater_that_listens_everywhere_leads_to_it() {
     }
 }
 
+// GUARANTEE: The address that others call
 #[test]
 fn references_carry_the_advertised_address_and_not_the_one_that_was_called() {
     let net = Simulation::new(1);
@@ -94,6 +96,7 @@ fn references_carry_the_advertised_address_and_not_the_one_that_was_called() {
     assert_eq!(middle.peers().len(), links);
 }
 
+// GUARANTEE: The address that others call
 #[test]
 fn addresses_that_others_cannot_call_are_refused_at_the_start() {
     let refused = |builder: TheaterBuilder, words: &[&str]| {

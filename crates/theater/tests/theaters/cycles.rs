@@ -88,6 +88,7 @@ fn simulated(seed: u64) -> (Simulation, Vec<Theater>) {
     (net, theaters)
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_ring_of_theaters_fails_with_its_path() {
     let rings: [(&[usize], usize); 4] = [(&[0, 1], 2), (&[0, 1, 2], 3), (&[0, 0, 1], 3), (&[1, 2], 2)];
@@ -106,6 +107,7 @@ fn a_ring_of_theaters_fails_with_its_path() {
     }
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn threads_find_a_cycle_too_and_a_long_wait_is_none() {
     let theater = || crate::support::builder().start().unwrap();
@@ -121,6 +123,7 @@ fn threads_find_a_cycle_too_and_a_long_wait_is_none() {
     theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
 }
 
+// GUARANTEE: Cycles over theaters
 /// Random graphs, asked from several sides at once, over connections that break, while the actors move.
 #[test]
 fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {

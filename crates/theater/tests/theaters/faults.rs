@@ -12,6 +12,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Theater, TheaterError};
 use serde::{Deserialize, Serialize};
 
+// GUARANTEE: Order and delivery over broken connections
 #[test]
 fn cut_connections_lose_repeat_and_reorder_nothing() {
     for seed in 0..4 {
@@ -19,6 +20,7 @@ fn cut_connections_lose_repeat_and_reorder_nothing() {
     }
 }
 
+// GUARANTEE: Order and delivery over broken connections
 /// Neither end is told: that a connection is silent is all there is to be noticed.
 #[test]
 fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
@@ -29,6 +31,7 @@ fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
     assert!(faults.load(Ordering::Relaxed) > 0, "nothing fell silent");
 }
 
+// GUARANTEE: Order and delivery over broken connections
 #[test]
 fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
     for seed in 0..2 {
@@ -41,6 +44,7 @@ fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
     }
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn asks_and_watches_are_told_that_a_theater_is_lost() {
     struct Watcher(mpsc::Sender<StopReason>, ActorRef<Echo>);
@@ -68,6 +72,7 @@ fn asks_and_watches_are_told_that_a_theater_is_lost() {
     here.shutdown().unwrap();
 }
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn the_end_of_an_actor_is_told_over_the_link() {
     struct Watcher(mpsc::Sender<StopReason>, Vec<ActorRef<Echo>>);
@@ -106,6 +111,7 @@ fn the_end_of_an_actor_is_told_over_the_link() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A restarted theater is another one
 #[test]
 fn a_restarted_theater_is_another_one() {
     let here = theater();
@@ -128,6 +134,8 @@ fn a_restarted_theater_is_another_one() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Rejected peers harm no theater
+// GUARANTEE: No network by accident
 #[test]
 fn strangers_are_refused_with_a_reason() {
     let there = theater();
@@ -168,6 +176,7 @@ fn strangers_are_refused_with_a_reason() {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
     /// Takes its time.
@@ -243,6 +252,7 @@ fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A theater is known by its identity
 #[test]
 fn a_theater_that_is_called_by_another_address_is_the_same() {
     let (here, there) = (theater(), theater());

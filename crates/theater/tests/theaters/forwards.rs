@@ -167,6 +167,7 @@ const SOON: Duration = Duration::from_secs(2);
 /// Longer than that.
 const LONG: Duration = Duration::from_secs(6);
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn who_has_forwarded_a_request_may_ask_the_asker() {
     for (places, moves) in all_places().flat_map(|places| [(places, false), (places, true)]) {
@@ -185,6 +186,7 @@ fn who_has_forwarded_a_request_may_ask_the_asker() {
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
     for places in all_places() {
@@ -204,6 +206,7 @@ fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
     }
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_request_that_was_forwarded_after_it_was_begun_can_fail_in_a_cycle() {
     for places in all_places() {
@@ -234,6 +237,7 @@ fn by_chance(net: &Simulation, node: usize, depth: u32, acyclic: bool) -> Vec<St
     steps.collect()
 }
 
+// GUARANTEE: Cycles over theaters
 /// Random steps, asked for at several nodes at once, over connections that break, while the nodes move.
 #[test]
 fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
@@ -273,6 +277,7 @@ fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_s
     assert!(cycles > 50 && through > 100, "{cycles} cycles, {through} came through");
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_theater_that_nobody_has_asked_makes_no_cycle() {
     for seed in 0..5 {
@@ -479,6 +484,7 @@ fn the_path_of_a_cycle_is_that_of_the_last_one() {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_cycle_over_a_reentrant_handler_in_another_theater_is_found() {
     for seed in 0..6 {

@@ -108,6 +108,7 @@ impl Handler<Stays> for Guest {
 }
 remote!(mobile Guest: Leave, Slept, Stays);
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
     for seed in 0..20 {
@@ -140,6 +141,7 @@ thread_local! {
     static DEAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
+// GUARANTEE: Answers follow the asker
 #[test]
 fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_every_seed() {
     for seed in 0..20 {
@@ -162,6 +164,7 @@ fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_e
     }
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends() {
     for seed in 0..20 {
@@ -179,6 +182,7 @@ fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends
     }
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn a_theater_that_was_called_takes_leave_at_once_though_connections_break_under_every_seed() {
     for seed in 0..100 {
@@ -258,6 +262,7 @@ fn a_theater_may_be_shut_down_without_a_limit() {
     other.shutdown_within(Duration::MAX).unwrap();
 }
 
+// GUARANTEE: A theater that ends is lost at once
 /// Each may have closed its connections, and given its address back, before the others' goodbyes are acknowledged.
 #[test]
 fn theaters_that_shut_down_at_the_same_time_do_not_wait_for_each_other() {

@@ -212,6 +212,7 @@ fn system(theater: &Theater) -> u16 {
     theater.system().core().id()
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
     let (theaters, peers) = theaters(3);
@@ -248,6 +249,7 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
     assert_eq!(c.migrate_group(in_c_group, peers[2][0].as_ref().unwrap()).wait(), Err(MigrateError::Elsewhere));
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhere_is_left_behind() {
     let (theaters, peers) = theaters(3);
@@ -275,6 +277,7 @@ fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhe
     assert_eq!(location(&all), (system(a), late.id().address().stage()));
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn where_one_cannot_go_nobody_does_and_all_work_on() {
     let (theaters, peers) = theaters(2);
@@ -331,6 +334,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     assert_eq!(location(&all).0, system(b));
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn what_is_no_group_or_has_no_members_does_not_move() {
     let (theaters, peers) = theaters(2);
@@ -347,6 +351,7 @@ fn what_is_no_group_or_has_no_members_does_not_move() {
     assert_eq!(a.migrate_group(Group::new(&plain), to_b).wait(), Err(MigrateError::NoGroup));
 }
 
+// GUARANTEE: A group does not block its own migration
 #[test]
 fn a_group_whose_members_wait_for_each_other_moves() {
     let (theaters, peers) = theaters(2);
@@ -370,6 +375,7 @@ fn a_group_whose_members_wait_for_each_other_moves() {
     assert_eq!(location(&all).0, system(&theaters[0]));
 }
 
+// GUARANTEE: A group does not block its own migration
 #[test]
 fn who_waits_all_the_time_is_named_and_who_waits_now_and_then_is_waited_for() {
     let net = Simulation::new(1);
@@ -433,6 +439,7 @@ fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
     assert!(moves > 5, "{moves}");
 }
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_a_group_moves() {
     let (theaters, peers) = theaters(3);
@@ -462,6 +469,7 @@ impl Handler<Write> for Prompter {
 /// Entries that are sent at one time.
 const RELAYED: u64 = 5;
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn what_members_send_each_other_keeps_its_order_though_both_move() {
     const PROMPTS: u32 = 3_000;
@@ -486,6 +494,7 @@ fn what_members_send_each_other_keeps_its_order_though_both_move() {
     assert_eq!(ask(all[1], Sum).1, vec![]);
 }
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn a_group_moves_while_connections_are_cut() {
     for seed in 0..4 {
@@ -507,6 +516,7 @@ fn a_group_moves_while_connections_are_cut() {
     }
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_theater_is_emptied_of_groups_which_stay_together() {
     let (mut theaters, mut peers) = theaters(3);

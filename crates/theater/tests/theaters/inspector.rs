@@ -72,6 +72,7 @@ fn what_was_done_in_the_window_is_counted_and_nothing_before_anybody_asks() {
     }
 }
 
+// GUARANTEE: Observation needs permission
 #[test]
 fn nothing_is_counted_any_more_when_nobody_asks() {
     let net = Simulation::new(2);
@@ -178,6 +179,7 @@ fn what_is_under_way_is_counted_until_it_is_acknowledged() {
     assert_eq!((peer.state().packets, peer.state().bytes), (0, 0));
 }
 
+// GUARANTEE: Observation needs permission
 #[test]
 fn a_theater_that_was_not_told_to_shows_itself_to_nobody() {
     let (here, there) = (theater(), theater());

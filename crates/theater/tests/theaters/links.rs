@@ -84,6 +84,7 @@ impl Handler<Counted> for Clerk {
 }
 remote!(Clerk: Counted);
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn an_actor_started_elsewhere_is_told_and_asked_like_any_other() {
     let (here, there, peer) = two();
@@ -95,6 +96,7 @@ fn an_actor_started_elsewhere_is_told_and_asked_like_any_other() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: References travel
 #[test]
 fn references_travel_and_come_home() {
     let (here, there, peer) = two();
@@ -111,6 +113,7 @@ fn references_travel_and_come_home() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Names of published actors
 #[test]
 fn a_published_actor_is_found_by_its_name() {
     let (here, there) = (theater(), theater());
@@ -311,6 +314,7 @@ impl Handler<Greet> for Counter {
 }
 remote!(also Counter: Greet);
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn an_actor_elsewhere_that_is_drained_handles_first_what_was_sent_before() {
     for seed in 0..50 {
@@ -336,6 +340,8 @@ impl Handler<Add> for Shy {
     fn handle(&mut self, _: Add, _: &mut Context<Self>) {}
 }
 
+// GUARANTEE: Recipients are asked
+// GUARANTEE: References travel
 #[test]
 fn recipients_travel_and_come_home() {
     let (here, there, peer) = two();
@@ -383,6 +389,7 @@ fn a_theater_is_called_by_its_address_with_and_without_the_scheme_and_by_its_nam
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Services
 #[test]
 fn what_is_done_at_the_start_of_a_theater_may_use_it_and_a_start_that_fails_leaves_nothing() {
     let (tell, told) = std::sync::mpsc::channel();

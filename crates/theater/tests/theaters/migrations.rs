@@ -144,6 +144,7 @@ fn known_in(theater: &Theater, home: &Theater, name: &str) -> ActorRef<Ledger> {
     theater.find(&format!("playhouse://{}/{name}", home.address().unwrap())).wait().unwrap()
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
     let (theaters, peers) = theaters(3);
@@ -219,6 +220,7 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     arrivals
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_the_receiver_moves() {
     tour(&theaters(3).0, 3_000, 20, 0);
@@ -236,11 +238,13 @@ fn an_actor_that_never_rests_is_written_to_in_order() {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn a_large_actor_moves_under_load() {
     tour(&theaters(3).0, 600, 200, 1 << 20);
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn an_actor_moves_while_connections_are_cut() {
     for seed in 0..4 {
@@ -271,6 +275,7 @@ impl Actor for Watch {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn timers_watchers_and_the_name_move_along() {
     let (theaters, peers) = theaters(3);
@@ -364,6 +369,7 @@ impl Handler<Told> for Sentry {
 }
 remote!(mobile Sentry: Guard, Leave, Told);
 
+// GUARANTEE: Watches migrate with the watcher
 #[test]
 fn an_actor_that_moves_watches_from_where_it_is() {
     let (mut theaters, peers) = theaters(3);
@@ -415,6 +421,7 @@ fn an_actor_that_moves_watches_from_where_it_is() {
     assert_eq!(told(in_b, 4), ["it was stopped", "it was stopped", "it was stopped", "it was killed"]);
 }
 
+// GUARANTEE: Watches migrate with the watcher
 #[test]
 fn an_actor_that_moves_is_told_once_of_who_ends_meanwhile() {
     let (theaters, peers) = theaters(2);
@@ -453,6 +460,7 @@ impl Handler<Ticks> for Stubborn {
 }
 remote!(mobile Stubborn: Ticks);
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_actor_that_cannot_go_stays_as_it_was() {
     let (theaters, peers) = theaters(2);
@@ -478,6 +486,7 @@ fn an_actor_that_cannot_go_stays_as_it_was() {
     assert_eq!(a.migrate(ended, to_b).wait(), Err(MigrateError::Stopped));
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_is_evacuated_while_its_actors_work() {
     let (mut theaters, mut peers) = theaters(3);
@@ -515,6 +524,7 @@ fn a_theater_is_evacuated_while_its_actors_work() {
     assert_eq!(ask(known, Sum), (1_002, vec![], 1));
 }
 
+// GUARANTEE: A theater can be evacuated
 /// Each refuses what the other one sends, and is sent it by the others no more.
 #[test]
 fn two_theaters_are_evacuated_at_the_same_time_while_their_actors_work() {
@@ -610,6 +620,7 @@ fn an_actor_that_knows_one_that_has_ended_can_go_all_the_same() {
     assert_eq!(held.ask(Sum).within(LIMIT).wait(), Err(AskError::Stopped));
 }
 
+// GUARANTEE: A theater can be evacuated
 /// Others know an actor, and have never sent anything to it: they go on knowing it when the theater that it was born in, and
 /// was taken out of, is no more.
 #[test]
@@ -664,11 +675,13 @@ fn knows_where_they_are_after(ends: u32) {
     }
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn who_has_never_sent_to_an_actor_finds_it_when_two_theaters_have_been_evacuated_and_ended() {
     knows_where_they_are_after(2);
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn who_has_never_sent_to_an_actor_finds_it_when_three_theaters_have_been_evacuated_and_ended() {
     knows_where_they_are_after(3);

@@ -73,6 +73,7 @@ fn count(server: ActorRef<NameServer>) -> u64 {
     server.ask(CountNames).within(LIMIT).wait().unwrap()
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_name_put_by_one_theater_is_got_by_another() {
     let ([_home, owners, _users], owner, user) = three();
@@ -110,6 +111,7 @@ impl Remote for Hidden {
     }
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn errors_say_whether_the_name_or_the_type_is_wrong() {
     let ([home, owners, _users], owner, user) = three();
@@ -154,6 +156,7 @@ fn errors_say_whether_the_name_or_the_type_is_wrong() {
     assert_eq!(count(user), 2);
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_full_server_says_so_and_has_room_again() {
     let home = with_server(theater(), NameServer::with_room_for(2));
@@ -170,6 +173,7 @@ fn a_full_server_says_so_and_has_room_again() {
     server.put("d", second).wait().unwrap();
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn the_names_of_an_actor_are_free_when_it_has_ended() {
     let ([_home, owners, _users], owner, user) = three();
@@ -188,6 +192,7 @@ fn the_names_of_an_actor_are_free_when_it_has_ended() {
     is_freed(user, "first 3");
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
     let ([home, owners, users], owner, user) = three();
@@ -215,6 +220,7 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
     assert_eq!(count(user), 0);
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn the_names_of_a_lost_theater_are_free() {
     let lost_after = Duration::from_millis(200);
@@ -239,6 +245,7 @@ fn the_names_of_a_lost_theater_are_free() {
     eventually(|| owner.get::<Counter>("kept").wait().is_err().then_some(()));
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn name_servers_know_nothing_of_each_other() {
     let ([home, owners, users], owner, user) = three();
@@ -257,6 +264,7 @@ fn name_servers_know_nothing_of_each_other() {
     assert_eq!(add(user.get("it").wait().unwrap(), 0), Ok(1));
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_handler_asks_a_name_server_without_holding_its_worker() {
     /// Adds to whoever has a name.

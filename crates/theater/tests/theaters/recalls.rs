@@ -150,6 +150,7 @@ impl Scene {
 /// Longer than any message takes.
 const LATER: Duration = Duration::from_millis(100);
 
+// GUARANTEE: Requests in other theaters are withdrawn
 #[test]
 fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
     for seed in 0..100 {
@@ -192,6 +193,7 @@ fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
     }
 }
 
+// GUARANTEE: Cycles over theaters
 /// Accounts pay each other while they move and connections break.
 #[test]
 fn a_payment_that_fails_by_a_cycle_is_not_handled_and_one_that_comes_through_is_handled_once() {
@@ -242,6 +244,7 @@ fn a_payment_that_fails_by_a_cycle_is_not_handled_and_one_that_comes_through_is_
     assert!(cycles > 100 && through > 1_000, "{cycles} cycles, {through} came through");
 }
 
+// GUARANTEE: Cycles over theaters
 /// Whatever time the messages take.
 #[test]
 fn one_ask_of_a_cycle_fails_and_the_others_come_through() {
@@ -293,6 +296,7 @@ impl Handler<Deposit> for Dropper {
 }
 remote!(spawn Dropper: Deposit);
 
+// GUARANTEE: Requests in other theaters are withdrawn
 #[test]
 fn an_ask_that_is_dropped_while_a_state_is_written_holds_nothing_up() {
     let theater = || crate::support::builder().start().unwrap();

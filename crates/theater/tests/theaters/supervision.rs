@@ -123,6 +123,7 @@ fn living(theater: &Theater) -> usize {
     living
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_its_mailbox() {
     let (here, there, peer) = two();
@@ -151,6 +152,7 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() {
     let (here, _there, peer) = two();
@@ -186,6 +188,7 @@ fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() 
     assert!(matches!(&ended[1].1, StopReason::Failed(why) if why.contains("it is all over")), "{ended:?}");
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn children_here_and_elsewhere_are_restarted_together() {
     let (here, _there, peer) = two();
@@ -209,6 +212,7 @@ fn children_here_and_elsewhere_are_restarted_together() {
     }
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_supervisor_gives_up_on_a_child_elsewhere() {
     let (here, there, peer) = two();
@@ -275,11 +279,13 @@ fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer
     eventually(|| (living(&there) == 0).then_some(()));
 }
 
+// GUARANTEE: No child without a supervisor
 #[test]
 fn a_child_elsewhere_ends_with_its_supervisor() {
     ends_with_its_supervisor(|supervisor, _, peer| start(supervisor, counter("child").at(peer)));
 }
 
+// GUARANTEE: No child without a supervisor
 #[test]
 fn a_child_ends_when_its_supervisors_theater_is_lost() {
     let lost_after = Duration::from_millis(200);
@@ -316,6 +322,7 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
     assert_eq!(ended.map(|(_, reason)| reason), [StopReason::Panicked("on purpose".to_owned()), StopReason::Stopped]);
 }
 
+// GUARANTEE: A lost theater is one crash
 #[test]
 fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
     let here = theater();
@@ -351,6 +358,7 @@ fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
     });
 }
 
+// GUARANTEE: A lost theater is one crash
 #[test]
 fn a_lost_theater_is_one_crash_and_the_supervisor_gives_up_where_it_cannot_be_reached() {
     let (here, there, peer) = two();
@@ -403,6 +411,7 @@ impl Handler<Crash> for Shy {
 }
 remote!(spawn Shy: Crash);
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_child_whose_new_state_does_not_arrive_ends() {
     let (here, there, peer) = two();
@@ -463,6 +472,7 @@ fn a_mobile_child_that_cannot_be_read_is_a_crash_each_time() {
     }
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_factory_that_panics_is_a_crash_of_its_child() {
     let (here, _there, peer) = two();
@@ -478,6 +488,7 @@ fn a_factory_that_panics_is_a_crash_of_its_child() {
     assert_eq!(add(child, 1), Ok((3, 1)));
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn reports_and_verdicts_cross_broken_connections() {
     for seed in 0..3 {
@@ -495,6 +506,7 @@ fn reports_and_verdicts_cross_broken_connections() {
     }
 }
 
+// GUARANTEE: A theater that ends is lost at once
 /// The others are not lost.
 #[test]
 fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
@@ -508,6 +520,7 @@ fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     assert_eq!(lives.load(Ordering::Relaxed), 1);
 }
 
+// GUARANTEE: Children migrate
 #[test]
 fn a_child_that_moves_is_restarted_wherever_it_is() {
     let (here, there, peer) = two();
@@ -552,6 +565,7 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
 }
 
+// GUARANTEE: Children migrate
 #[test]
 fn a_child_that_has_moved_ends_with_its_supervisor() {
     ends_with_its_supervisor(|supervisor, here, peer| {
@@ -561,6 +575,7 @@ fn a_child_that_has_moved_ends_with_its_supervisor() {
     });
 }
 
+// GUARANTEE: Children migrate
 #[test]
 fn children_that_have_moved_are_restarted_with_the_others() {
     let (here, _there, peer) = two();
@@ -577,6 +592,7 @@ fn children_that_have_moved_are_restarted_with_the_others() {
     }
 }
 
+// GUARANTEE: A child that had migrated to a lost theater starts again
 #[test]
 fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors() {
     let (here, there, peer) = two();
@@ -607,6 +623,7 @@ fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors(
     assert_eq!(add(child, 1), Ok((4, 1)));
 }
 
+// GUARANTEE: Children migrate
 /// Its place leads over the lost theater until the actor is sought, or it has been told of already.
 #[test]
 fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {

@@ -185,6 +185,7 @@ fn tapped(to: SocketAddr, record: &Arc<Mutex<Vec<u8>>>) -> SocketAddr {
     address
 }
 
+// GUARANTEE: Secrecy
 #[test]
 fn nobody_between_reads_what_is_said() {
     let secret = b"nobody is to read this";
@@ -203,6 +204,7 @@ fn nobody_between_reads_what_is_said() {
     assert!(!seen(&talk(&|| encrypted(&ca))));
 }
 
+// GUARANTEE: Secrecy
 #[test]
 fn large_messages_cross_both_ways_encrypted() {
     const BYTES: usize = 7 * 1024 * 1024;
@@ -227,6 +229,7 @@ fn large_messages_cross_both_ways_encrypted() {
     shut_down([here, there]);
 }
 
+// GUARANTEE: Secrecy
 #[test]
 fn cut_encrypted_connections_lose_repeat_and_reorder_nothing() {
     let ca = Ca::new();
@@ -235,6 +238,7 @@ fn cut_encrypted_connections_lose_repeat_and_reorder_nothing() {
     }
 }
 
+// GUARANTEE: No network by accident
 #[test]
 fn with_certificates_other_networks_are_allowed() {
     let ca = Ca::new();
@@ -253,6 +257,7 @@ fn with_certificates_other_networks_are_allowed() {
 
 // -- strangers --------------------------------------------------------------------------------------------------------
 
+// GUARANTEE: Members only
 #[test]
 fn a_theater_of_another_ca_is_refused_and_others_go_on() {
     let (ours, theirs) = (Ca::new(), Ca::new());
@@ -270,6 +275,7 @@ fn a_theater_of_another_ca_is_refused_and_others_go_on() {
     shut_down([friend, foe, there]);
 }
 
+// GUARANTEE: A refusal gives its cause
 #[test]
 fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let ca = Ca::new();
@@ -285,6 +291,7 @@ fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     shut_down([plain, encrypted]);
 }
 
+// GUARANTEE: Members only
 #[test]
 fn nonsense_at_an_encrypted_door_harms_nobody() {
     let ca = Ca::new();
@@ -373,6 +380,7 @@ fn alert(alert: rustls::AlertDescription) -> rustls::Error {
     rustls::Error::AlertReceived(alert)
 }
 
+// GUARANTEE: Members only
 #[test]
 fn who_shows_no_certificate_is_refused() {
     let ca = Ca::new();
@@ -383,6 +391,7 @@ fn who_shows_no_certificate_is_refused() {
     shut_down([there]);
 }
 
+// GUARANTEE: Members only
 #[test]
 fn a_certificate_that_has_expired_is_refused() {
     let ca = Ca::new();
@@ -397,6 +406,7 @@ fn a_certificate_that_has_expired_is_refused() {
     shut_down([there]);
 }
 
+// GUARANTEE: Members only
 #[test]
 fn a_certificate_of_the_ca_for_something_else_is_refused() {
     let ca = Ca::new();
@@ -410,6 +420,7 @@ fn a_certificate_of_the_ca_for_something_else_is_refused() {
     shut_down([there]);
 }
 
+// GUARANTEE: A refusal gives its cause
 #[test]
 fn certificates_that_others_would_refuse_are_refused_when_they_are_loaded() {
     let (ca, another) = (Ca::new(), Ca::new());

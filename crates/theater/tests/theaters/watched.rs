@@ -177,6 +177,7 @@ impl Scene {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
     for how in ENDS {
@@ -186,6 +187,7 @@ fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_by_its_first_message() {
     for (how, from) in ENDS.into_iter().zip(0..) {
@@ -196,6 +198,7 @@ fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_by_its_first_message
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn a_child_that_is_restarted_as_it_arrives_has_not_ended() {
     for how in [How::Panics, How::Fails] {
@@ -210,6 +213,7 @@ fn a_child_that_is_restarted_as_it_arrives_has_not_ended() {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn a_child_that_is_restarted_as_it_arrives_keeps_its_mailbox() {
     for (how, gate) in [(How::Panics, 1), (How::Fails, 2)] {
@@ -227,6 +231,7 @@ fn a_child_that_is_restarted_as_it_arrives_keeps_its_mailbox() {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn each_watcher_in_each_theater_is_told_the_name() {
     for moves in 0..4 {
@@ -256,6 +261,7 @@ fn who_crashes_as_it_departs_has_not_stopped() {
     }
 }
 
+// GUARANTEE: Watching
 #[test]
 fn an_end_is_awaited_from_outside_wherever_the_actor_has_gone() {
     for seed in 0..100 {

@@ -39,6 +39,7 @@ impl Handler<Next> for Tally {
 }
 remote!(spawn Tally: Next);
 
+// GUARANTEE: A failing wire affects one connection
 #[test]
 fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
     for fault in FAULTS {
@@ -65,6 +66,7 @@ fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
     }
 }
 
+// GUARANTEE: A failing wire affects one connection
 #[test]
 fn a_call_that_panics_has_failed_and_the_next_one_comes_through() {
     let transport = Spoiled::default();
@@ -107,6 +109,7 @@ impl Handler<Wrote> for Reader {
     }
 }
 
+// GUARANTEE: A failing wire affects one connection
 #[test]
 fn what_a_wire_tells_an_actor_of_its_system_while_it_is_written_to_arrives() {
     let transport = Spoiled::default();

@@ -517,6 +517,7 @@ fn check(wants: [bool; 2], bounds: Bounds) {
     assert!(states > 1_000, "{states}");
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn calls_that_cross_and_fail_end_in_one_link() {
     check([true, false], Bounds { faults: 5, losses: 0, leaves: 0, calls: 7 });
@@ -524,12 +525,14 @@ fn calls_that_cross_and_fail_end_in_one_link() {
     check([true, true], Bounds { faults: 4, losses: 0, leaves: 0, calls: 7 });
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn ends_that_leave_are_heard_or_have_been_given_up() {
     check([true, false], Bounds { faults: 2, losses: 1, leaves: 2, calls: 5 });
     check([true, true], Bounds { faults: 2, losses: 1, leaves: 2, calls: 4 });
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn links_that_are_given_up_and_made_anew_are_not_mixed_up() {
     check([true, false], Bounds { faults: 2, losses: 1, leaves: 0, calls: 6 });

@@ -48,6 +48,7 @@ fn receive(bytes: &[u8], piece: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // GUARANTEE: Rejected peers harm no theater
     #[test]
     fn any_bytes_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..4000)) {
         fuzz(&bytes);
@@ -65,6 +66,7 @@ proptest! {
         prop_assert_eq!(receive(&bytes, piece), framed);
     }
 
+    // GUARANTEE: Rejected peers harm no theater
     #[test]
     fn a_changed_stream_is_taken_or_refused(
         seed: u64,

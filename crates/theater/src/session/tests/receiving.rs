@@ -163,6 +163,7 @@ fn a_frame_above_the_limit_is_refused_by_its_length() {
     assert!(inbound.held_bytes() < 100);
 }
 
+// GUARANTEE: Rejected peers harm no theater
 #[test]
 fn a_length_that_is_claimed_allocates_nothing() {
     let mut inbound = inbound();

@@ -139,6 +139,7 @@ fn disturbed(random: &mut Random) -> [End; 2] {
     ends
 }
 
+// GUARANTEE: Order and delivery over broken connections
 #[test]
 fn each_frame_arrives_once_and_in_order_over_broken_connections() {
     for seed in 0..SEEDS {
@@ -164,6 +165,7 @@ fn each_frame_arrives_once_and_in_order_over_broken_connections() {
     }
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn what_a_dead_session_gives_back_is_all_that_was_not_acknowledged() {
     for seed in 0..SEEDS {
@@ -180,6 +182,7 @@ fn what_a_dead_session_gives_back_is_all_that_was_not_acknowledged() {
     }
 }
 
+// GUARANTEE: Heartbeats pass
 #[test]
 fn a_higher_lane_passes_a_long_frame_wherever_it_is_cut() {
     for seed in 0..100 {

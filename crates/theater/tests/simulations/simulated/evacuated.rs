@@ -2,6 +2,7 @@
 
 use super::*;
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_seed() {
     let mut sum = Sum::default();
@@ -26,6 +27,7 @@ fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_see
     assert!(sum.happened.cuts > seeds() && sum.moves == 2 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A theater can be evacuated
 /// The others send nothing until the last theater has the ledgers.
 #[test]
 fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_finds_all_under_every_seed() {
@@ -62,6 +64,7 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
     assert!(ends > 2 * seeds() && cuts > seeds() / 10, "{ends} ends, {cuts} cuts");
 }
 
+// GUARANTEE: A theater can be evacuated
 /// The holder has never had a link with that theater. Nobody listens there any more.
 #[test]
 fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_call_that_for_long() {
