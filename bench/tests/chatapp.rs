@@ -108,7 +108,7 @@ fn message_size_and_history_change_no_counts() {
     }
 }
 
-/// The lively world, whose posts are graphs, too.
+/// The lively world, with graphs in its posts.
 fn with_graphs(objects: u32) -> Scenario {
     Scenario { message: MessageShape { objects, ..lively().message }, ..lively() }
 }
@@ -120,7 +120,7 @@ fn each_member_walks_through_every_object_of_what_is_posted_to_it() {
         let expected = counts(&with_graphs(objects), &on(1));
         assert_eq!(expected.graphs.walked, expected.delivery.received * u64::from(objects));
         assert_eq!(expected.graphs.expected, expected.graphs.walked);
-        // The same world, but for what was received.
+        // The same world, except for the received posts.
         assert_eq!((expected.messages, expected.growth), (without.messages, without.growth));
         assert_eq!((expected.moves, expected.state_sum), (without.moves, without.state_sum));
         assert_ne!(expected.delivery.received_sum, without.delivery.received_sum);
@@ -310,7 +310,7 @@ fn memory_is_looked_at_over_the_run() {
     }
 }
 
-/// What posts hold is what the process grows by where nobody leaves and chats keep all.
+/// The process grows by the content of posts where no client leaves and chats keep all of it.
 #[cfg(target_os = "linux")]
 #[test]
 fn memory_that_grows_has_its_slope() {
@@ -326,6 +326,6 @@ fn memory_that_grows_has_its_slope() {
     let report = report(&scenario, &on(2));
     let growth = report.memory.growth.unwrap();
     let posted = report.moves.post as f64 * 50_000.0 / 60.0;
-    // Other tests run in this process, and take memory or give it back meanwhile.
+    // Other tests run in this process, and allocate or free memory at the same time.
     assert!(!growth.is_noise && growth.bytes_per_turn > posted * 0.5, "{growth:?}, {posted} bytes posted per turn");
 }

@@ -1,9 +1,9 @@
-//! The scenarios that stand for the categories of *Run, Actor, Run* (§5.1): what could run at once in each of them.
+//! The scenarios of the categories of *Run, Actor, Run* (§5.1): their parallelism.
 //!
-//! No clock is looked at. A scenario, made smaller, is played on as many processors as it has actors, each message being handled as
-//! soon as it has come and its actor is free: a handler takes one unit of time, and a move besides what its work takes, at
-//! [`STEPS_PER_UNIT`]. All time that handlers take is the *work*, the time of the last one the *span*, and their quotient the
-//! *parallelism*: no number of workers makes a run faster than that. It is the same on every machine.
+//! No clock is read. A smaller form of each scenario is played on as many processors as it has actors. Each message is handled as
+//! soon as it has arrived and its actor is free: a handler takes one unit of time, and a move takes the time of its work in
+//! addition, at [`STEPS_PER_UNIT`]. The sum of the handlers' time is the *work*, the time of the last one the *span*, and their
+//! quotient the *parallelism*: no number of workers makes a run faster than that. It is the same on every machine.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -27,30 +27,30 @@ struct Handled {
     message: &'static str,
     /// Turns that had ended: negative in the set-up.
     after: i64,
-    /// How many messages its handler has sent.
+    /// The number of messages that its handler has sent.
     sent: usize,
 }
 
 /// Everything runs as soon as it can.
 struct Unlimited {
     deliveries: Deliveries,
-    /// What a move takes.
+    /// The time of a move.
     move_units: u64,
     /// Turns that have ended.
     ended: Arc<AtomicI64>,
     actors: HashMap<RawAddress, usize>,
     parts: Vec<Part>,
-    /// When who could begin with what. What no longer holds is passed by.
+    /// The times at which actors can begin with messages. Outdated entries are skipped.
     due: BinaryHeap<Reverse<(u64, usize)>>,
     handled: Vec<Handled>,
 }
 
 struct Part {
     kind: &'static str,
-    /// Who has started it.
+    /// The creator of each actor.
     creator: Option<usize>,
     free: u64,
-    /// By when they have come, and then by number.
+    /// By time of arrival, and then by number.
     mail: BinaryHeap<Reverse<(u64, u64, Mail)>>,
 }
 
@@ -65,7 +65,7 @@ fn short(path: &'static str) -> &'static str {
 }
 
 impl Unlimited {
-    /// Takes in what `sender` has sent until `now`, and how much it was. Who is started is there at once.
+    /// Takes the messages that `sender` has sent until `now`, and their number. Started actors exist at once.
     fn take_in(&mut self, sender: Option<usize>, now: u64) -> usize {
         let mut sent = 0;
         loop {
@@ -91,7 +91,7 @@ impl Unlimited {
         }
     }
 
-    /// When the actor can begin with what has come first.
+    /// Returns the time at which the actor can begin with its first message.
     fn due(&self, actor: usize) -> Option<u64> {
         let Reverse((come, ..)) = self.parts[actor].mail.peek()?;
         Some((*come).max(self.parts[actor].free))
@@ -128,7 +128,7 @@ impl Driver for Conductor {
     }
 }
 
-/// What a scenario is like on as many processors as it has actors, in its turns.
+/// The parallelism of a scenario on as many processors as it has actors, in its turns.
 struct Shape {
     report: Report,
     kinds: Vec<&'static str>,
@@ -151,7 +151,7 @@ impl Shape {
             handled: Vec::new(),
         })));
         system.core().set_driver(Arc::clone(&conductor) as Arc<dyn Driver>);
-        // What moves take is counted, and not done.
+        // The time of the work of moves is counted, and the work is not done.
         let idle = Scenario { work: Vec::new(), ..scenario.clone() };
         let report = run_in(&system, &idle, move |progress| ended.store(progress.turn.into(), Relaxed)).unwrap();
         assert!(report.check.passed && report.turns == scenario.turns, "{:?}", report.check.problems);
@@ -167,13 +167,13 @@ impl Shape {
         }
     }
 
-    /// How many handlers run at once, at most.
+    /// Returns the largest number of handlers at one time.
     fn at_once(&self, which: impl Fn(&Handled) -> bool) -> usize {
         let mut edges: Vec<(u64, i64)> = Vec::new();
         for handled in self.handled.iter().filter(|handled| which(handled)) {
             edges.extend([(handled.from, 1), (handled.until, -1)]);
         }
-        // Who ends makes room for who begins in the same moment.
+        // A handler that ends makes room for one that begins at the same time.
         edges.sort_unstable();
         let (mut now, mut most) = (0, 0);
         for (_, edge) in edges {
@@ -183,7 +183,7 @@ impl Shape {
         most as usize
     }
 
-    /// How many clients make their moves at once, at most.
+    /// Returns the largest number of clients with a move at one time.
     fn moving(&self) -> usize {
         self.at_once(|handled| handled.message == "MakeMove")
     }
@@ -201,14 +201,14 @@ impl Shape {
         self.work() as f64 / self.span() as f64
     }
 
-    /// The share of the messages that is sent by whoever sends most.
+    /// Returns the share of the messages of the busiest sender.
     fn master_share(&self) -> f64 {
         let mut sent: HashMap<usize, usize> = HashMap::new();
         self.handled.iter().for_each(|handled| *sent.entry(handled.actor).or_default() += handled.sent);
         *sent.values().max().unwrap() as f64 / sent.values().sum::<usize>() as f64
     }
 
-    /// How many actors there are of so many ancestors.
+    /// Returns the number of actors with this number of ancestors.
     fn generations(&self) -> Vec<usize> {
         let mut sizes = Vec::new();
         for mut actor in 0..self.kinds.len() {
@@ -246,7 +246,7 @@ fn in_constant_a_fixed_number_of_actors_works_however_long_it_goes_on() {
     for turns in [30, 60, 240] {
         let shape = Shape::of(&Scenario { turns, ..scenario.clone() });
         assert_eq!(shape.moving(), clients, "{turns} turns");
-        // Those who do not work at all count, too: each client has at most one chat busy, the directory, the world.
+        // Idle clients count, too: each client has at most one busy chat, and the directory and the world are busy.
         assert!(shape.at_once(|_| true) <= 2 * clients + 2, "{turns} turns");
         let parallelism = shape.parallelism();
         assert!(parallelism > 7.9 && parallelism <= 8.0, "{turns} turns: {parallelism}");
@@ -267,7 +267,7 @@ fn in_master_worker_one_actor_deals_out_all_work_and_there_is_as_much_parallelis
         assert_eq!(shape.moving(), clients as usize);
         let parallelism = shape.parallelism() / f64::from(clients);
         assert!(parallelism > 0.95, "{clients} clients with much work: {parallelism} of them");
-        // World, one directory, its clients; nobody else ever.
+        // World, one directory, its clients; no other actor ever.
         assert_eq!(shape.generations(), [1, 1, clients as usize]);
         // Clients say that they are done, and nothing to each other: every other message is the master's.
         let master = shape.master_share();
@@ -276,10 +276,10 @@ fn in_master_worker_one_actor_deals_out_all_work_and_there_is_as_much_parallelis
         assert!(shape.handled.iter().all(dull));
         reached.push(of(clients, 1_000).parallelism());
     }
-    // With the scenario's amount the master is what limits it: as many at once as jobs of 21 units go into the unit that it takes
-    // to hear of one.
+    // With the scenario's amount the master is the limit: its parallelism is the number of jobs of 21 units per unit of the
+    // master's handler.
     assert!(reached[2] > reached[0] && reached[2] < 23.0, "{reached:?}");
-    // And with none there is hardly any.
+    // Without work there is hardly any parallelism.
     assert!(of(400, 0).parallelism() < 3.0);
 }
 
@@ -294,7 +294,8 @@ fn in_divide_and_conquer_work_spreads_over_a_tree_that_grows_downwards() {
         Shape::of(&scenario)
     };
     let shape = of(400);
-    // World, directories, clients, chats: each generation larger than the one before, and nobody deals out all of it.
+    // World, directories, clients, chats: each generation is larger than the one before, and no actor distributes all of the
+    // work.
     let generations = shape.generations();
     assert_eq!(generations[..3], [1, 20, 400]);
     assert!(generations.len() == 4 && generations[3] > 2 * 400, "{generations:?}");

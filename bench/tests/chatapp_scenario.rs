@@ -1,4 +1,4 @@
-//! Scenario files: what is accepted, and what is said about the rest.
+//! Scenario files: accepted ones, and the errors of the others.
 
 use std::ops::RangeInclusive;
 
@@ -124,7 +124,7 @@ fn impossible_sizes_are_named_with_what_is_allowed() {
         "6: message.objects = 800: makes about 19250000000 bytes of posts per turn, with 100 bytes and 48 for each object; at \
          most 17179869184 are allowed, so it must be from 0 to 713",
     );
-    // Half a million posts of 34,359 bytes fit, and of 713 objects with 100 bytes, but nothing besides.
+    // Half a million posts of 34,359 bytes fit, and of 713 objects with 100 bytes, but nothing more.
     for fits in ["size = 34_359", "objects = 713\nsize = 100"] {
         Scenario::from_toml("evening.toml", &format!("{million}{fits}")).unwrap();
     }

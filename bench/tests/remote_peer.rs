@@ -1,11 +1,12 @@
-//! How the other process of a remote benchmark is started. In a process of its own: how is settled once for each.
+//! The start of the other process of a remote benchmark. The test has a process of its own, because the command is set once per
+//! process.
 
 use std::process::Command;
 
 use playhouse_bench::harness::remote_peer;
 use playhouse_bench::{Size, Steps, registry};
 
-/// It hears what it is told, and says that it listens where it cannot be called.
+/// Reads its input, and prints an address where no program listens.
 const SCRIPT: &str = "read line; echo with-$0-workers 127.0.0.1:9; cat > /dev/null";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Runs every benchmark at its smallest size, and checks what the reports look like.
+//! Runs every benchmark at its smallest size, and checks the form of the reports.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const KEYS: [&str; 11] =
 /// Keys whose value may be `null`.
 const MAYBE: [&str; 3] = ["limit_ns_per_op", "ratio", "peak_rss_mb"];
 
-/// Keys that are there where there is something to say.
+/// Keys that may be missing.
 const OTHERS: [&str; 4] = ["latency", "cpu_ns_per_op", "target", "reached"];
 
 /// Returns the benchmarks that can run: the programs of some may not be installed.
@@ -64,7 +64,7 @@ fn a_flood_reports_how_long_its_bystander_waits() {
 }
 
 #[test]
-fn the_floor_alone_can_be_measured() {
+fn the_baseline_alone_can_be_measured() {
     assert!(measure_baseline(registry::find("count").unwrap(), &SMOKE).unwrap().unwrap() > 0.0);
     assert_eq!(measure_baseline(registry::find("flood").unwrap(), &SMOKE).unwrap(), None);
     let failure = measure_baseline(&broken(), &SMOKE).unwrap_err();
@@ -143,7 +143,7 @@ fn a_wrong_result_fails_the_run() {
 }
 
 #[test]
-fn a_wrong_result_of_the_floor_fails_the_run() {
+fn a_wrong_result_of_the_baseline_fails_the_run() {
     let failure = measure(&Benchmark { workload: right, ..broken() }, &SMOKE).unwrap_err();
     assert_eq!(failure.to_string(), "in the baseline: wrong result: the sum should be 4 and is 5");
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What goes into the program, from the root of the checkout.
+/// The sources of the program, from the root of the checkout.
 const SOURCES: [&str; 5] = ["crates", "bench/src", "bench/cli/src", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
@@ -61,7 +61,7 @@ fn said(command: &mut Command) -> Option<String> {
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }
 
-/// Of the crates only what is compiled into the program: a test that changes is no other program.
+/// Returns the sources that are compiled into the program, because a changed test does not change the program.
 fn sources(root: &Path) -> Vec<PathBuf> {
     let crates = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
     let crates = crates.flat_map(|folder| [folder.path().join("src"), folder.path().join("Cargo.toml")]);

@@ -410,6 +410,20 @@ fn each_module_is_in_the_architecture() {
     }
 }
 
+/// `examples/Cargo.toml` has no test program built for them.
+#[test]
+fn programs_to_copy_have_no_tests_of_their_own() {
+    for entry in fs::read_dir(root().join("examples/src/bin")).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(
+            !text.contains("::test]") && !text.contains("[test]"),
+            "{}: its tests belong into tests/run.rs",
+            path.display()
+        );
+    }
+}
+
 #[test]
 fn each_program_of_savina_is_on_its_page() {
     let page = read("bench/SAVINA.md");

@@ -475,7 +475,7 @@ all: 4 measurements, -7 to 23
 the north: 2 measurements, -7 to 4
 the sea: 2 measurements, 4 to 19
 the reader in the north has ended, and its subscription too
-\"weather..sea\" is no subject: there must be something before, between and behind its dots
+\"weather..sea\" is no subject: each of its parts between dots needs at least one character
 "
     );
 }
@@ -524,10 +524,10 @@ fn resource_pool_works_within_its_bounds_and_cancels() {
         out,
         "\
 there are 1229 primes below 10000
-the resource pool is full: all its threads are busy, and its queue has no room
+the resource pool is full: all threads are busy and the queue has no room; try again later, or use `run`, which waits
 the search was cancelled
 what waited behind it is done: 1
-the resource pool was stopped before the work was begun
+the resource pool was stopped before the work began
 "
     );
 }

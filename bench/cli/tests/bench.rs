@@ -35,7 +35,7 @@ fn a_table_fits_a_terminal_and_says_what_its_targets_are_for() {
 }
 
 #[test]
-fn targets_are_scaled_by_the_limit_of_count() {
+fn targets_are_scaled_by_the_baseline_of_count() {
     let [count, fib, idle] = &json(&["fib", "count", "idle"])[..] else { panic!("not three") };
     let scale = number(&count["limit_ns_per_op"]) / 4.7;
     for (report, target_ns) in [(count, 9.0), (fib, 100.0)] {
@@ -50,7 +50,7 @@ fn targets_are_scaled_by_the_limit_of_count() {
 }
 
 #[test]
-fn without_count_its_limit_is_measured_for_the_targets() {
+fn without_count_its_baseline_is_measured_for_the_targets() {
     let [fib, skynet] = &json(&["fib", "skynet"])[..] else { panic!("not two") };
     assert!(number(&fib["target"]["ns_per_op"]) > 0.0, "{fib}");
     assert_eq!(fib["target"]["ns_per_op"], skynet["target"]["ns_per_op"]);
@@ -77,7 +77,7 @@ fn a_sweep_ends_with_a_verdict() {
     assert_eq!(sweep["collapse"], worst_over_best > 2.0);
 }
 
-/// The programs of Savina work if they are told to, and then have no floor beside them.
+/// The programs of Savina work if they are told to, and then have no baseline beside them.
 #[test]
 fn work_takes_time() {
     let ns_per_op = |work: &str| {
@@ -101,6 +101,24 @@ fn benchmarks_are_listed() {
     let (before, savina) = list.split_once("\nsavina:\n").unwrap();
     assert!(before.contains("\nremote:\n") && !before.contains("\nsavina-"), "{list}");
     assert_eq!(savina.matches("savina-").count(), 30, "{list}");
+}
+
+#[test]
+fn the_list_has_one_json_object_per_benchmark() {
+    let (code, list, errors) = run(&["bench", "--list", "--json"]);
+    assert_eq!((code, &*errors), (0, ""));
+    let listed: Vec<Value> = list.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (_, text, _) = run(&["bench", "--list"]);
+    let names: Vec<_> =
+        text.lines().filter_map(|line| line.split_once(" (operation: ")).map(|(name, _)| name).collect();
+    assert_eq!(listed.iter().map(|of| of["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    for of in &listed {
+        let keys = ["family", "op", "summary"];
+        assert!(keys.iter().all(|key| of[key].as_str().is_some_and(|text| !text.is_empty())), "{of}");
+        assert_eq!(of["source"].is_string(), of["family"] != "scaling", "{of}");
+    }
+    let (_, one, _) = run(&["bench", "--list", "--json", "savina-banking"]);
+    assert!(one.lines().count() == 1 && one.contains("\"family\":\"savina\""), "{one}");
 }
 
 /// Runs patterns, and returns the output. Notes that other programs took CPU time are allowed on standard error.
@@ -205,45 +223,73 @@ fn bad_input_is_refused_with_what_is_allowed() {
     refused(&["bench", "--fast"], &["--fast"]);
 }
 
-/// Ctrl-C in a terminal reaches the program and the child that measures: both end, with one line and exit code 130.
+/// Ctrl-C in a terminal reaches the program and the child that measures, SIGTERM of a supervisor the program only: both end, with one line.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupt_ends_the_benchmarks_with_a_line_that_says_so() {
+fn a_signal_ends_the_benchmarks_with_a_line_that_says_so() {
     use std::io::{BufRead, BufReader, Read};
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    let mut program = program::playhouse(&["bench", "--size", "smoke", "--runs", "50"]);
-    let mut child = program.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut rows = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    assert!(rows.any(|row| row.starts_with("count ")));
-    let group = format!("-{}", child.id());
-    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
-    // The end of standard error is that of all who can write to it.
-    let mut errors = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130), "{errors}");
-    let words: Vec<_> = errors.lines().filter(|line| !line.starts_with("note: ")).collect();
-    assert_eq!(words, ["interrupted"]);
-    assert!(!rows.any(|row| row.starts_with("flood ")), "it has gone on");
+    for (signal, to_group, word, code) in [("-INT", "-", "interrupted", 130), ("-TERM", "", "terminated", 143)] {
+        let mut program = program::playhouse(&["bench", "--size", "smoke", "--runs", "50"]);
+        let mut child = program.process_group(0).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut rows = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        assert!(rows.any(|row| row.starts_with("count ")));
+        let to = format!("{to_group}{}", child.id());
+        assert!(Command::new("kill").args([signal, "--", &to]).status().unwrap().success());
+        // The end of standard error is that of all who can write to it.
+        let mut errors = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{errors}");
+        let words: Vec<_> = errors.lines().filter(|line| !line.starts_with("note: ")).collect();
+        assert_eq!(words, [word]);
+        assert!(!rows.any(|row| row.starts_with("flood ")), "it has gone on");
+    }
+}
+
+/// It would measure for hours.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_benchmarks_end_quietly_when_nobody_reads_their_figures() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::Stdio;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    for arguments in [&["count"][..], &["--sweep-stages", "count"], &["scaling-tree"]] {
+        let mut program = program::playhouse(&[&["bench", "--runs", "1000"], arguments].concat());
+        let mut child = program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut head = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut head).unwrap();
+        let mut err = child.stderr.take().unwrap();
+        let (said, says) = channel();
+        std::thread::spawn(move || {
+            let mut errors = String::new();
+            err.read_to_string(&mut errors).unwrap();
+            let _ = said.send(errors);
+        });
+        let errors = says.recv_timeout(Duration::from_secs(60));
+        if errors.is_err() {
+            child.kill().unwrap();
+        }
+        assert_eq!((errors.as_deref(), child.wait().unwrap().code()), (Ok(""), Some(0)), "{arguments:?}");
+    }
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn output_that_cannot_be_written_is_an_error_and_a_reader_that_has_gone_is_none() {
-    let list = || {
-        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_playhouse-bench"));
-        command.args(["bench", "--list"]);
-        command
-    };
-    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ended = list().stdout(full).output().unwrap();
-    let errors = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(1), "{errors}");
-    assert!(errors.starts_with("error: standard output is not complete: No space left on device"), "{errors}");
-    // The pipe has no reader.
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let ended = list().stdout(writer).output().unwrap();
-    assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+    for arguments in [&["bench", "--list"][..], &["bench", "--list", "--json"], &["bench", "--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = program::playhouse(arguments).stdout(full).output().unwrap();
+        let errors = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{errors}");
+        assert!(errors.starts_with("error: standard output is not complete: No space left on device"), "{errors}");
+        // The pipe has no reader.
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let ended = program::playhouse(arguments).stdout(writer).output().unwrap();
+        assert_eq!((ended.status.code(), &*ended.stderr), (Some(0), &b""[..]));
+    }
 }

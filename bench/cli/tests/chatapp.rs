@@ -77,7 +77,12 @@ impl Running {
 
     #[cfg(unix)]
     fn interrupt(&self) {
-        assert!(Command::new("kill").args(["-INT", &self.process.id().to_string()]).status().unwrap().success());
+        self.signal("-INT");
+    }
+
+    #[cfg(unix)]
+    fn signal(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.process.id().to_string()]).status().unwrap().success());
     }
 
     fn code(&mut self) -> Option<i32> {
@@ -123,11 +128,11 @@ fn a_recording_drives_a_server_to_what_the_dice_make_of_the_scenario() {
     server.out.read_to_string(&mut said).unwrap();
     assert_eq!(said.matches("delivery check  passed: ").count(), 3, "{said}");
     assert!(said.ends_with("closed\n"), "{said}");
-    assert_eq!(server.code(), Some(0));
+    assert_eq!(server.code(), Some(130));
     let mut errors = String::new();
     server.errors.read_to_string(&mut errors).unwrap();
     assert_eq!(errors.matches(" has come: the set-up is next").count(), 3, "{errors}");
-    assert!(errors.ends_with("closing; Ctrl-C again ends at once\n"), "{errors}");
+    assert!(errors.ends_with("closing; another signal ends at once\n"), "{errors}");
 }
 
 #[test]
@@ -152,28 +157,99 @@ fn a_server_that_is_interrupted_closes_though_somebody_drives() {
     assert!(line(&mut driver).contains(" clients 40 turns 5 next 0 "));
     assert!(line(&mut server.errors).ends_with(" has come: the set-up is next"));
     server.interrupt();
-    assert_eq!(line(&mut server.errors), "closing; Ctrl-C again ends at once");
-    assert_eq!((line(&mut server.out), server.code()), ("closed".to_owned(), Some(0)));
+    assert_eq!(line(&mut server.errors), "closing; another signal ends at once");
+    assert_eq!((line(&mut server.out), server.code()), ("closed".to_owned(), Some(130)));
     assert_eq!(line(&mut driver), "");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_driver_that_is_interrupted_says_how_far_it_got() {
-    let folder = Folder::new("interrupted");
+fn a_service_that_is_terminated_has_done_its_work() {
+    let folder = Folder::new("terminated");
+    let (mut server, _) = Running::serve(&[&folder.path("little.toml")]);
+    server.signal("-TERM");
+    assert_eq!(line(&mut server.errors), "closing; another signal ends at once");
+    assert_eq!((line(&mut server.out), server.code()), ("closed".to_owned(), Some(0)));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_driver_that_a_signal_ends_says_how_far_it_got() {
+    let folder = Folder::new("signalled");
     let text = std::fs::read_to_string(folder.path("little.chat")).unwrap();
     let (numbers, name) = text.lines().nth(1).unwrap().strip_prefix("scenario ").unwrap().rsplit_once(' ').unwrap();
-    // A server that never answers to the second turn.
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let mut driver = Running::start(&["chatapp", "drive", &folder.path("little.chat"), &address]);
-    let (mut stream, _) = listener.accept().unwrap();
-    writeln!(stream, "playhouse-chatapp 1 {numbers} next 0 {name}\ndone 0 1 1\ndone 1 1 1").unwrap();
-    let mut said = BufReader::new(stream.try_clone().unwrap());
-    while line(&mut said) != "end 2" {}
-    driver.interrupt();
-    assert_eq!(line(&mut driver.errors), "interrupted after 1 of 5 turns; the world waits for who goes on");
-    assert_eq!(driver.code(), Some(130));
+    for (signal, word, code) in [("-INT", "interrupted", 130), ("-TERM", "terminated", 143)] {
+        // A server that never answers to the second turn.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let mut driver = Running::start(&["chatapp", "drive", &folder.path("little.chat"), &address]);
+        let (mut stream, _) = listener.accept().unwrap();
+        writeln!(stream, "playhouse-chatapp 1 {numbers} next 0 {name}\ndone 0 1 1\ndone 1 1 1").unwrap();
+        let mut said = BufReader::new(stream.try_clone().unwrap());
+        while line(&mut said) != "end 2" {}
+        driver.signal(signal);
+        let words = format!("{word} after 1 of 5 turns; the world waits for the next driver");
+        assert_eq!((line(&mut driver.errors), driver.code()), (words, Some(code)));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_that_a_signal_ends_leaves_nothing() {
+    let folder = Folder::new("unfinished");
+    let (long, chat) = (folder.path("little.toml"), folder.path("long.chat"));
+    std::fs::write(&long, LITTLE.replace("turns = 5", "turns = 10000000")).unwrap();
+    for (signal, word, code) in [("-INT", "interrupted", 130), ("-TERM", "terminated", 143)] {
+        let mut recorder = Running::start(&["chatapp", "record", &long, &chat]);
+        while folder.files().len() == 2 {
+            std::thread::yield_now();
+        }
+        recorder.signal(signal);
+        let said = line(&mut recorder.errors);
+        assert!(said.starts_with(word), "{said}");
+        assert_eq!(recorder.code(), Some(code));
+        assert_eq!(folder.files(), ["little.chat", "little.toml"]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_recording_replaces_files_only_and_keeps_their_mode() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+    let folder = Folder::new("replaces");
+    let (little, chat) = (folder.path("little.toml"), folder.path("little.chat"));
+    let (fifo, link) = (folder.path("fifo"), folder.path("link"));
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    symlink(&chat, &link).unwrap();
+    let kind = |path: &str| std::fs::symlink_metadata(path).unwrap().file_type();
+    for (path, words) in [(&*fifo, "a FIFO"), (&*link, "is a link to"), ("/dev/full", "a device")] {
+        let before = kind(path);
+        refused(&["chatapp", "record", &little, path], &[path, words]);
+        assert_eq!(kind(path), before, "{path}");
+    }
+    assert!(kind(&fifo).is_fifo() && kind(&link).is_symlink());
+
+    std::fs::write(&chat, "old").unwrap();
+    std::fs::set_permissions(&chat, std::fs::Permissions::from_mode(0o640)).unwrap();
+    assert_eq!(run(&["chatapp", "record", &little, &chat, "--quiet"]).0, 0);
+    assert_eq!(std::fs::metadata(&chat).unwrap().permissions().mode() & 0o777, 0o640);
+    assert!(std::fs::read_to_string(&chat).unwrap().ends_with("close\n"));
+    assert_eq!(folder.files(), ["fifo", "link", "little.chat", "little.toml"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let folder = Folder::new("full");
+    let (little, chat) = (folder.path("little.toml"), folder.path("other.chat"));
+    for arguments in [&["chatapp", "record", &little, &chat][..], &["chatapp", "--help"]] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ended = playhouse(arguments).stdout(full).output().unwrap();
+        let errors = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(1), "{errors}");
+        assert!(errors.starts_with("error: standard output is not complete: No space left on device"), "{errors}");
+    }
 }
 
 #[test]
@@ -197,9 +273,7 @@ fn what_cannot_be_recorded_leaves_no_file() {
     let expected = ["little.chat", "little.toml"];
     refused(&["chatapp", "record", "no/such.toml", &folder.path("x.chat")], &["\"no/such.toml\""]);
     for file in [folder.path("no/such.chat"), folder.path("")] {
-        let (code, out, errors) = run(&["chatapp", "record", &little, &file]);
-        assert_eq!((code, &*out), (1, ""), "{errors}");
-        assert!(errors.contains(&format!("{file}: cannot be written: ")), "{errors}");
+        refused(&["chatapp", "record", &little, &file], &[&file]);
     }
     assert_eq!(folder.files(), expected);
 }
@@ -215,7 +289,7 @@ fn bad_recordings_addresses_and_servers_are_refused() {
         refused(&["chatapp", "drive", &bad, "127.0.0.1:1"], &[words, &[&*bad]].concat());
     };
     drive("", &["is empty"]);
-    drive(LITTLE, &[":1: is no recording of this format"]);
+    drive(LITTLE, &[":1: is not a recording of this format"]);
     drive(&text[..text.len() / 2], &["ends in the middle of"]);
     drive(&text.replace("close\n", ""), &["ends without close, after turn 5 of 5"]);
     refused(&["chatapp", "drive", "no/such.chat", "127.0.0.1:1"], &["no/such.chat: cannot be read"]);
@@ -237,5 +311,5 @@ fn bad_recordings_addresses_and_servers_are_refused() {
     drop(listener);
     let (code, out, errors) = run(&["chatapp", "drive", &chat, &taken]);
     assert_eq!((code, &*out), (1, ""), "{errors}");
-    assert!(errors.contains(&format!("{taken}: nobody answers: ")), "{errors}");
+    assert!(errors.contains(&format!("{taken}: no server answers: ")), "{errors}");
 }

@@ -159,12 +159,12 @@ fn what_is_wrong_with_a_peer_is_said() {
     );
     let (rows, errors) = peers.rows(&["--peers", "--runs", "2", "count"]);
     for error in [
-        "count: actix: it should say what it has played, and says `nothing of use`",
+        "count: actix: its answer should name the benchmark and its figures, and is `nothing of use`",
         "count: ractor: exit status: 3: first / wrong: the result should be 1 and is 2",
         "count: kameo: it has played 9999 operations (messages) instead of 10000",
-        "count: pekko: it should say what it has played, and says `{",
-        "count: protoactor: it should say what it has played, and says `{",
-        "count: erlang: it should say what it has played, and says `{",
+        "count: pekko: its answer should name the benchmark and its figures, and is `{",
+        "count: protoactor: its answer should name the benchmark and its figures, and is `{",
+        "count: erlang: its answer should name the benchmark and its figures, and is `{",
     ] {
         assert!(errors.contains(&format!("error: {error}")), "{errors}");
     }
@@ -218,7 +218,7 @@ fn a_peer_that_stays_after_its_last_word_is_ended() {
         let peers = Peers::new(test, &[("actix", &script)]);
         let alive = peers.alive();
         let (code, _, errors) = peers.bench(&["--peers", "actix", "--runs", "1", "count"]);
-        assert_eq!((code, &*errors), (1, "error: count: actix: it has not ended 5 s after its last word\n"));
+        assert_eq!((code, &*errors), (1, "error: count: actix: it has not ended 5 s after its last output\n"));
         assert_eq!(alive.iter().collect::<Vec<_>>(), ["here"]);
     }
 }
@@ -274,7 +274,7 @@ fn absent_servers_are_said_with_the_line_that_gets_them_and_the_rest_runs() {
 
 #[test]
 fn what_is_wrong_with_a_server_is_said_and_it_is_ended() {
-    let error = "the server should say where it listens, and says `nothing of use`";
+    let error = "the server should print its address, and printed `nothing of use`";
     let script = format!("{ALIVE}\necho nothing of use; exec sleep infinity");
     let peers = Peers::new("server", &[("web", &script)]);
     let alive = peers.alive();

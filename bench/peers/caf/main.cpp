@@ -69,8 +69,8 @@ int main(int argc, char** argv) {
     if (!is_remote && workload == workloads.end())
         fail("there is no workload `" + words[0] + "`");
     caf::actor_system_config config;
-    // A thief looks for the last of all that its victim has to do by walking there, in this version: with very many actors at once,
-    // workers that share one queue are faster.
+    // In this version a stealing worker walks along the whole queue of its victim: with very many actors at once, workers that share
+    // one queue are faster.
     if (words[0] == "fjcreate" || words[0] == "repeat")
         config.set("scheduler.policy", caf::atom("sharing"));
     if (is_remote)

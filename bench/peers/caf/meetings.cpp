@@ -95,7 +95,7 @@ public:
     static constexpr uint32_t count = 120;
 
 private:
-    // A linear congruential generator of 32 bits says to whom.
+    // A linear congruential generator of 32 bits chooses the receiver.
     void ping() {
         dice_ = dice_ * 1'664'525U + 1'013'904'223U;
         auto step = static_cast<uint32_t>((uint64_t{dice_} * (count - 1)) >> 32);

@@ -1,4 +1,4 @@
-// Workloads whose actors send, and are there all the time.
+// Workloads of existing actors that send messages.
 #include <algorithm>
 
 #include "workloads.hpp"

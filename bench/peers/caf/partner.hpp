@@ -15,6 +15,6 @@ struct partner {
 // Starts another process, which ends with this one, and connects to it.
 partner start_partner(stage&);
 
-// What a system has where its actors are reached from elsewhere; the actors that the others spawn.
+// Loads the remoting of a system, and adds the actors that other processes spawn.
 void load_remoting(caf::actor_system_config&);
 void add_remote_actors(caf::actor_system_config&);

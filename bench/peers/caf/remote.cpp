@@ -204,7 +204,7 @@ public:
     }
 };
 
-// Spawns an actor in another process, and waits until it is there.
+// Spawns an actor in another process, and waits for it.
 actor spawn_at(stage& s, const node_id& node, const char* name, message arguments) {
     auto spawned = s.system.middleman().remote_spawn<actor>(node, name, std::move(arguments));
     if (!spawned)

@@ -16,9 +16,9 @@ using clock_type = std::chrono::steady_clock;
 
 // Has an actor begin, or go on.
 using begin_atom = caf::atom_constant<caf::atom("begin")>;
-// Somebody is done, with a number that is added up.
+// An actor is done, with a number for the sum.
 using done_atom = caf::atom_constant<caf::atom("done")>;
-// Who else there is.
+// The other members.
 using meet_atom = caf::atom_constant<caf::atom("meet")>;
 
 using actors = std::vector<caf::actor>;

@@ -1,5 +1,5 @@
-%% Where nodes listen: the system picks the port, and who needs it is told. So no daemon is left behind that
-%% knows it.
+%% The ports of the nodes: the system picks them, and the nodes tell each other. Therefore no port daemon is left
+%% behind.
 -module(ports).
 -export([start_link/0, register_node/3, listen_port_please/2, address_please/3, names/1]).
 -export([own/0, learn/1]).

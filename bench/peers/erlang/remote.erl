@@ -10,7 +10,7 @@ partner(Workers) ->
     [Node] = partners(Workers, 1),
     Node.
 
-%% So many others, with as many schedulers each. Only they listen, on the loopback, and only for who knows their cookie.
+%% Starts Count other nodes, with as many schedulers each. Only they listen, on the loopback, and only for nodes with their cookie.
 partners(Workers, Count) ->
     {ok, Random} = file:open("/dev/urandom", [read, raw, binary]),
     {ok, Secret} = file:read(Random, 16),
@@ -124,7 +124,7 @@ creature(Master) ->
     Master ! created,
     receive stop -> ok end.
 
-%% rrings: a head here, and a member in each of three other nodes
+%% rrings: a head in this node, and a member in each of three other nodes
 
 rings(Workers, Rings, Rounds) ->
     Nodes = partners(Workers, 3),

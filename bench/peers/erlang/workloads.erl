@@ -1,6 +1,6 @@
-%% The workloads on Erlang/OTP: plain processes, without gen_server, whose calls and checks nobody needs here.
+%% The workloads on Erlang/OTP: plain processes without gen_server, because no workload needs its calls and checks.
 %%
-%% Who may have many messages waiting keeps them off its heap, so that they are not copied by each garbage collection.
+%% Processes with long queues keep them off their heap, because each garbage collection would copy them.
 -module(workloads).
 -export([main/0, time/3, finish/2, judge/2]).
 
@@ -63,7 +63,7 @@ play("executor", Pick) -> executor(Pick(4, 400), Pick(100, 400));
 play("repeat", Pick) -> repeat(Pick(2500, 100000), Pick(4, 40));
 play(Workload, _) -> throw({unknown, Workload}).
 
-%% Calls Start, and waits until somebody tells this process that the final state is reached.
+%% Calls Start, and waits for the message that the final state is reached.
 time(Ops, Expected, Start) ->
     Started = erlang:monotonic_time(nanosecond),
     Start(),

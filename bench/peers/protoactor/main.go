@@ -100,7 +100,7 @@ type stage struct {
 	elapsed time.Duration
 }
 
-// The final state: when it was reached, and with what result.
+// The final state: its time, and its result.
 type finished struct {
 	at     time.Time
 	result uint64
@@ -142,7 +142,7 @@ func short(a actor.Actor) *actor.Props {
 // Begin has an actor begin, or go on.
 type begin struct{}
 
-// Done says that somebody is done, with a number that is added up.
+// Done reports the end of an actor, with a number for the sum.
 type done struct{ number uint64 }
 
 // A judge waits until so many are done.

@@ -13,7 +13,7 @@ type enter struct {
 	colour int
 }
 
-// Of this colour is who was met.
+// The colour of the other creature.
 type met struct{ colour int }
 
 type closed struct{}
@@ -117,7 +117,7 @@ func (t *talker) Receive(ctx actor.Context) {
 	}
 }
 
-// A linear congruential generator of 32 bits says to whom.
+// A linear congruential generator of 32 bits chooses the receiver.
 func (t *talker) ping(ctx actor.Context) {
 	t.dice = t.dice*1_664_525 + 1_013_904_223
 	step := uint32(uint64(t.dice) * (talkers - 1) >> 32)

@@ -97,7 +97,7 @@ func (m *member) Receive(ctx actor.Context) {
 			ctx.Send(m.judge, &done{m.position})
 			return
 		}
-		// The token belongs to who has it.
+		// The token belongs to its receiver.
 		message.left--
 		ctx.Send(m.next, message)
 	}

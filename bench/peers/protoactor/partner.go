@@ -48,7 +48,7 @@ func start(s *stage) *partner {
 	return startAll(s, 1)[0]
 }
 
-// StartAll starts so many, and a remote here.
+// StartAll starts this number of them, and a remote in this process.
 func startAll(s *stage, count int) []*partner {
 	r := listening(s.root.ActorSystem())
 	partners := make([]*partner, count)
@@ -83,7 +83,7 @@ func startProcess() string {
 	return strings.TrimSpace(address)
 }
 
-// Spawn spawns an actor there, and waits until it is there.
+// Spawn spawns an actor in that process, and waits for it.
 func (p *partner) spawn(kind string) *actor.PID {
 	spawned, err := p.remote.Spawn(p.address, kind, patience)
 	if err != nil || spawned.Pid == nil {

@@ -134,7 +134,7 @@ func rthroughput(s *stage) uint64 {
 
 // -- rcreate
 
-// A registrar is told who the master of the settlers is: what is spawned by its kind is given no arguments.
+// A registrar receives the master of the settlers, because actors that are spawned by their kind have no arguments.
 type registrar struct{ master *atomic.Pointer[actor.PID] }
 
 func (r *registrar) Receive(ctx actor.Context) {

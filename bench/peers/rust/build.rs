@@ -1,4 +1,4 @@
-//! Tells the programs which version of their runtime they were built with: what `Cargo.lock` says.
+//! Tells the programs the version of their runtime, from `Cargo.lock`.
 
 use std::path::Path;
 use std::{env, fs};

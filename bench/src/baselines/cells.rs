@@ -7,7 +7,7 @@ pub(crate) struct Cells<T> {
 }
 
 impl<T> Cells<T> {
-    /// No actors.
+    /// Creates an empty set.
     pub(crate) fn new() -> Self {
         Self { cells: Vec::new(), free: Vec::new() }
     }
@@ -40,7 +40,7 @@ impl<T> Cells<T> {
         self.free.push(number);
     }
 
-    /// An actor.
+    /// Returns an actor.
     ///
     /// # Panics
     ///

@@ -86,7 +86,7 @@ impl<'a, S> End<'a, S> {
     }
 }
 
-/// Spins; gives the core away now and then, in case the thread waited for has none.
+/// Spins, and yields the core from time to time, in case the awaited thread has none.
 #[inline]
 fn spin_until(mut done: impl FnMut() -> bool) {
     let mut spins = 0_u32;

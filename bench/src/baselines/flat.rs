@@ -31,13 +31,13 @@ pub(crate) struct Flat<S> {
     /// The actors.
     pub(crate) state: S,
     buffers: [Vec<Envelope<S>>; 2],
-    /// Which buffer messages are sent to; the other one is being run. (Swapping the vectors instead of this index costs
-    /// a third more on a ping-pong: the wide loads of the swap wait for the narrow stores of the push.)
+    /// The buffer that messages are sent to; the other one is processed. (Swapping the vectors instead of this index costs a
+    /// third more on a ping-pong: the wide loads of the swap wait for the narrow stores of the push.)
     filling: usize,
 }
 
 impl<S> Flat<S> {
-    /// An engine without messages.
+    /// Creates an engine without messages.
     pub(crate) fn new(state: S) -> Self {
         Self { state, buffers: [Vec::new(), Vec::new()], filling: 0 }
     }

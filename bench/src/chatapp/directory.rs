@@ -1,10 +1,10 @@
 //! A directory: knows which client has which id, and sees to its clients in each phase.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use playhouse::prelude::*;
+use rustc_hash::FxBuildHasher;
 use serde::{Deserialize, Serialize};
 
 use super::client::Client;
@@ -194,28 +194,5 @@ impl Handler<MigrateOne> for Directory {
 
 playhouse::remote!(mobile Directory: Answer, Begin, Lookup, Done, Offline, MigrateOne);
 
-/// Hashes the ids of the world, which are consecutive numbers: one multiplication scatters them well.
-#[derive(Default)]
-pub(super) struct IdHasher {
-    hash: u64,
-}
-
-/// Builds [`IdHasher`]s; the same in every process, which makes iteration repeatable.
-pub(super) type IdHash = BuildHasherDefault<IdHasher>;
-
-impl Hasher for IdHasher {
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, id: u32) {
-        // The table takes its bucket from the low bits and its tag from the high ones.
-        self.hash = (self.hash ^ u64::from(id)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
-    }
-
-    fn finish(&self) -> u64 {
-        self.hash
-    }
-}
+/// The hash of the ids of the world, the same in every process.
+pub(super) type IdHash = FxBuildHasher;

@@ -125,7 +125,7 @@ impl Graph {
 
     /// Goes along the links from the first object on, and looks at each object once.
     ///
-    /// Which one it is is a question of where it is: a copy of an object that should be shared counts as one more.
+    /// The position identifies an object: a copy of an object that should be shared counts as one more.
     pub(super) fn walk(&self) -> Walk {
         let mut walk = Walk::default();
         self.visit(|object| walk.pass(object));
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_graph_does_not_cross() {
+    fn invalid_graphs_are_refused() {
         let _alone = alone();
         let error = |objects: &[Plan]| {
             let sketch = Sketch { sum: 0, objects: objects.to_vec() };

@@ -58,12 +58,13 @@ pub struct Slope {
 const NOISE_BYTES: f64 = 256.0 * 1024.0;
 
 impl Memory {
-    /// The state before the first sample.
+    /// Takes the state before the first sample.
     pub(super) fn begin(&mut self) {
         self.start_bytes = resident_bytes();
     }
 
-    /// A turn has ended, or with 0 the set-up. Reads a file of the kernel's at some hundred turns of a run, between the turns.
+    /// Samples after a turn, or after the set-up (0). Reads a file of the kernel after some hundred turns of a run, between
+    /// the turns.
     pub(super) fn note(&mut self, turn: u32) {
         if turn == 0 {
             self.set_up_bytes = resident_bytes();
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_by_a_mebibyte_a_turn_has_that_slope() {
+    fn growth_by_a_mebibyte_a_turn_has_that_slope() {
         let found = slope(|turn| 100 * MIB + u64::from(turn) * MIB);
         assert!((found.bytes_per_turn - MIB as f64).abs() < 1.0 && !found.is_noise, "{found:?}");
         assert!((found.bytes_per_turn_and_client - MIB as f64 / 10.0).abs() < 1.0, "{found:?}");
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_up_and_down_is_noise_and_so_is_what_is_small() {
+    fn variation_and_small_growth_are_noise() {
         let found = slope(|turn| 100 * MIB + u64::from(turn % 3) * MIB);
         assert!(found.is_noise && found.standard_error > 0.0, "{found:?}");
         // Over all these turns, that is more than would be noise if it were steady.

@@ -160,7 +160,7 @@ impl PostOrder {
         self.left = Some(chat);
     }
 
-    /// A new turn begins: all posts of those before have come.
+    /// Begins a turn: all posts of earlier turns have arrived.
     pub(super) fn begin(&mut self) {
         if let Some(chat) = self.left.take() {
             self.last.remove(&chat);

@@ -56,7 +56,7 @@
 //!
 //! # Over several theaters
 //!
-//! [`Spread`] plays a world in several theaters (`spread.rs`): directories, clients and chats are mobile, and a migrator sends
+//! [`SpreadWorld`] plays a world in several theaters (`spread.rs`): directories, clients and chats are mobile, and a migrator sends
 //! them from one theater to another (`migrator.rs`, `migration_plan.rs`). Each theater holds their common data already
 //! (`local_context.rs`). Members also check the order of the posts of each chat, which are numbered.
 //!
@@ -117,5 +117,5 @@ pub use scenario::{
     Behaviour, CLIENTS, Connectedness, DIRECTORIES, FRIENDSHIPS_MAX, HISTORY, MESSAGE_BYTES, MessageShape, OBJECTS,
     POSTED_BYTES_PER_TURN_MAX, Scenario, TURNS, WORK_AMOUNT, WorkKind, WorkShare,
 };
-pub use spread::{Census, Spread, Watch};
+pub use spread::{Census, SpreadWorld, Watch};
 pub use table::{plural, thousands};

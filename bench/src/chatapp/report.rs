@@ -187,7 +187,7 @@ impl Report {
         }
     }
 
-    /// Everything that must be the same in every run of the scenario.
+    /// Returns all figures that are the same in every run of the scenario.
     pub fn counts(&self) -> Totals {
         self.totals
     }

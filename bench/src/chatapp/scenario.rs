@@ -284,7 +284,7 @@ impl Scenario {
     }
 }
 
-/// The text of a file, which may be a pipe, and a pipe may have no end.
+/// Reads the text of a file. The file may be an endless pipe.
 fn read(path: &Path) -> Result<String, String> {
     if path.is_dir() {
         return Err("is a directory".to_owned());

@@ -98,7 +98,7 @@ playhouse::wire::submit! { Spawns::of::<ContextHost>() }
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A world that is played in several theaters.
-pub struct Spread {
+pub struct SpreadWorld {
     theater: Theater,
     scenario: Scenario,
     directories: Vec<ActorRef<Directory>>,
@@ -113,7 +113,7 @@ fn failure(error: impl std::fmt::Display) -> Failure {
     Failure::new(error.to_string())
 }
 
-impl Spread {
+impl SpreadWorld {
     /// Opens a world in this theater, which leads, and in these others, which know each other.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Spread {
         others: &[Peer],
         scenario: &Scenario,
         observer: impl FnMut(&Progress) + Send + 'static,
-    ) -> Result<Spread, Failure> {
+    ) -> Result<SpreadWorld, Failure> {
         scenario.check().map_err(failure)?;
         let begun = Instant::now();
         let system = theater.system();
@@ -142,7 +142,7 @@ impl Spread {
             directory.ask(Answer).within(PATIENCE).wait().map_err(failure)?;
         }
         let migrator = system.spawn(Migrator::new(directories.clone(), scenario.seed));
-        let mut spread = Spread {
+        let mut spread = SpreadWorld {
             theater: theater.clone(),
             scenario: scenario.clone(),
             directories,
@@ -195,7 +195,7 @@ impl Spread {
         self.migrator.tell(migrator::SendOne(to));
     }
 
-    /// The turn that is being played is the last one.
+    /// Makes the current turn the last one.
     pub fn end_after_this_turn(&self) {
         self.world.tell(LastTurn);
     }

@@ -175,7 +175,7 @@ impl World {
         )
     }
 
-    /// Before memory is sampled, because the sample must not lengthen a turn as seen from outside.
+    /// Tells the driver before memory is sampled, because the sample must not lengthen a turn as seen from outside.
     fn tell_driver(&self, now: Duration) {
         if let Some(driver) = &self.driver {
             // The receiver may be gone.

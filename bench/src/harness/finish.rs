@@ -6,58 +6,58 @@ use std::time::{Duration, Instant};
 use super::outcome::{Failure, Size};
 
 /// Held by the actor that will reach the final state.
-pub(crate) struct Finish<T>(Arc<Line<T>>);
+pub(crate) struct Finish<T>(Arc<Shared<T>>);
 
 /// Held by the thread that waits for the final state.
 pub(crate) struct Finished<T> {
-    line: Arc<Line<T>>,
+    shared: Arc<Shared<T>>,
     deadline: Duration,
 }
 
 /// The state shared by the two. The channel of the standard library would do, but it takes three times 64 KiB of mapped code.
-struct Line<T> {
-    said: Mutex<Said<T>>,
-    told: Condvar,
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
 }
 
-enum Said<T> {
-    Nothing,
+enum State<T> {
+    Pending,
     /// The final state was reached at this time, or is out of reach.
     Ended(Instant, Result<T, Failure>),
-    /// The actor is gone, and has not said anything.
-    Gone,
+    /// The actor was dropped without a result.
+    Dropped,
 }
 
-/// The two ends.
+/// Creates the two ends.
 pub(crate) fn finish<T>(size: Size) -> (Finish<T>, Finished<T>) {
-    let line = Arc::new(Line { said: Mutex::new(Said::Nothing), told: Condvar::new() });
-    (Finish(Arc::clone(&line)), Finished { line, deadline: size.deadline() })
+    let shared = Arc::new(Shared { state: Mutex::new(State::Pending), changed: Condvar::new() });
+    (Finish(Arc::clone(&shared)), Finished { shared, deadline: size.deadline() })
 }
 
 impl<T> Finish<T> {
-    /// The final state is reached now, with this result.
+    /// Reports that the final state is reached now, with this result.
     pub(crate) fn reached(&self, result: T) {
-        self.say(Said::Ended(Instant::now(), Ok(result)));
+        self.set(State::Ended(Instant::now(), Ok(result)));
     }
 
-    /// The final state cannot be reached any more.
+    /// Reports that the final state is out of reach.
     pub(crate) fn missed(&self, why: impl Into<String>) {
-        self.say(Said::Ended(Instant::now(), Err(Failure::new(why))));
+        self.set(State::Ended(Instant::now(), Err(Failure::new(why))));
     }
 
-    /// The first word counts.
-    fn say(&self, word: Said<T>) {
-        let mut said = self.0.said.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*said, Said::Nothing) {
-            *said = word;
-            self.0.told.notify_one();
+    /// Sets the state, if it is pending.
+    fn set(&self, new: State<T>) {
+        let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*state, State::Pending) {
+            *state = new;
+            self.0.changed.notify_one();
         }
     }
 }
 
 impl<T> Drop for Finish<T> {
     fn drop(&mut self) {
-        self.say(Said::Gone);
+        self.set(State::Dropped);
     }
 }
 
@@ -66,15 +66,16 @@ impl<T> Finished<T> {
     pub(crate) fn time(self, start: impl FnOnce()) -> Result<(Duration, T), Failure> {
         let started = Instant::now();
         start();
-        let said = self.line.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.line.told.wait_timeout_while(said, self.deadline, |said| matches!(said, Said::Nothing));
-        let (mut said, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *said, Said::Gone) {
-            Said::Ended(ended, result) => Ok((ended - started, result?)),
-            Said::Nothing => {
+        let state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited =
+            self.shared.changed.wait_timeout_while(state, self.deadline, |state| matches!(state, State::Pending));
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *state, State::Dropped) {
+            State::Ended(ended, result) => Ok((ended - started, result?)),
+            State::Pending => {
                 Err(Failure::new(format!("stalled: the final state was not reached within {:?}", self.deadline)))
             }
-            Said::Gone => Err(Failure::new("the actor that should reach the final state ended before it did")),
+            State::Dropped => Err(Failure::new("the actor that should reach the final state ended before it did")),
         }
     }
 }
@@ -99,21 +100,21 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_is_waited_for_until_the_deadline() {
+    fn a_pending_finish_is_waited_for_until_the_deadline() {
         let (_finish, finished) = finish::<()>(Size::Smoke);
         let finished = Finished { deadline: Duration::from_millis(1), ..finished };
         assert!(finished.time(|| ()).unwrap_err().to_string().contains("not reached within 1ms"));
     }
 
     #[test]
-    fn the_first_word_counts() {
+    fn the_first_state_counts() {
         let (finish, finished) = finish(Size::Smoke);
-        let said = finished.time(|| {
+        let state = finished.time(|| {
             finish.reached(7);
             finish.missed("later");
             drop(finish);
         });
-        assert_eq!(said.unwrap().1, 7);
+        assert_eq!(state.unwrap().1, 7);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Machine {
         }
     }
 
-    /// Why figures of now say little, if others keep the machine busy.
+    /// Returns a warning about figures of now, if other programs keep the machine busy.
     pub fn unrest(&self) -> Option<String> {
         let load = self.load.filter(|&load| load > QUIET_LOAD_MAX)?;
         Some(format!(
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_not_known() {
+    fn missing_facts_are_none() {
         let machine = machine("silent", &[]);
         assert_eq!((&machine.cpu, machine.memory_gib, &machine.governor), (&None, None, &None));
         assert_eq!((machine.unrest(), machine.virtual_machine), (None, false));

@@ -2,9 +2,9 @@
 
 use super::outcome::Failure;
 
-/// The largest resident set this process has had, in MiB; `None` where the operating system does not say.
+/// Returns the largest resident set of this process, in MiB; `None` where the operating system does not report it.
 ///
-/// Linux: `VmHWM` of `/proc/self/status`, which only [`forget_peak`] lowers.
+/// Linux: `VmHWM` of `/proc/self/status`, which only [`reset_peak`] lowers.
 pub fn peak_rss_mb() -> Option<f64> {
     peak_of("self")
 }
@@ -25,7 +25,7 @@ pub fn resident_bytes() -> Option<u64> {
 }
 
 /// Sets the peak to the resident memory of now, to exclude earlier work. Does nothing where that is not allowed.
-pub fn forget_peak() {
+pub fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
@@ -50,14 +50,14 @@ pub(crate) fn check_peak(most_mb: f64) -> Result<(), Failure> {
 /// nothing where the allocator is not glibc's.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(unsafe_code)]
-pub fn give_back() {
+pub fn release_freed() {
     // SAFETY: no preconditions; it takes the allocator's own locks.
     unsafe { libc::malloc_trim(0) };
 }
 
 /// Returns memory that was freed to the operating system: not on this platform.
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub fn give_back() {}
+pub fn release_freed() {}
 
 /// The line of `status` that begins with `name`, in KiB.
 fn kib(name: &str, status: &str) -> Option<u64> {

@@ -55,7 +55,7 @@ impl FromStr for Size {
 
     fn from_str(name: &str) -> Result<Self, Failure> {
         let found = Self::ALL.into_iter().find(|size| size.name() == name);
-        found.ok_or_else(|| Failure::new(format!("`{name}` is no size; the sizes are smoke, default and paper")))
+        found.ok_or_else(|| Failure::new(format!("`{name}` is not a size; the sizes are smoke, default and paper")))
     }
 }
 

@@ -21,13 +21,13 @@ impl Leader {
     /// Watches a child that was started with `process_group(0)`.
     pub(crate) fn of(mut child: Child) -> Self {
         let group = Pid::from_child(&child);
-        let (said, ended) = channel();
+        let (sender, ended) = channel();
         std::thread::spawn(move || {
             // The kernel keeps the process number reserved until `wait` below.
             let _ = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             kill(group);
             // The receiver may be gone.
-            let _ = said.send(child.wait());
+            let _ = sender.send(child.wait());
         });
         Self { group, ended }
     }
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_end_in_time_is_killed_with_the_group() {
+    fn a_late_process_is_killed_with_its_group() {
         let (leader, mut out) = shell("tail -f /dev/null & echo here; wait");
         let mut said = String::new();
         out.read_line(&mut said).unwrap();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_told_and_the_rest_of_the_group_is_killed() {
+    fn the_end_is_reported_and_the_rest_of_the_group_is_killed() {
         let (leader, mut out) = shell("tail -f /dev/null & exit 3");
         let status = leader.end_within(Duration::from_secs(60)).unwrap().unwrap();
         assert_eq!(status.code(), Some(3));

@@ -79,7 +79,7 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
         let played = play(benchmark, options)?;
         let (ns_per_op, cdf, peak_rss_mb) = (played.outcome.ns_per_op(), played.outcome.cdf, played.peak_rss_mb);
         last = Some(played);
-        memory::give_back();
+        memory::release_freed();
         runs.push(Run { ns_per_op, baseline_ns_per_op: run_baseline(benchmark, options)?, peak_rss_mb, cdf });
     }
     let Some(Played { outcome, statistics, workers, stages, .. }) = last else {
@@ -164,8 +164,8 @@ struct Played {
 }
 
 fn play(benchmark: &Benchmark, options: &Options) -> Result<Played, Failure> {
-    memory::give_back();
-    memory::forget_peak();
+    memory::release_freed();
+    memory::reset_peak();
     let system = start(benchmark.stealing, options)?;
     let (workers, stages) = (system.workers(), system.stages());
     // After a failure the system is left to the end of the process, because a stalled system may never shut down.

@@ -94,7 +94,7 @@ impl SweepTable {
     }
 }
 
-/// The last lines of a sweep: which benchmarks have collapsed, and how far the others are from their best.
+/// Returns the last lines of a sweep: the collapsed benchmarks, and the worst factor of the others.
 pub fn verdict(sweeps: &[Sweep]) -> String {
     let mut lines = Vec::new();
     let factors = |collapse: bool| {

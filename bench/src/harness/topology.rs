@@ -66,17 +66,17 @@ impl Topology {
         Self { cpus, usable }
     }
 
-    /// Hardware threads.
+    /// Returns the number of hardware threads.
     pub fn threads(&self) -> usize {
         self.cpus.len()
     }
 
-    /// Physical cores.
+    /// Returns the number of physical cores.
     pub fn cores(&self) -> usize {
         self.cores_where(|_| true)
     }
 
-    /// NUMA nodes, by the number of cores that each has.
+    /// Returns the NUMA nodes, by the number of cores of each.
     pub fn nodes(&self) -> Vec<usize> {
         let nodes: BTreeSet<_> = self.cpus.iter().map(|cpu| cpu.node).collect();
         nodes.into_iter().map(|node| self.cores_where(|cpu| cpu.node == node)).collect()
@@ -133,7 +133,7 @@ impl Topology {
     }
 }
 
-/// A list of the kernel, such as `0-3,8-11`; `None` if it is none.
+/// Parses a list of the kernel, such as `0-3,8-11`; `None` for another text.
 fn parse_list(text: &str) -> Option<BTreeSet<usize>> {
     let mut numbers = BTreeSet::new();
     for range in text.trim().split(',').filter(|range| !range.is_empty()) {
@@ -148,7 +148,7 @@ fn parse_list(text: &str) -> Option<BTreeSet<usize>> {
     Some(numbers)
 }
 
-/// The CPUs that the calling thread may run on; `None` where the operating system does not say.
+/// Returns the CPUs that the calling thread may use; `None` where the operating system does not report them.
 pub(crate) fn allowed() -> Option<BTreeSet<usize>> {
     #[cfg(target_os = "linux")]
     {
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_does_not_say_is_one_node_of_cores() {
+    fn without_facts_all_threads_are_cores_of_one_node() {
         let topology = Topology::read(Path::new("/nowhere"), |_| true, 6);
         assert_eq!((topology.threads(), topology.cores(), topology.nodes()), (6, 6, vec![6]));
         assert_eq!(workers(&topology), [1, 2, 4, 6]);

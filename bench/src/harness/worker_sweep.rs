@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_has_no_figures_and_the_rest_has() {
+    fn failed_runs_have_no_figures_and_the_others_have() {
         let scaling = scaling([&[], &[8.0], &[4.0]]);
         assert_eq!((&scaling.ns_per_op[..], scaling.base()), (&[None, Some(8.0), Some(4.0)][..], Some(2)));
         assert_eq!(scaling.speedup, [None, Some(1.0), Some(2.0)]);

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_an_error() {
+    fn malformed_answers_are_errors() {
         let parse = |text: &'static str| Answer::parse(text.as_bytes()).unwrap_err();
         assert_eq!(parse("HTTP/1.0 200 OK\r\n\r\n"), "an answer is not one of HTTP/1.1");
         assert_eq!(parse("HTTP/1.1 200 OK\r\n\r\n"), "an answer does not say how long it is");

@@ -58,7 +58,7 @@ pub fn workloads() -> impl Iterator<Item = &'static str> {
     LOCAL.into_iter().chain(REMOTE).chain([WEB])
 }
 
-/// Whether the peer has the benchmark of this name.
+/// Returns whether the peer has the benchmark of this name.
 pub fn plays(peer: &str, workload: &str) -> bool {
     (LOCAL.contains(&workload) && peer != LOCKS)
         || (REMOTE.contains(&workload) && REMOTING.contains(&peer))
@@ -140,12 +140,12 @@ pub struct Contender {
 }
 
 impl Contender {
-    /// Playhouse.
+    /// Creates the contender Playhouse.
     pub fn ours() -> Self {
         Self { name: OURS, program: None, runs: Vec::new(), missed: None }
     }
 
-    /// A peer, with its program.
+    /// Creates a peer, with its program.
     pub fn peer(name: &'static str, program: PathBuf) -> Self {
         Self { name, program: Some(program), runs: Vec::new(), missed: None }
     }
@@ -155,7 +155,7 @@ impl Contender {
         self.name
     }
 
-    /// Whether the contender still takes part: one that has failed or exceeded the limit would do it again.
+    /// Returns whether the contender still takes part: one that has failed or exceeded the limit would do it again.
     pub fn plays(&self) -> bool {
         self.missed.is_none()
     }
@@ -229,7 +229,10 @@ fn play(
             let (ns_per_op, peak_rss_mb) = (ns as f64 / ops as f64, ended.peak_rss_mb);
             Ok(Run { version, ops, ns_per_op, peak_rss_mb, p99_ns: None, cpu_ns_per_op: None })
         }
-        _ => Err(Missed::Failed(format!("it should say what it has played, and says `{}`", last_lines(&ended.out)))),
+        _ => Err(Missed::Failed(format!(
+            "its answer should name the benchmark and its figures, and is `{}`",
+            last_lines(&ended.out)
+        ))),
     }
 }
 
@@ -366,7 +369,8 @@ pub fn table_head() -> String {
     format!("{first}\n{}", line("benchmark", "who", ["median", "min", "max", "ours", "MiB"]))
 }
 
-/// The row of one contender, and below it the figures of a server; no wider than 80 characters, but where something was wrong.
+/// Returns the row of one contender, and below it the figures of a server. It is no wider than 80 characters, except with an
+/// error.
 pub fn table_row(row: &Row) -> String {
     let bench = if row.who == OURS { &*row.bench } else { "" };
     if let Some(remark) = &row.remark {

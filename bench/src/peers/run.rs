@@ -36,23 +36,23 @@ pub(super) struct Ended {
     pub(super) peak_rss_mb: Option<f64>,
 }
 
-enum Heard {
-    /// Its first line of JSON, after which it is to end.
+enum Output {
+    /// Its first line of JSON, after which it should end.
     Answer,
     /// The complete output, and the peak memory.
     All(String, Option<f64>),
 }
 
-/// Runs `command` until it has said its last word, and closes its input as soon as it has answered.
+/// Runs `command` until its output ends, and closes its input after its answer.
 pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed> {
     let failed = |error: io::Error| Missed::Failed(format!("it cannot be run: {error}"));
     let piped = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().map_err(failed)?;
     let process = child.id().to_string();
-    let errors = hear(child.stderr.take().expect("it is piped"));
+    let errors = read_all(child.stderr.take().expect("it is piped"));
     let (input, out) = (child.stdin.take(), child.stdout.take().expect("it is piped"));
     let leader = Leader::of(child);
-    let (said, hears) = channel();
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let (mut input, mut lines, mut peak_rss_mb) = (input, String::new(), None);
         for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -60,22 +60,22 @@ pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed
                 peak_rss_mb = memory::peak_of(&process);
                 // Now it may end.
                 input.take();
-                let _ = said.send(Heard::Answer);
+                let _ = sender.send(Output::Answer);
             }
             lines.push_str(&line);
             lines.push('\n');
         }
         // The receiver is gone after the limit.
-        let _ = said.send(Heard::All(lines, peak_rss_mb));
+        let _ = sender.send(Output::All(lines, peak_rss_mb));
     });
-    let stays = || Missed::Failed(format!("it has not ended {} s after its last word", END.as_secs()));
-    let heard = match hears.recv_timeout(limit) {
-        Ok(Heard::Answer) => hears.recv_timeout(END).map_err(|_| stays()),
-        heard => heard.map_err(|_| Missed::Over),
+    let stays = || Missed::Failed(format!("it has not ended {} s after its last output", END.as_secs()));
+    let output = match receiver.recv_timeout(limit) {
+        Ok(Output::Answer) => receiver.recv_timeout(END).map_err(|_| stays()),
+        output => output.map_err(|_| Missed::Over),
     };
-    let (out, peak_rss_mb) = match heard {
-        Ok(Heard::All(lines, peak_rss_mb)) => (lines, peak_rss_mb),
-        Ok(Heard::Answer) => return Err(stays()),
+    let (out, peak_rss_mb) = match output {
+        Ok(Output::All(lines, peak_rss_mb)) => (lines, peak_rss_mb),
+        Ok(Output::Answer) => return Err(stays()),
         Err(missed) => {
             leader.kill();
             return Err(missed);
@@ -88,13 +88,13 @@ pub(super) fn run(mut command: Command, limit: Duration) -> Result<Ended, Missed
     Ok(Ended { succeeded: status.success(), status: status.to_string(), out, errors, peak_rss_mb })
 }
 
-fn hear(mut from: impl Read + Send + 'static) -> Receiver<String> {
-    let (said, hears) = channel();
+fn read_all(mut from: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         // An error ends the output early; the bytes before it count.
         let _ = from.read_to_end(&mut bytes);
-        let _ = said.send(String::from_utf8_lossy(&bytes).into_owned());
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
     });
-    hears
+    receiver
 }

@@ -62,5 +62,5 @@ fn play(workload: &str, size: &str, workers: &str) -> Result<Outcome, Failure> {
 }
 
 fn count(workers: &str) -> Result<usize, Failure> {
-    workers.parse().map_err(|_| Failure::new(format!("`{workers}` is no number of workers")))
+    workers.parse().map_err(|_| Failure::new(format!("`{workers}` is not a number of workers")))
 }

@@ -16,7 +16,7 @@ impl Plan {
         Self { n: size.pick(10, 25, 25), work: Steps::NONE }
     }
 
-    /// The value.
+    /// Returns the value.
     pub(crate) fn value(&self) -> u64 {
         (0..self.n).fold((0, 1), |(a, b), _| (b, a + b)).0
     }

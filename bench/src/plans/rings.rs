@@ -32,7 +32,8 @@ impl Plan {
         }
     }
 
-    /// The paper runs eight rings on eight threads and counts hops in a time window; the number of hops is ours.
+    /// Returns the plan of `nfold-ring`. The paper runs eight rings on eight threads and counts hops in a time window; the
+    /// number of hops is this project's.
     pub(crate) fn nfold(size: Size) -> Self {
         Self {
             rings: 8,

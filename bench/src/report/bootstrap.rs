@@ -3,6 +3,9 @@
 //!
 //! Each of [`RESAMPLES`] resamples draws as many runs as there were, with replacement; the middle 95 % of their medians are the
 //! interval. The same runs always give the same interval.
+//!
+//! No library replaces it: statrs, the maintained one, has no bootstrap of a paired ratio, and another generator would move the published
+//! intervals.
 
 use super::spread::Spread;
 

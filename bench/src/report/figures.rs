@@ -54,7 +54,7 @@ impl Report {
         self.reached = self.target.map(|target| target.verdict(self).to_owned());
     }
 
-    /// Why the figure says little, if it does.
+    /// Returns a warning if the figure is unreliable.
     pub fn unrest(&self) -> Option<String> {
         (self.max > 2.0 * self.min).then(|| format!("the runs of {} differ by more than 2 x", self.bench))
     }

@@ -1,6 +1,8 @@
 //! Lines through the times of a family of benchmarks: the cost of one more ring, and the common cost.
 //!
 //! The papers report ring benchmarks by linear regression over the number of rings (salsa-lite-migration §4).
+//!
+//! No library replaces the 15 lines: linregress depends on nalgebra.
 
 use std::fmt;
 
@@ -38,7 +40,7 @@ impl fmt::Display for Fit {
     }
 }
 
-/// The lines through those of these reports that are families of three or more, in the order in which they begin.
+/// Returns the lines through those of these reports that are families of three or more, in the order of their first members.
 pub fn fits(reports: &[Report]) -> Vec<Fit> {
     let mut families: Vec<(&str, Vec<(f64, f64)>)> = Vec::new();
     for report in reports {

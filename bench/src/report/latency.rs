@@ -1,4 +1,6 @@
 //! Distributions of waiting times, and durations in readable units.
+//!
+//! No library replaces the nearest ranks: hdrhistogram rounds to buckets, and all times of a run fit into memory.
 
 use std::fmt;
 
@@ -56,7 +58,7 @@ impl fmt::Display for Latency {
     }
 }
 
-/// A duration in the unit in which it has one to three digits before the point.
+/// Formats a duration in the unit in which it has one to three digits before the point.
 pub fn duration(ns: f64) -> String {
     match ns {
         ns if ns < 1e3 => format!("{ns:.0} ns"),

@@ -10,8 +10,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// The least squares through these points. `None` for fewer than three, through which any line goes, and where all are above
-    /// each other.
+    /// Returns the least squares through these points. `None` for fewer than three, which any line fits, and for points with
+    /// equal x.
     pub(crate) fn through(points: &[(f64, f64)]) -> Option<Self> {
         if points.len() < 3 {
             return None;

@@ -1,4 +1,6 @@
 //! The figures of benchmarks as rows of a table.
+//!
+//! No library replaces it: tabled and comfy-table lay out a finished table, but each row is printed when it is measured.
 
 use super::figures::Report;
 
@@ -62,7 +64,7 @@ pub(crate) fn server_line(
     Some(format!("{per_second:.0} {op}s/s, p99 {p99:.0} µs, processor time of the server {cpu:.1} µs/{op}"))
 }
 
-/// A number with as many digits as it deserves.
+/// Formats a number with two decimals below 100, one below 1,000, and none above.
 pub fn figure(value: f64) -> String {
     match value.abs() {
         size if size < 100.0 => format!("{value:.2}"),

@@ -73,7 +73,7 @@ impl Block {
         }
     }
 
-    /// The entry of a phase that is not over.
+    /// Returns the entry of a phase that is not over.
     fn entry(&mut self, phase: usize) -> &mut Phase {
         let ahead = phase - self.phase;
         if self.known.len() <= ahead {

@@ -42,7 +42,7 @@ impl Grid {
         [node % self.side, node / self.side % self.side, node / self.side.pow(2)]
     }
 
-    /// The least that the way to the goal can cost.
+    /// Returns the least possible cost of the path to the goal.
     fn least(&self, node: u32) -> u32 {
         self.place(node).iter().map(|place| self.side - 1 - place).sum()
     }
@@ -202,14 +202,14 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(grid.tolls.len() as u64, elapsed))
 }
 
-/// The tolls of the way back from the goal.
+/// Returns the tolls of the path back from the goal.
 fn walked(grid: &Grid, best: &[Reached]) -> u32 {
     let back = |&node: &u32| Some(best[node as usize].from).filter(|_| node != 0);
     let way = std::iter::successors(Some(grid.goal()), back).take(grid.tolls.len());
     way.filter(|&node| node != 0).map(|node| grid.tolls[node as usize]).sum()
 }
 
-/// The cost of the cheapest way, by Dijkstra's algorithm.
+/// Returns the cost of the cheapest path, by Dijkstra's algorithm.
 fn shortest(grid: &Grid) -> u32 {
     let mut best = vec![u32::MAX; grid.tolls.len()];
     let mut frontier = BinaryHeap::from([Reverse((0, 0))]);

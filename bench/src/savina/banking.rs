@@ -25,7 +25,7 @@ const BALANCE: i64 = 1_000;
 /// The source, the target, and the amount.
 type Transfer = (usize, usize, i64);
 
-/// The original's choice: from the first four fifths to any account behind.
+/// Returns the original's choice: from the first four fifths to any later account.
 fn transfers(count: u32) -> Vec<Transfer> {
     let next = |dice: &mut Dice| {
         let from = dice.pick(ACCOUNTS / 10 * 8);

@@ -24,7 +24,7 @@ const ROOM: usize = 1_000;
 /// The most steps between two customers, and per haircut.
 const RATE: usize = 1_000;
 
-/// Up to [`RATE`] steps, but some.
+/// Works a random number of steps, from 10 to [`RATE`] + 9.
 fn busy(dice: &mut Dice) -> u32 {
     Work::Compute(dice.pick(RATE) as u32 + 10).perform(dice.state())
 }
@@ -111,7 +111,7 @@ impl WaitingRoom {
         }
     }
 
-    /// The barber is free.
+    /// Takes the next customer: the barber is free.
     #[message]
     fn next(&mut self, ctx: &mut Context<Self>) {
         let customer = self.waiting.pop_front();

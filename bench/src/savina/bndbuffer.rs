@@ -65,7 +65,7 @@ impl Manager {
         self.balance();
     }
 
-    /// An item; from a producer that has more, if it is named.
+    /// Takes an item, and the producer if it has more.
     #[message]
     fn produced(&mut self, item: u32, more: Option<ActorRef<Producer>>) {
         self.asked -= 1;

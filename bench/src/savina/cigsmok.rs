@@ -43,7 +43,7 @@ impl Arbiter {
         self.smokers = (0..SMOKERS).map(|_| ctx.spawn(smoker())).collect();
     }
 
-    /// The one before has begun to smoke.
+    /// Continues after the smoker has begun.
     #[message]
     fn go_on(&mut self) {
         if self.left == 0 {

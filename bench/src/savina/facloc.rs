@@ -62,7 +62,7 @@ impl Square {
         Self { centre, half, depth, facilities, customers: Vec::new(), cost: 0.0 }
     }
 
-    /// The quarter that `point` is in.
+    /// Returns the quarter of `point`.
     fn quarter(&self, point: Point) -> usize {
         usize::from(point.x >= self.centre.x) + 2 * usize::from(point.y >= self.centre.y)
     }
@@ -75,7 +75,7 @@ impl Square {
         self.cost > ALPHA * std::f64::consts::SQRT_2 * GRID
     }
 
-    /// Four squares, with the customers of this one.
+    /// Returns four squares, with the customers of this one.
     fn split(&mut self) -> [Square; 4] {
         let half = self.half / 2.0;
         let mut quarters = std::array::from_fn(|quarter| {
@@ -175,7 +175,7 @@ impl Quadrant {
         }
     }
 
-    /// No more customers.
+    /// Ends the customers.
     #[message]
     fn end(&mut self) {
         match self.below {

@@ -26,7 +26,7 @@ fn analysis(channel: usize, columns: usize) -> Vec<f64> {
     (0..columns).map(|i| (i * columns + channel * CHANNELS + i + channel + i + 1) as f64 * 0.0001).collect()
 }
 
-/// The second filter's.
+/// The second filter's coefficients of a channel.
 fn synthesis(channel: usize, columns: usize) -> Vec<f64> {
     (0..columns).map(|i| (i * channel + channel * channel + i + channel) as f64 * 0.0001).collect()
 }
@@ -183,7 +183,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(samples as u64, elapsed))
 }
 
-/// The first actor of a channel, which is built from its end.
+/// Builds the actors of a channel from its end; returns the first.
 fn build(
     system: &System,
     channel: usize,
@@ -201,7 +201,7 @@ fn build(
     system.spawn(Stage { step: delay(), next, work }).recipient()
 }
 
-/// The sums, without those values of the first filter that the sampler drops: zeros add nothing to a sum.
+/// Returns the sums, without the values of the first filter that the sampler drops: zeros do not change a sum.
 fn expected(columns: usize, samples: usize) -> Vec<f64> {
     // The output of a delay at `time`.
     let delayed =

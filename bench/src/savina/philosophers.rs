@@ -11,7 +11,7 @@ use crate::harness::steps::Steps;
 pub(crate) const PHILOSOPHERS: Benchmark = program(
     "savina-philosophers",
     "meal",
-    "20 philosophers eat 10,000 times each; an arbitrator has the forks, and who is denied asks again",
+    "20 philosophers eat 10,000 times each; an arbitrator has the forks, and a denied philosopher asks again",
     run,
 );
 

@@ -88,7 +88,7 @@ fn run(system: &System, size: Size, work: Steps) -> Result<Outcome, Failure> {
     Ok(Outcome::new(count as u64 * u64::from(BITS + 1), elapsed))
 }
 
-/// The source of a pipeline, which is built from its end.
+/// Builds a pipeline from its end; returns the source.
 fn pipeline(system: &System, numbers: Vec<u64>, work: Steps, finish: Finish<Vec<u64>>) -> Source {
     let count = numbers.len();
     let last = system.spawn(Sorted { count, numbers: Vec::with_capacity(count), finish }).recipient();

@@ -68,7 +68,7 @@ impl Filter {
         next.tell(Candidate(number));
     }
 
-    /// No more candidates follow; the actors before have kept this number of primes, with this sum.
+    /// Ends the candidates; the actors before have kept this number of primes, with this sum.
     #[message]
     fn end(&mut self, count: usize, sum: u64) {
         let count = count + self.primes.len();

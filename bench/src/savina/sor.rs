@@ -71,7 +71,7 @@ impl Cell {
 
 #[actor]
 impl Cell {
-    /// Red cells begin.
+    /// Starts the red cells.
     #[message]
     fn begin(&mut self, cells: Arc<[Option<ActorRef<Cell>>]>, side: usize) {
         let others = neighbours(self.at, side).into_iter().zip([3, 2, 1, 0]);

@@ -19,7 +19,7 @@ pub(super) fn check_sorted(sorted: &[u64]) -> Result<(), Failure> {
     check("that the numbers are sorted", true, expected == sorted)
 }
 
-/// Which half of its parent's numbers an actor has.
+/// The half of its parent's numbers that an actor has.
 #[derive(Clone, Copy)]
 pub(super) enum Half {
     First,

@@ -15,7 +15,7 @@ const WORKERS: usize = 100;
 const FROM: f64 = 1.0;
 const TO: f64 = 5.0;
 
-/// The original's function.
+/// Returns the value of the original's function.
 fn height(x: f64) -> f64 {
     let growing = (1.0 + (2.0 * x).sqrt().exp()).sqrt();
     (x.powi(3) - 1.0).sin() / (x + 1.0) * growing

@@ -29,7 +29,7 @@ struct Seed {
 }
 
 impl Seed {
-    /// The children: the nodes below are dealt out in unequal shares. Their numbers are unique: each takes as many as it
+    /// Returns the children, which get unequal shares of the nodes below. Their numbers are unique: each takes as many as it
     /// has nodes.
     fn children(self) -> Vec<Seed> {
         let mut dice = dice(self.number);

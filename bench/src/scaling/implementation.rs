@@ -59,7 +59,7 @@ impl Implementation {
     ///
     /// Fails if the result is wrong, if the run stalls, or if the threads cannot be started.
     pub fn run(self, pattern: &Pattern, load: &Load, workers: usize, stages: Option<usize>) -> Result<Run, Failure> {
-        memory::give_back();
+        memory::release_freed();
         match self {
             Self::Playhouse => playhouse(pattern, load, workers, stages),
             Self::Tokio => tokio(pattern, load, workers),

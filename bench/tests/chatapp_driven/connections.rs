@@ -1,4 +1,4 @@
-//! Who drives comes and goes, and is told how things have ended.
+//! Connections of drivers: their beginnings, ends, and final messages.
 
 use super::*;
 
@@ -8,9 +8,9 @@ fn there_is_one_driver_at_a_time_and_others_are_told() {
     let stage = Stage::of(&lively(), &on(2));
     let first = Hand::call(&stage);
     let second = Hand::call(&stage);
-    assert_eq!(second.greeting, "error 0 another driver is here; there is room when it has gone");
+    assert_eq!(second.greeting, "error 0 another driver is connected; try again after its end");
     let error = drive(&file.open(), &stage.address(), |_| ()).unwrap_err();
-    assert!(error.to_string().contains("the server refused: another driver is here"), "{error}");
+    assert!(error.to_string().contains("the server refused: another driver is connected"), "{error}");
     drop(first);
     assert_eq!(stage.gone(), 0);
     drive(&file.open(), &stage.address(), |_| ()).unwrap();
@@ -81,7 +81,7 @@ fn who_is_no_server_is_told_apart() {
     ] {
         let greeted = greet(greeting);
         let error = drive(&file.open(), &address, |_| ()).unwrap_err().to_string();
-        assert!(error.contains("is no server of this version") && error.contains(words), "{error}");
+        assert!(error.contains("not a server of this version") && error.contains(words), "{error}");
         greeted.join().unwrap();
     }
     drop(listener);
@@ -114,8 +114,8 @@ fn a_connection_that_is_lost_is_said_with_its_turn() {
     server.join().unwrap();
 }
 
-/// Who drives says `script`, is given so many `answers`, and says `last`. The server is ended when it tells that `told` has happened.
-/// The driver hears nothing before, and `heard` then.
+/// A driver sends `script`, receives this number of `answers`, and sends `last`. The server ends when `told` has happened. The
+/// driver receives nothing before, and `heard` then.
 fn ended_when(told: fn(&Event) -> bool, options: &Options, script: &str, answers: usize, last: &str, heard: &str) {
     let (say, said) = mpsc::channel();
     let (go, goes_on) = mpsc::channel();

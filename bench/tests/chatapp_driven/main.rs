@@ -1,4 +1,4 @@
-//! Worlds that are driven over TCP by a recording: the same as those of dice, whatever happens to who drives.
+//! Worlds that are driven over TCP by a recording: they equal those of dice, whatever happens to the driver.
 
 mod connections;
 mod wrong;
@@ -51,7 +51,7 @@ fn by_dice(scenario: &Scenario) -> Totals {
     report.counts()
 }
 
-/// A recording in a file that is there while its test runs.
+/// A recording in a file that exists while its test runs.
 struct File(PathBuf);
 
 impl File {
@@ -72,7 +72,7 @@ impl Drop for File {
     }
 }
 
-/// A server, and what happens there.
+/// A server, and its events.
 struct Stage {
     server: Server,
     events: Receiver<Event>,
@@ -98,7 +98,7 @@ impl Stage {
         }
     }
 
-    /// Waits until the one who drives has gone, and the next may come: what the world waits for then.
+    /// Waits for the end of the driver's connection; returns the step that the world waits for.
     fn gone(&self) -> u32 {
         loop {
             if let Event::Gone(_, next) = self.events.recv().unwrap() {
@@ -108,7 +108,7 @@ impl Stage {
     }
 }
 
-/// Somebody who drives by hand.
+/// A driver by hand.
 struct Hand {
     stream: TcpStream,
     answers: BufReader<TcpStream>,
@@ -128,7 +128,7 @@ impl Hand {
     }
 
     fn say(&mut self, bytes: impl AsRef<[u8]>) {
-        // Who is refused may not be able to say all of it.
+        // A refused driver may not be able to send everything.
         let _ = self.stream.write_all(bytes.as_ref());
     }
 
@@ -138,7 +138,7 @@ impl Hand {
         line.trim_end().to_owned()
     }
 
-    /// Says no more, and hears what is answered until the connection ends.
+    /// Sends no more, and returns all answers until the end of the connection.
     fn rest(mut self) -> String {
         let _ = self.stream.shutdown(Shutdown::Write);
         let mut rest = String::new();
@@ -217,7 +217,7 @@ fn each_built_in_scenario_can_be_driven() {
     }
 }
 
-/// The lively world, whose posts are graphs, too.
+/// The lively world, with graphs in its posts.
 fn with_graphs() -> Scenario {
     Scenario { message: MessageShape { objects: 25, ..lively().message }, ..lively() }
 }
@@ -236,7 +236,7 @@ fn a_driven_world_of_graphs_is_the_one_of_the_dice() {
         assert!(report.check.passed, "{:?}", report.check.problems);
         assert_eq!(driven.report["graphs"]["walked"], expected.graphs.walked);
     }
-    // The recording is that of the world without, but for the number behind each post, and what it is for.
+    // The recording equals that of the world without graphs, except for the number behind each post, and the scenario.
     let lines = |text: &str| text.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
     let named: Vec<String> = lines(&recorded(&lively()))
         .into_iter()
@@ -296,7 +296,7 @@ impl Parts {
     }
 }
 
-/// Whether answers say that the set-up and the turns from the first one on have ended.
+/// Returns whether answers report the ends of the set-up and of the turns from the first one on.
 trait ByTurns {
     fn eq_by_turns(self) -> bool;
 }

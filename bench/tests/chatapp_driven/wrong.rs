@@ -1,4 +1,4 @@
-//! What is wrong is refused, by the server or before, with what and where.
+//! Errors are refused, by the server or before, with their description and line.
 
 use super::*;
 
@@ -38,7 +38,11 @@ fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
         b"playhouse-chatapp 1\nscenario small\n",
         &["error 2 ", "scenario 0xFINGERPRINT", "\"scenario small\""],
     );
-    refused(wait, other_header.as_bytes(), &["error 2 ", "is for scenario other (0x", "here scenario lively (0x"]);
+    refused(
+        wait,
+        other_header.as_bytes(),
+        &["error 2 ", "is for scenario other (0x", "the server plays scenario lively (0x"],
+    );
     let with = |rest: &str| format!("{header}{rest}").into_bytes();
     refused(wait, &with("turn 1\n"), &["error 3 ", "turn 1 is out of order", "the set-up is next"]);
     refused(wait, &with("close\n"), &["error 3 ", "close is out of order"]);
@@ -47,13 +51,17 @@ fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
     refused(wait, &with("client 0 idle 0\n"), &["in the middle of the set-up", "nothing of it was played"]);
     refused(wait, &with("client 80 idle 0\n"), &["error 3 ", "no client 80; there are clients from 0 to 79"]);
     refused(wait, &with("client 0 idle 0 0\n"), &["error 3 ", "client 0 cannot befriend 0: friends are older"]);
-    refused(wait, &with("client 0 sleep 5\n"), &["error 3 ", "\"sleep 5\" is no work", "idle|compute|memory"]);
+    refused(
+        wait,
+        &with("client 0 sleep 5\n"),
+        &["error 3 ", "\"sleep 5\" is not a kind of work", "idle|compute|memory"],
+    );
     refused(wait, &with("client 0 memory 900000000\n"), &["error 3 ", "too much", "536870912"]);
-    refused(wait, &with("client 0 compute -1\n"), &["error 3 ", "\"-1\" is no number"]);
+    refused(wait, &with("client 0 compute -1\n"), &["error 3 ", "\"-1\" is not an allowed number"]);
     let thrice = "client 0 idle 0\nclient 1 idle 0\nclient 2 idle 0 1 0\n";
     refused(wait, &with(thrice), &["error 5 ", "ids rise: 0 cannot come behind 1"]);
 
-    // The set-up, and turns until somebody is in a chat.
+    // The set-up, and turns until some client is in a chat.
     let mut hand = Hand::call(&stage);
     hand.say(with(&set_up));
     assert!(hand.answer().starts_with("done 0 "));
@@ -72,22 +80,26 @@ fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
     refused(wait, &with("sit down\n"), &["error 3 ", "\"sit down\" is none of client, turn, close"]);
     let fourth = |rest: &str| with(&format!("turn 4\n{rest}"));
     refused(wait, &fourth("none 80\nend 4\n"), &["error 4 ", "no client 80", "\"none 80\""]);
-    refused(wait, &fourth("none 4294967296\n"), &["error 4 ", "\"4294967296\" is no number that can be there"]);
+    refused(wait, &fourth("none 4294967296\n"), &["error 4 ", "\"4294967296\" is not an allowed number"]);
     refused(wait, &fourth("none 7\nnone 7\nend 4\n"), &["error 5 ", "each once: 7 cannot come behind 7"]);
     refused(wait, &fourth("none 7\nnone 5\nend 4\n"), &["error 5 ", "by rising id", "5 cannot come behind 7"]);
     refused(wait, &fourth("none 7 8\nend 4\n"), &["error 4 ", "\"8\" is too much: must be \"none ID\""]);
     refused(wait, &fourth("dance 7\n"), &["error 4 ", "none of chat, leave, post, none, end", "\"dance 7\""]);
     refused(wait, &fourth("leave 7 9.9\n"), &["error 4 ", "client 7 was not in chat 9.9 when turn 4 began"]);
-    refused(wait, &fourth("leave 7 9\n"), &["error 4 ", "\"9\" is no chat", "leave ID TURN.CREATOR"]);
+    refused(wait, &fourth("leave 7 9\n"), &["error 4 ", "\"9\" is not a chat", "leave ID TURN.CREATOR"]);
     refused(wait, &fourth("post 7 9.9 5 1\n"), &["error 4 ", "client 7 was not in chat 9.9"]);
     refused(wait, &fourth("post 7 9.9 16777217 1\n"), &["error 4 ", "from 0 to 16777216 bytes, not 16777217"]);
-    refused(wait, &fourth("post 7 9.9 5 256\n"), &["error 4 ", "\"256\" is no number that can be there"]);
+    refused(wait, &fourth("post 7 9.9 5 256\n"), &["error 4 ", "\"256\" is not an allowed number"]);
     refused(wait, &fourth("post 7 9.9 5 1 1000001\n"), &["error 4 ", "from 0 to 1000000 objects, not 1000001"]);
-    refused(wait, &fourth("post 7 9.9 5 1 many\n"), &["error 4 ", "\"many\" is no number", "BYTES BYTE [OBJECTS]"]);
+    refused(
+        wait,
+        &fourth("post 7 9.9 5 1 many\n"),
+        &["error 4 ", "\"many\" is not an allowed number", "BYTES BYTE [OBJECTS]"],
+    );
     refused(wait, &fourth("post 7 9.9 5 1 2 3\n"), &["error 4 ", "\"3\" is too much", "BYTES BYTE [OBJECTS]"]);
-    refused(wait, &fourth("chat 7 7\n"), &["error 4 ", "client 7 cannot invite 7, who is no friend of it"]);
+    refused(wait, &fourth("chat 7 7\n"), &["error 4 ", "client 7 cannot invite 7, which is not its friend"]);
     refused(wait, &fourth("end 5\n"), &["error 4 ", "end 5 is out of order: this is turn 4"]);
-    // Half of it, and all but its end: what is right in it is not played either.
+    // Half of it, and all except its end: its correct part is not played either.
     let half = &turns[3][..turns[3].len() / 2];
     refused(wait, &with(&half[..=half.rfind('\n').unwrap()]), &["in the middle of turn 4", "nothing of it was played"]);
     refused(wait, &with(half), &["ends in the middle of"]);
@@ -121,7 +133,8 @@ fn a_line_without_an_end_is_not_waited_for() {
 
 #[test]
 fn a_line_that_is_refused_is_named_as_in_the_recording() {
-    // What only the server can know of: the recording is right in itself, and the world was driven otherwise before.
+    // Errors that only the server can notice: the recording has none in itself, and the world was driven in another way
+    // before.
     let text = recorded(&lively());
     let file = File::new("otherwise.chat", &text);
     let Parts { header, set_up, .. } = Parts::of(&text);
@@ -131,7 +144,7 @@ fn a_line_that_is_refused_is_named_as_in_the_recording() {
     assert!((0..2).map(|_| hand.answer()).eq_by_turns());
     drop(hand);
     assert_eq!(stage.gone(), 2);
-    // Nobody has started a chat in turn 1 there.
+    // No client has started a chat in turn 1 of this world.
     let refused = text.lines().position(|line| line.contains(" 1.")).unwrap() + 1;
     match drive(&file.open(), &stage.address(), |_| ()).unwrap_err() {
         DriveError::Refused(line, what) => {
@@ -166,7 +179,7 @@ fn bad_files_are_refused_with_their_line() {
         }
     };
     wrong("empty.chat", "", &["is empty"]);
-    wrong("magic.chat", "turns = 5\n", &[":1: is no recording of this format", "\"turns = 5\""]);
+    wrong("magic.chat", "turns = 5\n", &[":1: is not a recording of this format", "\"turns = 5\""]);
     wrong("no-scenario.chat", "playhouse-chatapp 1\n", &[":2: must be \"scenario 0xFINGERPRINT"]);
     let cut = |at: usize| format!("{}\n", lines[..at].join("\n"));
     let first_turn = lines.iter().position(|line| *line == "turn 1").unwrap();

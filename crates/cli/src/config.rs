@@ -469,7 +469,7 @@ mod tests {
     }
 
     fn refused(arguments: &[&str], variables: &[(&str, &str)]) -> String {
-        text(with(arguments, variables).err().expect("it is refused"))
+        text(with(arguments, variables).expect_err("it is refused"))
     }
 
     #[test]
@@ -550,6 +550,16 @@ mod tests {
         let error = refused(&["theater"], &[("PLAYHOUSE_WORKERS", "0"), ("PLAYHOUSE_JSON", "maybe")]);
         assert!(error.contains("PLAYHOUSE_WORKERS=0: 0 is not in 1..=1024"), "{error}");
         assert!(error.contains("PLAYHOUSE_JSON=maybe: must be true or false"), "{error}");
+    }
+
+    #[test]
+    fn the_file_in_the_guide_is_right() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../guide/src/command-line.md");
+        let page = std::fs::read_to_string(page).expect("the page can be read");
+        let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+        let file = Written::new("guide", example.expect("the page has a file"));
+        assert_eq!(values(&["theater", "--config", file.path()], &[], "join").len(), 2);
+        assert_eq!(values(&["top", "host:1", "--config", file.path()], &[], "cluster"), ["shop"]);
     }
 
     #[test]

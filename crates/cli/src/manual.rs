@@ -41,7 +41,7 @@ pub fn page(args: &Page, mut program: Command) -> ExitCode {
         let asked = args.command.as_deref().unwrap_or_default();
         return fail(BAD_INPUT, &format!("no command is called \"{asked}\"; there are: {}", names.join(", ")));
     };
-    // Of a command, the page is called as git's are: playhouse-theater.
+    // The page of a command is called like those of git: playhouse-theater.
     let title = shown.get_display_name().unwrap_or(shown.get_name()).to_owned();
     let source = format!("playhouse {}", env!("CARGO_PKG_VERSION"));
     let mut page = Vec::new();

@@ -24,12 +24,12 @@ struct Known {
 #[derive(Debug)]
 pub enum Change {
     Joined,
-    /// It announced its shutdown.
+    /// The peer announced its shutdown.
     Left,
-    /// Its connection broke.
+    /// The connection broke.
     Unreachable,
     ReachableAgain,
-    /// It was unreachable for too long, or broke the protocol.
+    /// The peer was unreachable for too long, or broke the protocol.
     Lost(Option<TheaterError>),
 }
 

@@ -57,12 +57,12 @@ enum Event {
 
 /// News of a theater of `--join`.
 enum Joins {
-    /// It cannot be reached yet, for this reason; it is called again.
+    /// The theater cannot be reached yet, for this reason, and is called again.
     Waits(String),
     Joined,
-    /// Its link is lost; it is called again.
+    /// The link is lost, and the theater is called again.
     Lost,
-    /// It refuses, for a reason that no second call changes, which ends the program.
+    /// The theater refuses, for a reason that no second call changes. The program ends.
     Refused(TheaterError),
 }
 
@@ -177,7 +177,7 @@ fn keep_joined(theater: &Theater, address: &str, closes: &AtomicBool, tell: &dyn
 enum End {
     Signal(Signal),
     Refused(TheaterError),
-    /// Standard output takes nothing more: nobody learns the address.
+    /// Standard output takes nothing more, and no reader learns the address.
     OutputFailed,
 }
 
@@ -274,5 +274,45 @@ pub fn refuse(error: &TheaterError) -> ExitCode {
         ),
         TheaterError::System(why) | TheaterError::Certificates(why) => fail(BAD_INPUT, why),
         error => fail(FAILED, &error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use playhouse::prelude::*;
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Counter(u32);
+
+    #[actor(mobile)]
+    impl Counter {
+        #[message]
+        fn count(&mut self) -> u32 {
+            self.0 += 1;
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_drain_moves_the_actors_to_a_theater_that_listens() {
+        let theater = || Theater::builder().listen("127.0.0.1:0").start().unwrap();
+        let [drained, other] = [(); 2].map(|()| theater());
+        let silent = Theater::builder().start().unwrap();
+        silent.connect(drained.address().unwrap()).unwrap();
+        let counter = drained.system().spawn(Counter(0));
+        assert_eq!(counter.ask(Count).wait().unwrap(), 1);
+        // No theater listens but the one itself, and the actor stays.
+        drain(&drained, Duration::from_secs(60));
+        assert_eq!(other.system().stats().total.received, 0);
+        drained.connect(other.address().unwrap()).unwrap();
+        drain(&drained, Duration::from_secs(60));
+        assert_eq!(counter.ask(Count).wait().unwrap(), 2);
+        assert_eq!(other.system().stats().total.received, 1);
+        for theater in [drained, other, silent] {
+            theater.shutdown().unwrap();
+        }
     }
 }

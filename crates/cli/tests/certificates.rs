@@ -67,15 +67,15 @@ fn nothing_is_overwritten_and_nothing_half_written() {
     let there = folder.join("there");
     assert_eq!(run(&["certificates", &there, "--name", "one"]).0, 0);
     let before = fs::read_to_string(format!("{there}/ca.pem")).unwrap();
-    refused(&["certificates", &there, "--name", "two"], &["ca.pem is there already"]);
+    refused(&["certificates", &there, "--name", "two"], &["ca.pem exists already"]);
     assert_eq!(fs::read_to_string(format!("{there}/ca.pem")).unwrap(), before);
     assert_eq!(files(&there), ["ca.pem", "one.key", "one.pem"]);
     let part = folder.join("part");
     fs::create_dir(&part).unwrap();
     fs::write(format!("{part}/two.key"), "mine").unwrap();
-    refused(&["certificates", &part, "--name", "one", "--name", "two"], &["two.key is there already"]);
+    refused(&["certificates", &part, "--name", "one", "--name", "two"], &["two.key exists already"]);
     assert_eq!(files(&part), ["two.key"]);
-    // One whose name is too long for a file, behind others that are not.
+    // The second name is too long for a file.
     let long = "n".repeat(300);
     refused(&["certificates", &folder.join("long"), "--name", "one", "--name", &long], &["nothing was written"]);
     assert!(!folder.0.join("long").exists());
@@ -92,7 +92,37 @@ fn wrong_names_are_refused() {
     for name in ["", "../up", "a/b", ".hidden", "a b"] {
         refused(&["certificates", &new, "--name", name], &["a name has"]);
     }
-    refused(&["certificates", &new, "--name", "CA"], &["the CA's own files"]);
+    refused(&["certificates", &new, "--name", "CA"], &["the CA's own file"]);
     refused(&["certificates", &new, "--name", "one", "--name", "ONE"], &["ONE is given twice"]);
     assert!(!folder.0.join("new").exists());
+}
+
+#[test]
+fn the_written_files_are_printed_as_json() {
+    let folder = Folder::new("json");
+    let new = folder.join("new");
+    let (code, out, errors) = run(&["certs", &new, "--name", "east", "--name", "west", "--json"]);
+    assert_eq!((code, &*errors), (0, ""));
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(json["ca"], format!("{new}/ca.pem"));
+    assert_eq!(
+        (&json["theaters"][1]["name"], &json["theaters"][1]["tls"]),
+        (&"west".into(), &format!("{new}/west").into())
+    );
+    for file in ["certificate", "key"] {
+        assert!(Path::new(json["theaters"][0][file].as_str().unwrap()).is_file(), "{out}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_written_through_even_where_it_leads_nowhere() {
+    let folder = Folder::new("links");
+    for target in ["nowhere", "/dev/null"] {
+        let new = folder.join(&format!("new{}", target.len()));
+        fs::create_dir(&new).unwrap();
+        std::os::unix::fs::symlink(target, format!("{new}/theater-2.key")).unwrap();
+        refused(&["certificates", &new], &["theater-2.key exists already"]);
+        assert_eq!(files(&new), ["theater-2.key"]);
+    }
 }

@@ -177,24 +177,64 @@ fn built_in_scenarios_are_listed_printed_and_can_be_copied() {
     assert!(errors.contains("huge") && errors.contains("many-idle"), "{errors}");
 }
 
-/// Ctrl-C in the middle of a world that would take very long: one line, exit code 130.
+/// A signal in the middle of a world that would take very long: one line, and the exit code of the signal.
 #[cfg(target_os = "linux")]
 #[test]
-fn an_interrupt_ends_the_program_with_a_line_that_says_how_far_it_got() {
+fn a_signal_ends_the_program_with_a_line_that_says_how_far_it_got() {
     let file = File::new("long.toml", &LITTLE.replace("turns = 5", "turns = 10_000_000"));
-    let mut child = playhouse(&["demo", "--local", "--scenario", file.path()]).stderr(Stdio::piped()).spawn().unwrap();
-    // A handler for the signal is there once the kernel says that it is caught; nothing runs before it is.
-    let pid = child.id().to_string();
-    let caught = |status: String| {
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map_or("0", str::trim);
-        u64::from_str_radix(mask, 16).unwrap() & 0b10 != 0
-    };
-    while !std::fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(caught) {
-        std::thread::yield_now();
+    for (signal, bit, code, word) in
+        [("-INT", 1, 130, "interrupted"), ("-TERM", 14, 143, "terminated"), ("-HUP", 0, 129, "hung up")]
+    {
+        let mut command = playhouse(&["demo", "--local", "--scenario", file.path()]);
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        // A handler for the signal is there once the kernel says that it is caught; nothing runs before it is.
+        let pid = child.id().to_string();
+        let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+        let caught = |status: String| {
+            let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).map_or("0", str::trim);
+            u64::from_str_radix(mask, 16).unwrap() & (1 << bit) != 0
+        };
+        // The threads of the signals and of the work: from then on, the world ends with the line.
+        while !std::fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(caught) || threads() < 3 {
+            std::thread::yield_now();
+        }
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let lines: Vec<String> = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap).collect();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        let start = format!("{word} after ");
+        assert!(lines[0].starts_with(&start) && lines[0].contains(" of 10000000 turns"), "{lines:?}");
     }
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let lines: Vec<String> = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap).collect();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert_eq!(lines.len(), 1, "{lines:?}");
-    assert!(lines[0].starts_with("interrupted after ") && lines[0].contains(" of 10000000 turns"), "{lines:?}");
+}
+
+#[test]
+fn scenarios_are_listed_and_printed_as_json() {
+    let json = |arguments: &[&str]| -> serde_json::Value {
+        let (code, json, errors) = run(arguments);
+        assert_eq!((code, &*errors), (0, ""));
+        serde_json::from_str(&json).unwrap()
+    };
+    let all = json(&["scenario", "--json"]);
+    let small = all.as_array().unwrap().iter().find(|scenario| scenario["name"] == "small").unwrap();
+    let one = json(&["scenario", "small", "--json"]);
+    assert_eq!(one["title"], small["title"]);
+    assert!(one["toml"].as_str().unwrap().contains("clients = "), "{one}");
+}
+
+#[test]
+fn options_come_from_variables_and_a_file_and_wrong_ones_are_named() {
+    let scenario = File::new("configured-scenario.toml", LITTLE);
+    let text = format!("[demo]\nlocal = true\nscenario = {:?}\njson = true\nworkers = 1\n", scenario.path());
+    let file = File::new("configured.toml", &text);
+    let (code, out, errors) = run(&["--config", file.path()]);
+    assert_eq!((code, &*errors), (0, ""), "{out}");
+    let workers = |out: &str| serde_json::from_str::<serde_json::Value>(out).unwrap()["workers"].clone();
+    assert_eq!(workers(&out), 1);
+    let out = playhouse(&["--config", file.path()]).env("PLAYHOUSE_WORKERS", "2").output().unwrap();
+    assert_eq!(workers(&String::from_utf8(out.stdout).unwrap()), 2);
+    let wrong = File::new("misconfigured.toml", "[demo]\nlocal = true\nwokers = 1\nworkers = 0\n");
+    refused(
+        &["demo", "--config", wrong.path()],
+        &[":3: demo.wokers: unknown key; allowed here: ", ":4: demo.workers = 0: 0 is not in 1..=1024", wrong.path()],
+    );
 }

@@ -23,14 +23,20 @@ fn marked(mark: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// How many processes of a run there are.
+/// Counts the processes of a run.
 fn processes(mark: &str) -> usize {
+    processes_of(mark).len()
+}
+
+/// The processes of a run.
+fn processes_of(mark: &str) -> Vec<String> {
     let wanted = format!("{MARK}={mark}");
     let has_mark = |path: PathBuf| {
         let environment = std::fs::read(path.join("environ")).unwrap_or_default();
         environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
     };
-    std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| has_mark(entry.path())).count()
+    let processes = std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| has_mark(entry.path()));
+    processes.map(|entry| entry.file_name().into_string().unwrap()).collect()
 }
 
 /// Waits for the end of what all of them write their errors to.
@@ -100,30 +106,52 @@ fn a_table_says_what_has_come_of_it() {
 }
 
 #[test]
-fn a_world_without_end_ends_with_its_account_when_it_is_interrupted() {
-    let (mut child, _errors) = serve("serve");
-    signal(&child, "-INT");
-    // Somebody has to read what it says meanwhile.
-    std::thread::spawn(move || std::io::copy(&mut { _errors }, &mut std::io::sink()));
+fn a_world_without_end_ends_with_its_results_after_a_signal() {
+    for (name, code) in [("-INT", 130), ("-TERM", 0), ("-HUP", 0)] {
+        let mark = format!("serve{name}");
+        let (mut child, errors) = serve(&mark);
+        signal(&child, name);
+        // The program does not wait for a reader of its messages.
+        std::thread::spawn(move || std::io::copy(&mut { errors }, &mut std::io::sink()));
+        let mut table = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut table).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{table}");
+        assert!(table.contains("delivery check  passed: "), "{table}");
+        assert_eq!(processes(&mark), 0);
+    }
+}
+
+/// A supervisor signals all processes of a service, and the first one has to end the others.
+#[test]
+fn all_processes_are_signalled_and_the_world_ends_with_its_results() {
+    let (mut child, errors) = serve("all");
+    for process in processes_of("all") {
+        assert!(Command::new("kill").args(["-TERM", &process]).status().unwrap().success());
+    }
+    std::thread::spawn(move || std::io::copy(&mut { errors }, &mut std::io::sink()));
     let mut table = String::new();
     child.stdout.take().unwrap().read_to_string(&mut table).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{table}");
     assert!(table.contains("delivery check  passed: "), "{table}");
-    assert_eq!(processes("serve"), 0);
+    assert_eq!(processes("all"), 0);
 }
 
 #[test]
 fn a_second_interrupt_ends_all_processes_at_once() {
     let (mut child, mut errors) = serve("twice");
-    // It cannot end its turn before the second signal is there.
+    // The program cannot end its turn before the second signal has come.
     signal(&child, "-STOP");
     signal(&child, "-INT");
     signal(&child, "-CONT");
-    let noted = errors.by_ref().lines().map_while(Result::ok).any(|line| line.contains("Ctrl-C again ends at once"));
+    let noted = errors
+        .by_ref()
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line.contains("a second signal ends the program at once"));
     assert!(noted);
     signal(&child, "-INT");
     let code = child.wait().unwrap().code();
-    // It may have been quicker.
+    // The program may have ended before the second signal.
     assert!(code == Some(130) || code == Some(0), "{code:?}");
     all_end("twice", errors);
 }

@@ -40,6 +40,52 @@ fn a_bug_is_shown_and_the_chart_is_written() {
 }
 
 #[test]
+fn json_has_the_deliveries_and_the_failure() {
+    let json =
+        |args: &[&str]| -> serde_json::Value { serde_json::from_slice(&replay(args).stdout).expect("it is JSON") };
+    let right = json(&["42", "--json"]);
+    assert_eq!(
+        (&right["program"], &right["seed"], &right["failure"]),
+        (&"philosophers".into(), &42.into(), &().into())
+    );
+    let deliveries = right["deliveries"].as_array().expect("a list");
+    assert!(deliveries.iter().any(|sent| sent["message"] == "Take"), "{right}");
+    let failures =
+        (0..20).map(|seed| json(&[&seed.to_string(), "--program", "commit", "--wrong", "--json"])["failure"].clone());
+    assert!(
+        failures.filter_map(|failure| Some(failure.as_str()?.to_owned())).all(|failure| failure.contains("committed"))
+    );
+}
+
+/// The chart replaces regular files only, and they keep their mode.
+#[cfg(unix)]
+#[test]
+fn the_chart_replaces_no_device_and_no_link_and_keeps_the_mode_of_a_file() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+
+    let folder = std::env::temp_dir().join(format!("playhouse-replay-files-{}", std::process::id()));
+    fs::create_dir(&folder).expect("the folder is new");
+    let path = |name: &str| folder.join(name).to_str().expect("a path in UTF-8").to_owned();
+    let (chart, link) = (path("chart.svg"), path("link.svg"));
+    fs::write(&chart, "old").expect("it is written");
+    fs::set_permissions(&chart, fs::Permissions::from_mode(0o600)).expect("the owner may");
+    symlink(&chart, &link).expect("the link is new");
+    for (path, words) in [(&*link, "is a link to"), ("/dev/full", "is a device"), (&*path(""), "is a folder")] {
+        let output = replay(&["1", "--svg", path]);
+        let errors = String::from_utf8(output.stderr).expect("it prints text");
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains(words) && errors.contains(path.trim_end_matches('/')), "{errors}");
+    }
+    assert_eq!(fs::read_to_string(&chart).expect("it is there"), "old");
+    assert!(fs::metadata("/dev/full").expect("it is there").file_type().is_char_device());
+    assert_eq!(replay(&["1", "--svg", &chart]).status.code(), Some(0));
+    assert!(fs::read_to_string(&chart).expect("it is there").starts_with("<svg "));
+    assert_eq!(fs::metadata(&chart).expect("it is there").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_dir(&folder).expect("it is there").count(), 2);
+    fs::remove_dir_all(&folder).expect("it is there");
+}
+
+#[test]
 fn an_unknown_program_is_refused_with_those_that_there_are() {
     let output = replay(&["1", "--program", "dinner"]);
     assert!(!output.status.success());

@@ -156,7 +156,7 @@ fn one_pipe_for_both_streams_that_is_closed_is_a_quiet_end() {
     each("both", both, |arguments, code, _| assert_eq!(code, Some(0), "{arguments:?}"));
 }
 
-/// What goes on without an end, ends where its output has no reader.
+/// A command without an end stops when its output has no reader.
 #[test]
 fn endless_output_ends_with_its_reader() {
     let host = Host::start();

@@ -47,6 +47,22 @@ impl Theater {
     }
 }
 
+/// Reads the log up to the event with these words, and returns its line.
+fn event(log: &mut impl BufRead, words: &[&str]) -> String {
+    loop {
+        let line = line(log);
+        assert!(!line.is_empty(), "the log ends without {words:?}");
+        if words.iter().all(|word| line.contains(word)) {
+            return line;
+        }
+    }
+}
+
+/// Reads the last events of a theater that drains.
+fn drains(log: &mut impl BufRead, signal: &str) {
+    event(log, &["INFO draining; a second signal ends the program at once", &format!("signal=\"{signal}\"")]);
+}
+
 impl Drop for Theater {
     fn drop(&mut self) {
         let _it_has_ended = self.process.kill();
@@ -60,12 +76,98 @@ fn theaters_join_and_close_and_say_so() {
     let mut first = Theater::start(&["--cluster", "test"]);
     let mut second = Theater::start(&["--cluster", "test", "--join", &first.address]);
     assert_eq!(line(&mut second.out), format!("joined {}", first.address));
+    event(&mut second.errors, &["INFO peer joined", &first.address]);
     first.signal("-INT");
-    assert_eq!(line(&mut first.errors), "closing; Ctrl-C again ends at once");
-    assert_eq!((line(&mut first.out), first.code()), ("closed".to_owned(), Some(0)));
-    assert_eq!(line(&mut second.errors), format!("lost {}", first.address));
+    drains(&mut first.errors, "Ctrl-C");
+    event(&mut first.errors, &["INFO theater closed"]);
+    assert_eq!((line(&mut first.out), first.code()), ("closed".to_owned(), Some(130)));
+    event(&mut second.errors, &["INFO peer left", &first.address]);
     second.signal("-INT");
-    assert_eq!((line(&mut second.out), second.code()), ("closed".to_owned(), Some(0)));
+    assert_eq!((line(&mut second.out), second.code()), ("closed".to_owned(), Some(130)));
+}
+
+#[cfg(unix)]
+#[test]
+fn events_are_objects_with_time_and_level_and_the_output_too() {
+    let mut first = Theater::start(&["--cluster", "test", "--log-format", "json"]);
+    let second = Theater::start(&["--cluster", "test", "--join", &first.address, "--log", "warn"]);
+    let address = first.address.clone();
+    let mut object = |words: &[&str]| -> serde_json::Value {
+        let line = event(&mut first.errors, words);
+        let object: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert!(object["timestamp"].as_str().unwrap().ends_with('Z'), "{line}");
+        object
+    };
+    let started = object(&["theater started"]);
+    assert_eq!((&started["level"], &started["address"]), (&"INFO".into(), &address.clone().into()));
+    assert_eq!(object(&["peer joined"])["address"], second.address);
+    let stranger = run(&["top", &address, "--cluster", "other"]);
+    assert_eq!(stranger.0, 1, "{stranger:?}");
+    let rejected = object(&["peer rejected"]);
+    assert_eq!(rejected["level"], "WARN");
+    assert!(rejected["reason"].as_str().unwrap().contains("\"other\""), "{rejected}");
+    drop(second);
+    object(&["peer unreachable"]);
+    first.signal("-TERM");
+    assert_eq!(first.code(), Some(0));
+
+    let mut third = playhouse(&["theater", "--listen", "127.0.0.1:0", "--json", "--log", "off"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(third.stdout.take().unwrap());
+    let listening: serde_json::Value = serde_json::from_str(&line(&mut out)).unwrap();
+    assert_eq!(listening["event"], "listening");
+    assert!(listening["address"].as_str().unwrap().starts_with("127.0.0.1:"));
+    assert!(Command::new("kill").args(["-TERM", &third.id().to_string()]).status().unwrap().success());
+    assert_eq!(line(&mut out), r#"{"event":"closed"}"#);
+    assert_eq!(third.wait().unwrap().code(), Some(0));
+    assert_eq!(line(&mut BufReader::new(third.stderr.take().unwrap())), "");
+}
+
+/// The kernel ignores signals without a handler for process 1, as in a container.
+#[cfg(target_os = "linux")]
+#[test]
+fn process_1_of_a_container_drains_after_sigterm_and_ends_after_two_signals() {
+    let unshare = |arguments: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--pid", "--fork"]).args(arguments).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    // Some systems let no user make namespaces.
+    if !unshare(&["true"]).status().is_ok_and(|status| status.success()) {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_playhouse");
+    let start = |arguments: &[&str]| {
+        let theater = [&[program, "theater", "--listen", "127.0.0.1:0", "--workers", "1"], arguments].concat();
+        let mut outside = unshare(&theater).spawn().unwrap();
+        let mut out = BufReader::new(outside.stdout.take().unwrap());
+        assert!(line(&mut out).starts_with("listening at "));
+        let children = format!("/proc/{0}/task/{0}/children", outside.id());
+        let inside = std::fs::read_to_string(children).unwrap().trim().to_owned();
+        (outside, out, inside)
+    };
+    let signal = |process: &str, name: &str| {
+        assert!(Command::new("kill").args([name, process]).status().unwrap().success());
+    };
+    let (mut outside, mut out, inside) = start(&[]);
+    signal(&inside, "-TERM");
+    assert_eq!(line(&mut out), "closed");
+    assert_eq!(outside.wait().unwrap().code(), Some(0));
+
+    let other = Theater::start(&[]);
+    let (mut outside, mut out, inside) = start(&["--join", &other.address]);
+    assert_eq!(line(&mut out), format!("joined {}", other.address));
+    other.signal("-STOP");
+    signal(&inside, "-TERM");
+    let mut errors = BufReader::new(outside.stderr.take().unwrap());
+    drains(&mut errors, "SIGTERM");
+    signal(&inside, "-TERM");
+    assert_eq!(outside.wait().unwrap().code(), Some(143));
+    event(&mut errors, &["terminated"]);
 }
 
 #[cfg(unix)]
@@ -85,13 +187,12 @@ fn theaters_with_certificates_join_and_no_others() {
         let (code, _, errors) = run(&[&join, arguments].concat());
         assert_eq!(code, 1, "{errors}");
         assert!(words.iter().all(|word| errors.contains(word)), "{errors}");
-        let refused = line(&mut first.errors);
-        assert!(refused.starts_with("refused a caller: ") && refused.contains(said), "{refused}");
+        event(&mut first.errors, &["WARN peer rejected", said]);
     };
     join(&["--tls", &foe], &["another CA"], "refuses this theater's certificate", &mut first);
     join(&[], &["speaks TLS only"], "speaks TLS only", &mut first);
-    first.signal("-INT");
-    assert_eq!(line(&mut first.errors), "closing; Ctrl-C again ends at once");
+    first.signal("-TERM");
+    drains(&mut first.errors, "SIGTERM");
     assert_eq!((line(&mut first.out), first.code()), ("closed".to_owned(), Some(0)));
     std::fs::remove_dir_all(folder).unwrap();
 }
@@ -105,9 +206,10 @@ fn a_second_interrupt_ends_a_theater_at_once() {
     assert_eq!(line(&mut second.out), format!("joined {}", first.address));
     first.signal("-STOP");
     second.signal("-INT");
-    assert_eq!(line(&mut second.errors), "closing; Ctrl-C again ends at once");
+    drains(&mut second.errors, "Ctrl-C");
     second.signal("-INT");
-    assert_eq!((second.code(), line(&mut second.errors)), (Some(130), "interrupted".to_owned()));
+    assert_eq!(second.code(), Some(130));
+    event(&mut second.errors, &["interrupted"]);
 }
 
 /// A process that a supervisor ends says goodbye: others lose it at once, and not when it was silent for long.
@@ -117,15 +219,14 @@ fn a_theater_joins_when_the_other_is_up_and_again_when_a_successor_is() {
     // Nobody listens where somebody has listened until now.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut joins = Theater::start(&["--join", &address]);
-    let waits = line(&mut joins.errors);
-    assert!(waits.starts_with(&format!("cannot join {address} yet: ")), "{waits}");
-    for signal in ["-TERM", "-HUP"] {
+    event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "reason="]);
+    for (signal, name) in [("-TERM", "SIGTERM"), ("-HUP", "SIGHUP")] {
         let mut other = Theater::start_at(&address, &[]);
         assert_eq!(line(&mut joins.out), format!("joined {address}"));
         other.signal(signal);
-        assert_eq!(line(&mut other.errors), "closing; Ctrl-C again ends at once");
+        drains(&mut other.errors, name);
         assert_eq!((line(&mut other.out), other.code()), ("closed".to_owned(), Some(0)));
-        assert_eq!(line(&mut joins.errors), format!("lost {address}"));
+        event(&mut joins.errors, &["INFO peer left", &address]);
     }
     joins.signal("-TERM");
     assert_eq!((line(&mut joins.out), joins.code()), ("closed".to_owned(), Some(0)));
@@ -158,7 +259,70 @@ fn wrong_addresses_are_refused() {
         &["--advertise HOST:PORT"],
     );
     refused(&["theater", "--listen", "127.0.0.1:0", "--advertise", "there"], &["--advertise", "'there'", "host:port"]);
-    refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate"], &["no/ca.pem: "]);
+    refused(
+        &["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate"],
+        &["no/ca.pem: ", "reads no/ca.pem, no/certificate.pem and no/certificate.key"],
+    );
     refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate", "--plaintext"], &["'--plaintext'"]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--workers", "0"], &["--workers", "1..=1024"]);
+    refused(&["theater", "--listen", "127.0.0.1:0", "--log", "loud"], &["'loud'", "a filter reads"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn certificates_are_named_one_by_one_and_errors_name_the_file_and_the_right_one() {
+    let folder = std::env::temp_dir().join(format!("playhouse-one-by-one-{}", std::process::id()));
+    let [ours, theirs] = ["ours", "theirs"].map(|name| folder.join(name).display().to_string());
+    for folder in [&ours, &theirs] {
+        assert_eq!(run(&["certs", folder]).0, 0);
+    }
+    let file = |name: &str| format!("{ours}/{name}");
+    let [ca, certificate, key] = ["ca.pem", "theater-2.pem", "theater-2.key"].map(file);
+    let one = file("theater-1");
+    let first = Theater::start(&["--tls", &one]);
+    let flags = ["--tls-ca", &ca, "--tls-cert", &certificate, "--tls-key", &key];
+    let mut second = Theater::start(&[&flags[..], &["--join", &first.address]].concat());
+    assert_eq!(line(&mut second.out), format!("joined {}", first.address));
+    drop((first, second));
+
+    let with =
+        |flags: &[&str], words: &[&str]| refused(&[&["theater", "--listen", "127.0.0.1:0"], flags].concat(), words);
+    with(&["--tls-cert", &certificate], &["--tls-ca <FILE>", "--tls-key <FILE>"]);
+    with(&[&flags[..], &["--tls", &one]].concat(), &["'--tls <DIR/NAME>'", "cannot be used with"]);
+    with(&[&flags[..], &["--plaintext"]].concat(), &["'--plaintext'"]);
+    let expected = "--tls-cert this theater's certificate and --tls-key its key";
+    with(&["--tls-ca", &ca, "--tls-cert", &key, "--tls-key", &key], &[&key, "no certificate in it", expected]);
+    with(&["--tls-ca", &ca, "--tls-cert", &certificate, "--tls-key", &ca], &[&ca, "no key in it", expected]);
+    let missing = file("none.pem");
+    with(&["--tls-ca", &missing, "--tls-cert", &certificate, "--tls-key", &key], &[&missing, "No such file", expected]);
+    let other = format!("{theirs}/ca.pem");
+    with(&["--tls-ca", &other, "--tls-cert", &certificate, "--tls-key", &key], &[&certificate, expected]);
+    with(&["--tls", &ours], &["is a folder, and --tls takes DIR/NAME: ", "theater-1", "theater-2"]);
+    let none = file("theater-3");
+    with(&["--tls", &none], &[&format!("{none}.pem: "), &format!("reads {ours}/ca.pem, {none}.pem and {none}.key")]);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A file counts before the default, a variable before the file, and a flag before the variable.
+#[cfg(unix)]
+#[test]
+fn options_come_from_flags_variables_and_a_file() {
+    let file = std::env::temp_dir().join(format!("playhouse-theater-{}.toml", std::process::id()));
+    std::fs::write(&file, "[theater]\nlisten = \"127.0.0.1:0\"\nworkers = 1\ncluster = \"file\"\n").unwrap();
+    let cluster = |flags: &[&str], variable: Option<&str>| {
+        let mut command = playhouse(&[&["theater"], flags].concat());
+        command.env("PLAYHOUSE_CONFIG", &file).stdout(Stdio::null()).stderr(Stdio::piped());
+        if let Some(name) = variable {
+            command.env("PLAYHOUSE_CLUSTER", name);
+        }
+        let mut process = command.spawn().unwrap();
+        let started = event(&mut BufReader::new(process.stderr.take().unwrap()), &["theater started"]);
+        process.kill().unwrap();
+        process.wait().unwrap();
+        started.split("cluster=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap().to_owned()
+    };
+    assert_eq!(cluster(&[], None), "file");
+    assert_eq!(cluster(&[], Some("variable")), "variable");
+    assert_eq!(cluster(&["--cluster", "flag"], Some("variable")), "flag");
+    std::fs::remove_file(&file).unwrap();
 }

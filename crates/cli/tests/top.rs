@@ -34,14 +34,14 @@ impl Drop for Host {
     }
 }
 
-/// What is printed of the theaters at `address`.
+/// Returns the text of one look at `address`.
 fn top(address: &str, arguments: &[&str]) -> String {
     let (code, out, errors) = run(&[&["top", address, "--once", "--every", "0.3"], arguments].concat());
     assert_eq!((code, &*errors), (0, ""), "{out}");
     out
 }
 
-/// What is printed of a theater where nothing happens but that it is looked at. It sees so when it is looked at again within
+/// Returns the text of a look at a theater where nothing happens but looks. The theater shows them when it is looked at again within
 /// some seconds, which it may take a few attempts to do.
 fn asked_before(address: &str, arguments: &[&str]) -> String {
     for _ in 0..10 {
@@ -65,7 +65,7 @@ fn a_theater_in_another_process_is_seen() {
     let out = asked_before(&host.address, &["--cluster", "shop"]);
     let process = format!("process {}", host.process.id());
     assert!(out.contains(&format!("Theater {}, cluster \"shop\", {process}, up ", host.address)), "{out}");
-    // What is known to happen there: it is asked how it is, by somebody whom it has a link with.
+    // One thing happens in the theater: a linked theater asks for its state.
     let asked = line(&out, &["Inspect", "Inspector"]);
     assert!(asked.last().unwrap().parse::<u64>().unwrap() >= 1, "{out}");
     line(&out, &["Inspector"]);
@@ -118,6 +118,28 @@ fn actors_and_messages_are_counted_and_linked_theaters_are_seen_too() {
 }
 
 #[test]
+fn json_is_printed_once_or_for_each_look() {
+    let host = Host::start(&["--cluster", "shop"]);
+    let arguments = ["top", &host.address, "--cluster", "shop", "--every", "0.2", "--json"];
+    let (code, out, errors) = run(&[&arguments[..], &["--once"]].concat());
+    assert_eq!((code, &*errors), (0, ""), "{out}");
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let theater = &json["theaters"][0];
+    assert_eq!((&theater["address"], &theater["cluster"]), (&host.address.clone().into(), &"shop".into()));
+    assert_eq!((&theater["process"], &theater["migrations"]["in"]), (&host.process.id().into(), &0.into()));
+    assert!(theater["uptime_seconds"].as_f64() > Some(0.0), "{out}");
+
+    let mut process = playhouse(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
+    for line in lines.take(3) {
+        let json: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(json["theaters"][0]["cluster"], "shop");
+    }
+    // Its reader is gone.
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn who_cannot_be_looked_at_is_named_and_why() {
     let silent = Theater::builder().listen("127.0.0.1:0").start().unwrap();
     let address = silent.address().unwrap().to_string();
@@ -162,7 +184,6 @@ fn strangers_are_refused() {
 fn the_terminal_is_given_back_when_the_program_is_ended() {
     use std::fs::File;
     use std::io::Read;
-    use std::os::unix::process::ExitStatusExt;
 
     use rustix::event::{self, PollFd, PollFlags, Timespec};
     use rustix::fs::{Mode, OFlags};
@@ -171,7 +192,7 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
     use rustix::{fs, pty};
 
     let host = Host::start(&[]);
-    for signal in [Signal::TERM, Signal::HUP] {
+    for (signal, code) in [(Some(Signal::TERM), 0), (Some(Signal::HUP), 0), (Some(Signal::INT), 130), (None, 130)] {
         let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
         pty::grantpt(&ours).unwrap();
         pty::unlockpt(&ours).unwrap();
@@ -185,6 +206,7 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
         let mut command = playhouse(&["top", &host.address]);
         let mut program = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
         let mut screen = File::from(ours);
+        let keyboard = screen.try_clone().unwrap();
         let mut shown = Vec::new();
         let mut read = |until: &str| {
             while !String::from_utf8_lossy(&shown).contains(until) {
@@ -196,18 +218,24 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
                 shown.extend_from_slice(&some[..count]);
             }
         };
-        // It has the terminal for itself, and has drawn.
+        // The program has taken the terminal, and has drawn.
         read("\x1b[?1049h");
         read(&host.address);
         assert!(!tcgetattr(&theirs).unwrap().local_modes.intersects(LocalModes::ECHO | LocalModes::ICANON));
 
-        kill_process(Pid::from_child(&program), signal).unwrap();
-        assert_eq!(program.wait().unwrap().signal(), Some(signal.as_raw()));
+        match signal {
+            Some(signal) => kill_process(Pid::from_child(&program), signal).unwrap(),
+            // The user presses Ctrl-C.
+            None => assert_eq!(rustix::io::write(&keyboard, b"\x03").unwrap(), 1),
+        }
+        assert_eq!(program.wait().unwrap().code(), Some(code));
         assert_eq!(tcgetattr(&theirs).unwrap().local_modes, before);
         // Something to read in any case, behind what it has written.
         rustix::io::write(&theirs, b"end of it").unwrap();
         read("end of it");
-        assert!(String::from_utf8_lossy(&shown).contains("\x1b[?1049l"), "the other screen is still shown");
+        let shown = String::from_utf8_lossy(&shown);
+        assert!(shown.contains("\x1b[?1049l"), "the other screen is still shown");
+        assert!(shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l"), "the cursor is still hidden");
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the program was built.
+//! The compiler, the revision and the profile that the program was built with.
 
 /// The compiler.
 pub const RUSTC: &str = env!("PLAYHOUSE_RUSTC");

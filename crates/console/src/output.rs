@@ -46,7 +46,7 @@ pub fn is_reader_gone() -> bool {
     let out = std::io::stdout();
     let mut pipe = [PollFd::new(&out, PollFlags::empty())];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut pipe, Some(&now)).is_ok_and(|_| pipe[0].revents().contains(PollFlags::ERR))
+    poll(&mut pipe, Some(&now)).is_ok_and(|_| pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP))
 }
 
 /// Returns `false`: the system does not tell.
@@ -91,7 +91,7 @@ pub fn note(text: &str) {
     write_error(&format!("{text}\n"));
 }
 
-/// Writes text to standard error if that blocks nobody: another thread may be writing to a pipe that is full.
+/// Writes text to standard error unless that would block, because another thread may be writing to a full pipe.
 #[cfg(unix)]
 pub fn write_error_if_ready(text: &str) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

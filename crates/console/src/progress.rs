@@ -10,8 +10,8 @@ use playhouse_bench::chatapp::{Census, MigrationCounts, Progress, thousands};
 
 use crate::output::{note, set_status};
 
-/// How far the world has come: written by an actor after each turn, read by the main thread. Each value stands for itself,
-/// so all accesses are `Relaxed`.
+/// The progress of a world: an actor writes it after each turn, and the main thread reads it. All accesses are `Relaxed`, because each value stands for
+/// itself.
 #[derive(Default)]
 pub struct Shared {
     turn: AtomicU32,
@@ -35,12 +35,12 @@ impl Shared {
         self.turn.store(turn, Relaxed);
     }
 
-    /// How many clients there are, which never changes.
+    /// Sets the number of clients, which never changes.
     pub fn set_clients(&self, clients: u64) {
         self.clients.store(clients, Relaxed);
     }
 
-    /// How many clients there are.
+    /// Returns the number of clients.
     pub fn clients(&self) -> u64 {
         self.clients.load(Relaxed)
     }
@@ -128,7 +128,7 @@ impl StatusLine {
 
 /// Returns the width of the terminal at standard error, in columns.
 fn width() -> usize {
-    /// Where the terminal does not tell.
+    /// The width where the terminal does not tell it.
     const DEFAULT: usize = 80;
     #[cfg(unix)]
     if let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stderr())
@@ -158,7 +158,7 @@ pub fn fit(parts: &[String], separator: &str, width: usize) -> String {
     line
 }
 
-/// The status of a world in several theaters: a status line on a terminal, and elsewhere a plain line every 2 seconds.
+/// The status of a world in several theaters: a status line on a terminal, or else a plain line every 2 seconds.
 pub struct Status {
     line: StatusLine,
     plain: bool,

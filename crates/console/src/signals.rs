@@ -69,18 +69,11 @@ enum Reaction {
     Ignore,
 }
 
-type CleanUp = Box<dyn FnOnce() + Send>;
+static REACTION: Mutex<Reaction> = Mutex::new(Reaction::Exit);
+static CLEAN_UPS: CleanUps = CleanUps(Mutex::new((0, Vec::new())));
 
-struct State {
-    reaction: Reaction,
-    clean_ups: Vec<(u64, CleanUp)>,
-    next: u64,
-}
-
-static STATE: Mutex<State> = Mutex::new(State { reaction: Reaction::Exit, clean_ups: Vec::new(), next: 0 });
-
-fn state() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+fn reaction() -> MutexGuard<'static, Reaction> {
+    REACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Handles the signals from now on. Where the system refuses the handler, a signal has its usual effect.
@@ -109,23 +102,23 @@ pub fn start() {
 }
 
 fn arrive(signal: Signal) {
-    let mut state = state();
-    match std::mem::replace(&mut state.reaction, Reaction::Exit) {
+    let mut reaction = reaction();
+    match std::mem::replace(&mut *reaction, Reaction::Exit) {
         Reaction::Exit => {
-            drop(state);
+            drop(reaction);
             exit(signal)
         }
         Reaction::Call(call) => {
-            drop(state);
+            drop(reaction);
             call(signal);
         }
-        Reaction::Ignore => state.reaction = Reaction::Ignore,
+        Reaction::Ignore => *reaction = Reaction::Ignore,
     }
 }
 
 /// Sends an event for the next signal instead of ending the program. A second signal ends the program at once.
 pub fn send_first<E: Send + 'static>(sender: Sender<E>, event: impl FnOnce(Signal) -> E + Send + 'static) {
-    state().reaction = Reaction::Call(Box::new(move |signal| {
+    *reaction() = Reaction::Call(Box::new(move |signal| {
         if sender.send(event(signal)).is_err() {
             exit(signal);
         }
@@ -134,7 +127,7 @@ pub fn send_first<E: Send + 'static>(sender: Sender<E>, event: impl FnOnce(Signa
 
 /// Ignores the signals: the process that started this one ends it.
 pub fn ignore() {
-    state().reaction = Reaction::Ignore;
+    *reaction() = Reaction::Ignore;
 }
 
 /// Ignores Ctrl-C only, without [`start`]. Ctrl-C in a terminal also reaches the process that started this one, which ends it.
@@ -157,7 +150,7 @@ pub fn exit_when_unread() {
     std::thread::spawn(|| {
         let out = std::io::stdout();
         let mut pipe = [PollFd::new(&out, PollFlags::empty())];
-        if poll(&mut pipe, None).is_ok_and(|_| pipe[0].revents().contains(PollFlags::ERR)) {
+        if poll(&mut pipe, None).is_ok_and(|_| pipe[0].revents().intersects(PollFlags::ERR | PollFlags::HUP)) {
             clean_up();
             std::process::exit(0);
         }
@@ -178,27 +171,49 @@ pub fn exit(signal: Signal) -> ! {
 
 /// Runs the clean-ups, for a command that ends the program while its work goes on.
 pub fn clean_up() {
-    let clean_ups = std::mem::take(&mut state().clean_ups);
-    // The latest first, as for values that go out of scope.
-    clean_ups.into_iter().rev().for_each(|(_, clean_up)| clean_up());
+    CLEAN_UPS.run();
+}
+
+/// The number of the next clean-up, and the clean-ups with their numbers.
+struct CleanUps(Mutex<(u64, Vec<(u64, CleanUp)>)>);
+
+type CleanUp = Box<dyn FnOnce() + Send>;
+
+impl CleanUps {
+    fn lock(&self) -> MutexGuard<'_, (u64, Vec<(u64, CleanUp)>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&'static self, clean_up: CleanUp) -> AtExit {
+        let mut all = self.lock();
+        let number = all.0;
+        all.0 += 1;
+        all.1.push((number, clean_up));
+        AtExit { all: self, number }
+    }
+
+    /// Runs all, the latest first, as for values that go out of scope.
+    fn run(&self) {
+        let clean_ups = std::mem::take(&mut self.lock().1);
+        clean_ups.into_iter().rev().for_each(|(_, clean_up)| clean_up());
+    }
 }
 
 /// A clean-up that a signal runs. Dropping the guard forgets it.
 #[must_use]
-pub struct AtExit(u64);
+pub struct AtExit {
+    all: &'static CleanUps,
+    number: u64,
+}
 
 /// Has `clean_up` run if a signal ends the program before the guard is dropped.
 pub fn at_exit(clean_up: impl FnOnce() + Send + 'static) -> AtExit {
-    let mut state = state();
-    let number = state.next;
-    state.next += 1;
-    state.clean_ups.push((number, Box::new(clean_up)));
-    AtExit(number)
+    CLEAN_UPS.add(Box::new(clean_up))
 }
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        state().clean_ups.retain(|(number, _)| *number != self.0);
+        self.all.lock().1.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -263,14 +278,15 @@ mod tests {
 
     #[test]
     fn a_dropped_guard_forgets_its_clean_up() {
+        static ALL: CleanUps = CleanUps(Mutex::new((0, Vec::new())));
         let (ran, runs) = mpsc::channel();
-        let note = |number| {
+        let add = |number| {
             let ran = ran.clone();
-            move || ran.send(number).expect("the test listens")
+            ALL.add(Box::new(move || ran.send(number).expect("the test listens")))
         };
-        let (first, second, third) = (at_exit(note(1)), at_exit(note(2)), at_exit(note(3)));
+        let (first, second, third) = (add(1), add(2), add(3));
         drop(second);
-        clean_up();
+        ALL.run();
         assert_eq!(runs.try_iter().collect::<Vec<_>>(), [3, 1]);
         drop((first, third));
     }

@@ -1,28 +1,18 @@
 //! The procedural macros of Playhouse: [`#[actor]`](macro@actor), [`#[derive(Message)]`](derive@Message) and
 //! [`#[warn_needless_clones]`](macro@warn_needless_clones).
 //!
-//! Users reach them through the `playhouse` crate, and every path in the generated code starts at
-//! `::playhouse`. The macros write only what one would write by hand (a message struct, an
-//! `impl Message`, an `impl Handler`, the entries of `remote!`); hand-written handlers live beside them.
+//! Programs use the macros through the crate `playhouse`, and every path in the generated code starts at
+//! `::playhouse`. The macros write only code that can be written by hand: a message struct, an `impl Message`, an
+//! `impl Handler`, the entries of `remote!`. Hand-written handlers and generated ones mix freely.
 //!
-//! | room | what happens there |
+//! | folder | contents |
 //! |---|---|
-//! | `actor` | the `impl` block: what it may be, who gets which method |
-//! | `method` | one `#[message]` method: its signature, checked and taken apart |
-//! | `options` | the arguments of `#[actor(..)]` and `#[message(..)]` |
-//! | `params` | parameters of methods; which of them is the context |
-//! | `reentrant` | methods that return the future of the answer |
-//! | `hook` | `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]`, `#[migration_failed]` |
-//! | `emit` | the code that is written for a message method |
-//! | `message` | `#[derive(Message)]` |
-//! | `remote` | what goes over the wire: names, forms, and the entries of the binary's list |
-//! | `owned` | finds borrows in types that must own their data |
-//! | `generics` | which generics a message needs; `Self` outside its `impl` block |
-//! | `attrs` | which attributes of a method its message inherits |
-//! | `name` | names of messages |
-//! | `clones` | `#[warn_needless_clones]` |
+//! | `actor` | `#[actor]`: the `impl` block, its marked methods, hooks such as `#[started]`, the entries of remote actors |
+//! | `method` | a `#[message]` method: its options, its name, its signature, its generated code |
+//! | `derive` | `#[derive(Message)]` |
 //! | `entry` | `#[main]` and `#[test]` |
-//! | `errors` | several errors at once |
+//! | `clones` | `#[warn_needless_clones]` |
+//! | `syntax` | common parts: attributes, parameters, generics, ownership of types, names on the wire, errors |
 
 mod actor;
 mod clones;
@@ -34,28 +24,39 @@ mod syntax;
 use proc_macro::TokenStream;
 
 #[doc = include_str!("../docs/actor.md")]
+#[doc(alias = "handler")]
+#[doc(alias = "receive")]
+#[doc(alias = "behavior")]
+#[doc(alias = "gen_server")]
+#[doc(alias = "become")]
 #[proc_macro_attribute]
 pub fn actor(args: TokenStream, item: TokenStream) -> TokenStream {
     actor::expand(args.into(), item.into()).into()
 }
 
-/// Marks a message method in an `impl` block under [`#[actor]`](macro@actor), which is where it is explained and read. Anywhere else it is an error.
+/// Marks a message method in an `impl` block under [`#[actor]`](macro@actor), whose page explains it. The attribute
+/// is an error anywhere else.
+#[doc(alias = "handler")]
+#[doc(alias = "cast")]
+#[doc(alias = "call")]
 #[proc_macro_attribute]
 pub fn message(_: TokenStream, item: TokenStream) -> TokenStream {
     method::message_outside(item.into()).into()
 }
 
 #[doc = include_str!("../docs/message.md")]
+#[doc(alias = "protocol")]
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(item: TokenStream) -> TokenStream {
     derive::expand(item.into()).into()
 }
 
-/// Gives `main` a system: it is started before, and shut down when `main` returns, with the limit of `System::shutdown`. If that takes longer, what
-/// holds it up is printed on stderr.
+/// Starts a system for `main`, and shuts it down when `main` returns, with the limit of `System::shutdown`. A late
+/// shutdown prints its cause on stderr.
 ///
-/// The function takes `&System`. It may be `async`: then it runs on the main thread, and awaits asks, and any future that needs no runtime. In a program
-/// that uses tokio, write `#[tokio::main]` and start the system in it. `#[playhouse::main(workers = 2)]` starts two workers instead of one per core.
+/// The function takes `&System`, and may be `async`. An `async` function runs on the main thread, and may await asks
+/// and any future that needs no runtime. In a program that uses tokio, write `#[tokio::main]` and start the system
+/// there. `#[playhouse::main(workers = 2)]` starts two workers instead of one per core.
 ///
 /// # Panics
 /// The system does not start.
@@ -80,22 +81,24 @@ pub fn derive_message(item: TokenStream) -> TokenStream {
 ///     Ok(())
 /// }
 /// ```
+#[doc(alias = "Guardian")]
+#[doc(alias = "actix::main")]
 #[proc_macro_attribute]
 pub fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     entry::main(args.into(), item.into()).into()
 }
 
-/// Makes a test of a function that takes `&System`, and may be `async`: it runs with one simulated system after another, whose choices differ, in virtual
-/// time. Each is shut down after it.
+/// Makes a test of a function that takes `&System`, and may be `async`. The test runs in virtual time with one
+/// simulated system per seed. Each system is shut down after its run.
 ///
 /// | option | |
 /// |---|---|
-/// | `seeds = 50` | so many systems, of the seeds 0 to 49; 20 without it |
-/// | `seed = 7` | the system of this seed, alone |
-/// | `threads` | one system with real threads and real time instead |
-/// | `workers = 2` | so many workers |
+/// | `seeds = 50` | 50 systems, of the seeds 0 to 49; default: 20 |
+/// | `seed = 7` | only the system of this seed |
+/// | `threads` | one system with real threads and real time |
+/// | `workers = 2` | 2 workers |
 ///
-/// A test that panics, or returns an error, prints the seed that it has done so with.
+/// A test that panics or returns an error prints its seed.
 ///
 /// # Panics
 /// The system does not start, is not shut down in time, or has nothing left to do while the function waits.

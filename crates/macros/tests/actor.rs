@@ -1,6 +1,6 @@
-//! What `#[actor]` and `#[derive(Message)]` write, at work in a system.
+//! The code of `#[actor]` and `#[derive(Message)]`, at work in a system.
 
-// A bound that only one message needs stands apart from those of the actor.
+// A bound that only one message needs is separate from those of the actor.
 #![allow(clippy::multiple_bound_locations)]
 
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use std::sync::mpsc::{Sender, channel};
 
 use playhouse::prelude::*;
 
-/// Everything that a message method may look like.
+/// An actor with all forms of message methods.
 #[derive(Default)]
 struct Desk {
     log: Vec<String>,
@@ -95,7 +95,7 @@ impl Desk {
         panic!("{why}")
     }
 
-    // Names that also belong to the glue.
+    // These names also belong to the generated code.
     #[message]
     fn handle(&mut self, msg: u8, ctx: &mut Context<Self>) -> u8 {
         let _ = ctx.this();
@@ -127,7 +127,7 @@ impl Desk {
     #[message]
     fn old(&mut self) {}
 
-    /// Not a message, and not a hook.
+    /// This method is neither a message nor a hook.
     fn stopped(&self) -> bool {
         self.log.is_empty()
     }
@@ -179,7 +179,7 @@ fn methods_stay_methods() {
     assert_eq!(desk.ignore(String::new(), 1, 0), 2);
 }
 
-/// Generic over a type with bounds of all kinds.
+/// An actor that is generic over types with bounds of all kinds.
 struct Cache<K, V, const N: usize>
 where
     V: Clone,
@@ -199,13 +199,13 @@ where
         }
     }
 
-    /// Only the key is an argument, `V` is in the reply.
+    /// Only the key is an argument, and `V` is in the reply.
     #[message(derive(Debug))]
     fn lookup(&self, key: K) -> Option<V> {
         self.entries.get(&key).cloned()
     }
 
-    /// No argument, and generics in the reply.
+    /// The method has no argument, and generics in the reply.
     #[message]
     fn all(&self) -> Vec<(K, V)>
     where
@@ -312,7 +312,7 @@ fn hooks_are_called() -> playhouse::Result<()> {
     Ok(())
 }
 
-/// Beside the messages of the block, handlers may be written by hand.
+/// Hand-written handlers stand beside the messages of the block.
 #[derive(Message, Debug, Clone)]
 #[message(reply = Result<Vec<T>, String>)]
 enum Query<T: Debug>
@@ -453,7 +453,7 @@ mod several_blocks {
 
         #[actor(more)]
         impl Account {
-            /// Its argument has no wire form.
+            /// The argument has no wire form.
             #[message(named)]
             pub fn read(&self, read: fn(&[String]) -> usize, reply: Reply<usize>) {
                 reply.send(read(&self.log));

@@ -1,5 +1,5 @@
-//! Clones that `#[warn_needless_clones]` does not report, since the original is needed or nobody can tell: the test is that this
-//! compiles without a warning. Those that it reports are in `ui/fail/needless_clones.rs`.
+//! Clones that `#[warn_needless_clones]` does not report, because the original is needed or the text leaves a doubt.
+//! The test is that this compiles without a warning. Reported clones are in `ui/fail/needless_clones.rs`.
 #![deny(warnings, clippy::all, clippy::pedantic)]
 #![allow(clippy::match_single_binding, clippy::needless_pass_by_value, clippy::needless_return, clippy::never_loop)]
 #![allow(clippy::ptr_arg, clippy::vec_init_then_push)]
@@ -22,13 +22,13 @@ impl Sink {
         self.0.push(text);
     }
 
-    /// What belongs to the actor.
+    /// Clones of the actor's own data.
     #[message]
     fn all(&self) -> Vec<String> {
         self.0.clone()
     }
 
-    /// Awaited with the original in hand.
+    /// The original is used after an await.
     #[message]
     async fn twice(&mut self, text: String, other: ActorRef<Sink>) -> bool {
         other.ask(Put(text.clone())).await.is_ok() && other.ask(Put(text)).await.is_ok()

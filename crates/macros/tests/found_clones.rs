@@ -1,4 +1,5 @@
-//! The clones that `#[warn_needless_clones]` finds in the twenty programs of `safe_messages`, where each move into a message is replaced by a clone.
+//! The clones that `#[warn_needless_clones]` finds in the twenty programs of `safe_messages`, if each move into a message
+//! is replaced by a clone.
 
 use std::path::Path;
 
@@ -17,7 +18,7 @@ mod syntax {
     pub(crate) use super::error_list as errors;
 }
 
-/// What owns data and is moved into messages, in the text of each program: where a run counts a move.
+/// The owned data that each program moves into messages, as text.
 const MOVED: [(&str, &[&str]); 14] = [
     ("concurrent", &["std::mem::take(&mut self.captured)", "captives"]),
     ("copymessages", &["list"]),
@@ -44,7 +45,7 @@ const MOVED: [(&str, &[&str]); 14] = [
     ("threadfin", &["format!(\"{text} from account {}\", self.number)", "std::mem::take(&mut self.statement)", "text"]),
 ];
 
-/// How many clones in a program the compiler is asked about.
+/// Returns the number of clones in a program about which the compiler is asked.
 fn found(program: &str) -> usize {
     let item: TokenStream = format!("mod program {{ {program} }}").parse().unwrap();
     expand(&TokenStream::new(), item).to_string().matches(":: clones :: original (").count()

@@ -1,8 +1,8 @@
-//! What users see when they make a mistake, word for word.
+//! The errors that users see when they make a mistake, word for word.
 //!
-//! The words are partly the compiler's, so they are compared with one compiler only: the one in
-//! `tests/ui/compiler`. After a change, `TRYBUILD=overwrite cargo test -p playhouse-macros --test ui`
-//! writes the `.stderr` files and that one anew: read the difference as a user would.
+//! Some words are the compiler's, so the texts are compared with one compiler only: the one in `tests/ui/compiler`.
+//! After a change, `TRYBUILD=overwrite cargo test -p playhouse-macros --test ui` records the `.stderr` files and the
+//! compiler anew. Read the difference as a user would.
 
 use std::env;
 use std::fs;
@@ -11,7 +11,7 @@ use std::process::Command;
 
 const RECORDED: &str = "tests/ui/compiler";
 
-/// As `rustc --version` says it, without the hash and the date: `rustc 1.95.0`.
+/// Returns the version as `rustc --version` prints it, without the hash and the date: `rustc 1.95.0`.
 fn compiler() -> String {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("--version").output().expect("rustc runs");
@@ -26,7 +26,7 @@ fn mistakes_are_explained() {
     if env::var_os("TRYBUILD").is_some_and(|mode| mode == "overwrite") {
         fs::write(RECORDED, format!("{compiler}\n")).expect("the compiler can be recorded");
     } else if compiler != recorded.trim() {
-        // Not by `eprintln!`, which the test harness keeps to itself where a test passes.
+        // The test harness hides the output of `eprintln!` in a passing test.
         let note = format!("NOT COMPARED: error messages, recorded with {}; this is {compiler}", recorded.trim());
         writeln!(std::io::stderr(), "{note}").expect("the note can be written");
         return;

@@ -108,6 +108,8 @@
 //! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Each method of a theater would repeat the platforms that the text above names.
+#![cfg_attr(docsrs, doc(auto_cfg(hide(unix, windows))))]
 
 #[cfg(all(feature = "theaters", not(any(unix, windows))))]
 compile_error!(

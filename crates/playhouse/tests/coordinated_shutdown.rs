@@ -41,7 +41,10 @@ fn phases_come_in_order_whenever_their_tasks_were_registered() {
         // It is over once.
         assert_eq!(shutdown.run().phases, []);
         let error = phases[1].task("late", || Ok(())).unwrap_err();
-        assert_eq!(error.to_string(), "the shutdown task \"late\" comes too late: the phase \"work\" has begun");
+        assert_eq!(
+            error.to_string(),
+            "the shutdown task \"late\" is too late: the phase \"work\" has begun; register tasks before `run`"
+        );
         system.shutdown().unwrap();
     });
 }

@@ -205,7 +205,7 @@ fn a_save_that_fails_leaves_the_value_as_it_was_and_the_next_one_works() {
     assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
     store.before.store(1, Ordering::Relaxed);
     let error = teller.ask(Pay(20)).wait().unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "the store has failed at \"account\": no room");
+    assert_eq!(error.to_string(), "the storage has failed for \"account\": no room");
     assert!(!error.is_conflict());
     assert_eq!(teller.ask(Balance).wait(), Ok((10, 1)));
     assert_eq!(teller.ask(Pay(30)).wait().unwrap().unwrap(), 40);
@@ -331,18 +331,21 @@ fn of_two_lives_one_saves_and_the_other_is_told() {
     // It has opened before the other one has saved.
     let error = new.ask(Pay(2)).wait().unwrap().unwrap_err();
     assert!(error.is_conflict());
-    assert_eq!(error.to_string(), "\"account\" is there already, with revision 1: load it first");
+    assert_eq!(error.to_string(), "\"account\" exists already with revision 1: load it first");
     new.tell(Crash);
     assert_eq!(new.ask(Pay(2)).wait().unwrap().unwrap(), 3);
     let error = old.ask(Pay(4)).wait().unwrap().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "\"account\" has revision 2, not 1, as was expected: somebody else has saved it, load it again"
+        "\"account\" has revision 2, but revision 1 was expected: somebody else has saved it, load it again"
     );
     assert_eq!(old.ask(Balance).wait(), Ok((1, 1)), "it is out of date");
     store.remove("account", 2).unwrap();
     let error = new.ask(Pay(4)).wait().unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "\"account\" is not there, though revision 2 was expected: it was removed");
+    assert_eq!(
+        error.to_string(),
+        "\"account\" does not exist, but revision 2 was expected: it was removed, load it again"
+    );
 }
 
 #[test]
@@ -363,7 +366,7 @@ fn one_save_is_under_way_at_one_time_and_others_find_the_former_value() {
         system.run_until_idle();
         let mut said = log.take();
         said.sort();
-        let busy = "\"account\" is being saved: another save can begin when this one is done";
+        let busy = "\"account\" is being saved: wait until that save is done";
         assert_eq!(said, [busy, "1 is saved, 1 is there"], "seed {seed}");
         assert_eq!(balances.take(), [(0, 0)], "seed {seed}");
         assert_eq!(teller.ask(Balance).wait(), Ok((1, 1)));
@@ -403,7 +406,7 @@ fn an_earlier_form_is_read_and_another_type_is_said() {
     let new = Durable::open(&pool, store.clone(), "account", NewAccount::default()).wait().unwrap();
     assert_eq!(*new.get(), NewAccount { owner: String::new(), balance: 5 });
     let error = Durable::open(&pool, store, "account", String::new()).wait().unwrap_err();
-    assert!(error.to_string().starts_with("\"account\": what was saved is no String: "), "{error}");
+    assert!(error.to_string().starts_with("\"account\": the saved state is no String: "), "{error}");
 }
 
 #[test]
@@ -439,8 +442,11 @@ fn a_pool_that_does_not_do_it_is_said() {
 fn what_cannot_be_a_key_or_a_state_is_said() {
     let store = MemoryStore::new();
     let cases = [
-        ("", "\"\" cannot be a key: it is empty: 1 to 80 bytes without control characters are allowed"),
-        ("a\nb", "\"a\\nb\" cannot be a key: '\\n' is in it: 1 to 80 bytes without control characters are allowed"),
+        ("", "\"\" cannot be a key, because it is empty: 1 to 80 bytes without control characters are allowed"),
+        (
+            "a\nb",
+            "\"a\\nb\" cannot be a key, because it contains '\\n': 1 to 80 bytes without control characters are allowed",
+        ),
     ];
     for (key, expected) in cases {
         assert_eq!(store.load(key).unwrap_err().to_string(), expected);

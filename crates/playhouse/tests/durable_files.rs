@@ -63,7 +63,7 @@ fn a_file_that_is_damaged_is_an_error_and_nothing_else() {
     is_damaged(store.remove("account/7", revision));
     assert_eq!(fs::read(&file).unwrap(), changed);
     let error = store.load("account/7").unwrap_err().to_string();
-    assert!(error.ends_with("its checksum is not that of what is in it: restore it from a copy"), "{error}");
+    assert!(error.ends_with("the checksum of the file does not match its contents: restore it from a copy"), "{error}");
     fs::write(&file, &whole).unwrap();
     assert_eq!(store.load("account/7").unwrap(), Some(Saved { revision, bytes: b"the state".to_vec() }));
 }

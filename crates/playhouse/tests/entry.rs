@@ -133,7 +133,7 @@ mod counted {
     }
 
     #[playhouse::test(seed = 3)]
-    #[should_panic = "cannot come"]
+    #[should_panic = "waits forever"]
     async fn waits_for_ever(_: &System) {
         std::future::pending::<()>().await;
     }

@@ -99,7 +99,7 @@ fn a_quorum_is_more_than_half_and_fails_as_soon_as_it_cannot_be_had() {
         // Nobody waits for the two that could answer.
         assert!(system.now() - start < SECOND, "seed {seed}");
         assert_eq!((error.wanted, error.asked, error.errors.len()), (3, 5, 3));
-        assert!(error.to_string().starts_with("3 answers were wanted of 5 actors, and 0 came; Voter"), "{error}");
+        assert!(error.to_string().starts_with("3 answers were wanted from 5 actors, and 0 came; Voter"), "{error}");
         assert!(error.to_string().contains(": the receiver has stopped"), "{error}");
     }
 }
@@ -111,7 +111,7 @@ fn nobody_to_ask_is_said_at_once() {
     assert_eq!(nobody().all().wait(), []);
     assert_eq!(nobody().first(0).wait().unwrap(), []);
     let error = nobody().quorum().wait().unwrap_err();
-    assert_eq!(error.to_string(), "1 answers were wanted of 0 actors, and 0 came");
+    assert_eq!(error.to_string(), "1 answers were wanted from 0 actors, and 0 came");
     let (voters, log) = voters(&system, 2);
     assert!(ask_many(voters, Vote).first(3).wait().is_err());
     system.run_until_idle();

@@ -241,7 +241,7 @@ fn who_ends_leaves_and_an_empty_router_says_why() {
         let error = router.pick().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "the router has no Member to send to: of the 2 that were added, all have ended or were removed"
+            "the router has no Member to send to: all 2 that were added have ended or were removed"
         );
         assert_eq!(router.pick_for(&1).unwrap_err(), error);
         assert_eq!(router.broadcast(Job(1)), Err(error.clone()));
@@ -375,7 +375,7 @@ fn a_pool_whose_members_end_at_once_does_not_spin() {
     let made = made.load(Ordering::Relaxed);
     assert!((8..30).contains(&made), "{made}");
     let error = pool.pick().unwrap_err().to_string();
-    assert_eq!(error, "the pool has no Mayfly to send to: all 1 have ended, and are being replaced");
+    assert_eq!(error, "the pool has no Mayfly to send to: all 1 have ended and are being replaced, try again");
     // When it is given up, nothing goes on.
     drop(pool);
     clock.kill();

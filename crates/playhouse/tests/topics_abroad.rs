@@ -533,7 +533,7 @@ fn who_joins_a_topic_whose_messages_are_not_listed_is_told() {
     let desk = found(&away, &home, &topic);
     let error = Topic::join(away.system(), desk, SlowPublisher).wait().unwrap_err();
     let JoinError::NoAnswer(AskError::Unreachable(why)) = &error else { panic!("{error}") };
-    assert!(why.contains("Enroll"), "{error}");
+    assert!(why.contains("JoinRequest"), "{error}");
     net.run_until_idle();
     assert_eq!(topic.joined(), 0);
 }

@@ -1,4 +1,4 @@
-//! How many schedules the reduction leaves of all orders of some known programs: the table of the guide.
+//! The table of the guide: the number of schedules that the reduction leaves of all orders of some known programs.
 
 use std::time::Instant;
 

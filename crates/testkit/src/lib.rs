@@ -1,13 +1,14 @@
-//! Tests of actors.
+//! Tests of actors: probes, virtual time, model checking, replay, conformance suites.
 //!
-//! - [`Kit`] drives one actor, or a few, with probes and virtual time.
+//! - [`Kit`] drives one actor or a few, with probes and virtual time.
 //! - [`check()`] runs a small program under all orders of its messages.
-//! - [`simulate`] runs a larger one under many seeds, and [`replay()`] under one, with a message sequence chart.
+//! - [`simulate`] runs a larger program under many seeds. [`replay()`] runs it under one seed, and draws a message
+//!   sequence chart.
 //! - [`Machine`] verifies a state machine, and draws it.
-//! - [`conformance`] has suites for what others put in the place of a part of Playhouse: stores, transports.
+//! - [`conformance`] has suites for replacements of parts of Playhouse: stores, transports.
 //!
-//! Several theaters on one thread, with a network that breaks, are [`playhouse::Simulation`]; [`under_seeds`] runs them under
-//! many seeds.
+//! A [`playhouse::Simulation`] runs several theaters on one thread, with a network that fails. [`under_seeds`] runs a
+//! test with simulations under many seeds.
 
 #![forbid(unsafe_code)]
 

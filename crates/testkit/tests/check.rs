@@ -1,4 +1,4 @@
-//! The model checker: what it counts, what it finds, and that what it finds can be repeated.
+//! The model checker: its counts, its findings, and the repetition of its findings.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +28,7 @@ impl List {
     }
 }
 
-/// Sends its numbers when it is started.
+/// An actor that sends its numbers at its start.
 struct Giver(ActorRef<List>, Vec<u64>);
 
 #[actor]
@@ -72,7 +72,7 @@ fn messages_of_a_pair_keep_their_order_and_others_come_in_all() {
 }
 
 #[test]
-fn what_commutes_is_tried_once() {
+fn commuting_orders_are_tried_once() {
     let two_lists = |system: &System| (givers(system, &[&[1, 2]]), givers(system, &[&[3, 4]]));
     assert_eq!(check(two_lists).schedules(), 1);
     let both = |system: &System| {
@@ -136,7 +136,7 @@ fn the_bugs_are_of_different_kinds() {
 
 #[test]
 fn the_shortest_schedule_leaves_out_what_has_nothing_to_do_with_it() {
-    // Four others are busy; the crash needs two messages, and the starts of three actors.
+    // Four other actors are busy. The crash needs two messages, and the starts of three actors.
     let report = Checker::new().run(|system| {
         let list = system.spawn(List::default());
         system.spawn(Giver(list, vec![7]));
@@ -152,7 +152,7 @@ fn the_shortest_schedule_leaves_out_what_has_nothing_to_do_with_it() {
     assert!(failure.to_string().contains("Giver #1 -> List #0: Push"), "{failure}");
 }
 
-/// Cannot do anything.
+/// An actor that always fails.
 struct Broken;
 
 #[derive(Message)]
@@ -249,7 +249,7 @@ fn a_child_that_is_restarted_has_a_new_state_under_all_orders() {
     assert!(matches!(report.failure().unwrap().violation, Violation::Crash { .. }), "{report}");
 }
 
-/// Tells itself to go on, for ever.
+/// An actor that tells itself to go on, forever.
 struct Restless;
 
 #[actor]
@@ -294,7 +294,7 @@ fn check_panics_with_what_went_wrong() {
     check(|system| givers(system, &[&[1], &[2]]));
 }
 
-/// Waits for an hour, then adds its number.
+/// An actor that waits for an hour, and then adds its number.
 struct Late(ActorRef<List>);
 
 #[actor]
@@ -320,14 +320,14 @@ fn timers_fire_when_nothing_else_is_left_to_do() {
         assert_eq!(system.now(), Duration::from_secs(3600));
         list.ask(Get).wait().unwrap()
     });
-    // Which of the two comes first is not to be told from the result, but they are two orders.
+    // The result does not show which of the two comes first, but they are two orders.
     assert_eq!(report.schedules(), 2);
 }
 
-/// Keeps what it is sent in its handler, which never ends.
+/// An actor whose handler never ends.
 struct Keeper;
 
-/// Too large to lie in a queue.
+/// A message that is too large to lie in a queue.
 #[derive(Message)]
 struct Keep(Arc<()>, [u8; 1000]);
 
@@ -342,7 +342,7 @@ impl AsyncHandler<Keep> for Keeper {
 }
 
 #[test]
-fn who_waits_for_ever_is_named_and_nothing_is_left_behind() {
+fn actors_that_wait_forever_are_named_and_nothing_is_left_behind() {
     let kept = Arc::new(());
     let report = Checker::new().run(|system| {
         let keeper = system.spawn_with(SpawnOptions::new().name("attic"), Keeper);
@@ -355,7 +355,7 @@ fn who_waits_for_ever_is_named_and_nothing_is_left_behind() {
     assert_eq!(Arc::strong_count(&kept), 1);
 }
 
-/// Asks for a number, and ends when it has it, or after a second.
+/// An actor that asks for a number, and ends with the answer or after a second.
 struct Impatient(ActorRef<List>);
 
 #[actor]
@@ -401,7 +401,7 @@ fn a_timer_that_fires_early_is_found_where_any_time_is_asked_for() {
     assert_eq!(again.deliveries, failure.deliveries);
 }
 
-/// Counts seconds without an end.
+/// An actor that counts seconds without an end.
 #[derive(Default)]
 struct Seconds(u32);
 
@@ -440,7 +440,7 @@ fn a_program_may_let_a_time_pass() {
             system.run_for(time);
             assert_eq!(system.now(), time);
         });
-        // If the timer fires while the answer waits, the answer is a dead letter.
+        // The answer is a dead letter if the timer fires while the answer waits.
         let violation = report.failure().map(|failure| &failure.violation);
         assert_eq!(matches!(violation, Some(Violation::DeadLetter(_))), may_fire, "{report}");
         assert_eq!(violation.is_some(), may_fire, "{report}");

@@ -1,4 +1,4 @@
-//! Durable state on a slow disk, in actors that crash: what was acknowledged is there, and nothing that was not sent.
+//! Durable state on a slow disk, in actors that crash: acknowledged orders are there, and no others.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ struct Book {
     orders: Vec<u64>,
 }
 
-/// What happens in a run, and by chance.
+/// The events of a run, and its random numbers.
 struct World {
     pool: ResourcePool,
     store: MemoryStore,
@@ -41,7 +41,7 @@ impl World {
     fn crash_in_one_of(&self, n: u64) {
         if self.one_in(n) {
             self.crashes.fetch_add(1, Ordering::Relaxed);
-            // As a panic, but nothing is printed.
+            // The actor panics, but nothing is printed.
             std::panic::resume_unwind(Box::new("meant"));
         }
     }
@@ -51,7 +51,7 @@ impl World {
     }
 }
 
-/// Keeps a book. There may be several for the same one.
+/// An actor that keeps a book. Several actors may keep the same one.
 struct Ledger {
     world: Arc<World>,
     book: Option<Durable<Book>>,
@@ -87,7 +87,7 @@ impl Ledger {
         true
     }
 
-    /// Does not wait, so that it may crash in the middle. What comes of it is not told to who has sent it.
+    /// The handler does not wait, so that it may crash in the middle of a save. The sender is not told the outcome.
     #[message(when = "self.book.is_some()")]
     fn note(&mut self, order: u64, ctx: &mut Context<Self>) {
         let book = self.book.as_ref().expect("the guard holds");
@@ -106,7 +106,7 @@ impl Ledger {
     }
 }
 
-/// Sends one order after the other.
+/// An actor that sends one order after the other.
 struct Customer {
     world: Arc<World>,
     ledgers: Vec<ActorRef<Ledger>>,
@@ -139,7 +139,7 @@ impl Customer {
 }
 
 #[test]
-fn what_was_acknowledged_is_there_though_actors_crash_on_a_slow_disk_under_every_seed() {
+fn acknowledged_orders_survive_crashes_on_a_slow_disk_under_every_seed() {
     let totals = [const { AtomicU64::new(0) }; 4];
     under_seeds(0..300, |seed| {
         let system = System::builder().workers(2).simulated(seed).start().unwrap();
@@ -157,7 +157,7 @@ fn what_was_acknowledged_is_there_though_actors_crash_on_a_slow_disk_under_every
         });
         let policy = SupervisionPolicy::one_for_one().max_restarts(1000, Duration::from_secs(1));
         let supervisor = system.spawn(Supervisor::new(policy));
-        // Under every second seed, two of them are after one book.
+        // Under every second seed, two ledgers compete for one book.
         let ledgers = (0..1 + seed % 2).map(|number| {
             let own = Arc::clone(&world);
             let ledger = ChildSpec::new(format!("{number}"), move || Ledger { world: Arc::clone(&own), book: None });

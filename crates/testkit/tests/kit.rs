@@ -1,4 +1,4 @@
-//! One actor, or a few, in a system of their own: probes, virtual time, and a look at what is sent.
+//! One actor or a few in a private system: probes, virtual time, and the record of sent messages.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use playhouse_testkit::Kit;
 #[derive(Message, Clone, Copy, Debug, PartialEq, Eq)]
 struct Line(u32);
 
-/// Hands each line on after a while.
+/// An actor that forwards each line after a pause.
 struct Slow {
     to: Recipient<Line>,
     delay: Duration,
@@ -62,7 +62,7 @@ fn time_passes_only_within_what_is_given() {
     assert_eq!(kit.system().now(), Duration::ZERO);
     probe.within(Duration::from_secs(9)).expect_none();
     assert_eq!(kit.system().now(), Duration::from_secs(9));
-    // It stops as soon as the message is there.
+    // The run stops as soon as the message has come.
     assert_eq!(probe.within(Duration::from_secs(60)).expect(), Line(1));
     assert_eq!(kit.system().now(), Duration::from_secs(10));
     kit.run_for(Duration::from_secs(1));
@@ -70,7 +70,7 @@ fn time_passes_only_within_what_is_given() {
 }
 
 #[test]
-fn what_does_not_come_or_should_not_is_reported() {
+fn missing_and_unexpected_messages_are_reported() {
     let kit = Kit::new();
     let probe = kit.probe::<Line>();
     let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::from_secs(1) });
@@ -82,7 +82,7 @@ fn what_does_not_come_or_should_not_is_reported() {
     assert_eq!(why, "no Line was expected within 500ms, and 1 came");
 }
 
-/// Has a child do its work, and starts another one if that ends.
+/// An actor that lets a child do its work, and replaces a child that ends.
 struct Parent {
     to: Recipient<Line>,
 }
@@ -125,7 +125,8 @@ fn a_test_plays_the_part_of_a_child() {
     kit.settle();
     assert!(kit.children::<Child>(parent).is_empty(), "it was not started");
     kit.release(parent);
-    // Until its start is over, it has no child to hold; then the child has had its mail. So the next one.
+    // The parent has no child to hold until its start is over, and then the child has its mail. The test therefore
+    // holds the next child.
     assert_eq!(probe.expect(), Line(42));
     let [first] = kit.children::<Child>(parent)[..] else { panic!("one child") };
     first.kill();
@@ -143,7 +144,7 @@ fn a_test_plays_the_part_of_a_child() {
 }
 
 #[test]
-fn what_an_actor_sends_is_seen() {
+fn sent_messages_are_recorded() {
     let kit = Kit::new();
     let probe = kit.probe::<Line>();
     let parent = kit.system().spawn_with(SpawnOptions::new().name("boss"), Parent { to: probe.recipient() });
@@ -155,10 +156,10 @@ fn what_an_actor_sends_is_seen() {
             "Parent \"boss\" -> Child \"worker\": watch",
             "Parent \"boss\" -> Child \"worker\": start",
             "Parent \"boss\" -> Child \"worker\": Work",
-            "Parent \"boss\" -> Ear<Line> #0: Line",
+            "Parent \"boss\" -> ProbeActor<Line> #0: Line",
         ]
     );
-    // What waits, too.
+    // The record includes waiting messages.
     kit.hold(parent);
     let [child] = kit.children::<Child>(parent)[..] else { panic!("one child") };
     child.tell(Work(1));
@@ -179,8 +180,8 @@ impl Restless {
 }
 
 #[test]
-#[should_panic(expected = "this never ends")]
-fn what_never_ends_is_reported() {
+#[should_panic(expected = "the run never ends")]
+fn endless_runs_are_reported() {
     let kit = Kit::new();
     kit.system().spawn(Restless).tell(GoOn);
     kit.settle();
@@ -198,7 +199,7 @@ fn several_threads_may_wait_for_the_actors_of_a_kit() {
     });
 }
 
-/// Asks another one, and keeps how that ended.
+/// An actor that asks another one, and keeps the outcome.
 struct Asker(ActorRef<Slow>, Option<Result<u64, AskError>>);
 
 #[actor]

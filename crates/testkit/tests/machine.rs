@@ -1,8 +1,8 @@
-//! Each flaw of a state machine is found, and a sound one has none.
+//! Each flaw of a state machine is found, and a sound machine has none.
 
 use playhouse_testkit::{Flaw, Machine};
 
-/// An order in a shop.
+/// The states of an order in a shop.
 fn order() -> Machine {
     Machine::new("order")
         .initial("new")
@@ -28,7 +28,7 @@ fn at(state: &str, event: &str) -> (String, String) {
 #[test]
 fn a_sound_machine_has_no_flaws() {
     assert_eq!(flaws(&order()), []);
-    // One that runs for ever has no final state.
+    // A machine that runs forever has no final state.
     let lamp = Machine::new("lamp").initial("off").state("on").on("off", "press", "on").on("on", "press", "off");
     assert_eq!(flaws(&lamp), []);
 }
@@ -41,7 +41,7 @@ fn a_state_that_is_never_reached_is_found() {
 
 #[test]
 fn a_state_without_a_way_to_a_final_one_is_found() {
-    // Two states that lead to each other.
+    // Two states lead to each other.
     let machine = order()
         .state("asked")
         .state("answered")
@@ -65,7 +65,7 @@ fn an_event_that_does_different_things_is_found() {
     let ambiguous = [Flaw::Ambiguous { state, event }];
     assert_eq!(flaws(&order().on("paid", "send", "cancelled")), ambiguous);
     assert_eq!(flaws(&order().ignores("paid", "send")), ambiguous);
-    // Said twice is no other thing.
+    // A repeated declaration changes nothing.
     assert_eq!(flaws(&order().on("paid", "send", "sent")), []);
 }
 
@@ -76,7 +76,7 @@ fn a_way_out_of_a_final_state_is_found() {
 }
 
 #[test]
-fn what_is_not_declared_is_found() {
+fn undeclared_states_are_found() {
     let (state, event) = at("payed", "send");
     assert_eq!(flaws(&order().on("payed", "send", "sent")), [Flaw::Unknown { state, event }]);
     let none = Machine::new("nothing").state("only");
@@ -90,8 +90,8 @@ fn flaws_say_what_would_be_right() {
     let text = order().on("paid", "refund", "new").verify().unwrap_err().to_string();
     assert_eq!(
         text,
-        "the state machine \"order\" has flaws:\n- in \"new\", nothing is said of \"refund\": \
-         say what it does by `on`, or that it does nothing by `ignores`"
+        "the state machine \"order\" has flaws:\n- in \"new\", the effect of \"refund\" is missing: \
+         declare it with `on`, or declare with `ignores` that it has none"
     );
 }
 
@@ -111,9 +111,9 @@ fn the_drawing_has_all_states_and_transitions() {
     assert_eq!(dot.matches("->").count(), 5);
     let svg = order().state("a < b").svg();
     assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
-    // An arrow for each transition, and one to the initial state.
+    // The drawing has an arrow for each transition, and one to the initial state.
     assert_eq!(svg.matches("marker-end").count(), 5);
-    // A box for each state, one more for each final one, and one for the paper.
+    // The drawing has a box for each state, one more for each final state, and one for the paper.
     assert_eq!(svg.matches("<rect").count(), 5 + 2 + 1);
     assert!(svg.contains(">a &lt; b</text>"));
     assert_eq!(svg.matches("#c00").count(), 1, "the one that is never reached is red");

@@ -1,4 +1,4 @@
-//! Runs under a seed: the same again, shown as charts, and reported with their commit.
+//! Runs under a seed: they are repeated, drawn as charts, and reported with their commit.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +26,7 @@ fn the_same_seed_gives_the_same_run_and_others_give_others() {
     }
 }
 
-/// Says one thing after another.
+/// An actor that says one thing after another.
 struct Talker(ActorRef<Listener>, Vec<&'static str>);
 #[derive(Default)]
 struct Listener;
@@ -69,14 +69,14 @@ fn the_hash_knows_the_order() {
     assert_eq!(hash(&["nod", "well"]), hash(&["nod", "well"]));
     assert_ne!(hash(&["nod", "well"]), hash(&["well", "nod"]));
     assert_ne!(hash(&["nod"]), hash(&["nod", "nod"]));
-    // Fixed, so that a change of what is hashed is noticed: hashes are compared across machines and versions.
+    // The hash is fixed, because hashes are compared across machines and versions.
     assert_eq!(replay(1, named("commit").unwrap().right()).hash(), COMMIT_HASH);
 }
 
 const COMMIT_HASH: u64 = 10_654_811_605_049_426_852;
 
 #[test]
-fn a_chart_shows_who_sends_what_to_whom() {
+fn a_chart_shows_senders_messages_and_receivers() {
     let run = replay(0, |system| talk(system, &["well"]));
     assert_eq!(
         run.chart().to_string(),
@@ -126,7 +126,7 @@ fn a_failure_prints_seed_and_commit_and_can_be_repeated() {
 }
 
 #[test]
-fn what_is_allowed_under_all_orders_is_allowed_under_seeds() {
+fn violations_allowed_under_all_orders_are_allowed_under_seeds() {
     let program = |system: &System| {
         let till = system.spawn(Till(0));
         till.stop();

@@ -1,4 +1,4 @@
-//! The suite for stores takes those that are right, and finds what is wrong with those that are not.
+//! The suite for stores accepts correct stores, and finds the flaws of others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::thread::ThreadId;
 use playhouse::durable::{FileStore, MemoryStore, STATE_BYTES_MAX, Saved, Store, StoreError, check_key, check_state};
 use playhouse_testkit::conformance::{Report, store};
 
-/// A folder that is there while its test runs.
+/// A folder that is removed when its test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -59,7 +59,7 @@ fn a_store_in_files_that_is_shared_keeps_all_rules() {
     report.assert_all_kept();
 }
 
-/// What is wrong with a store.
+/// A flaw of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flaw {
     StartsFull,
@@ -92,7 +92,7 @@ enum Flaw {
 
 use Flaw::*;
 
-/// Each, and the rule that it breaks above all.
+/// Each flaw, with the rule that it breaks above all.
 const FLAWS: [(Flaw, &str); 26] = [
     (StartsFull, "empty at first"),
     (IsText, "saved is loaded"),
@@ -131,11 +131,11 @@ struct Shelf {
     loads: u64,
 }
 
-/// A handle on a store that has a flaw.
+/// A handle on a store with a flaw.
 struct Flawed {
     flaw: Flaw,
     shelf: Arc<Mutex<Shelf>>,
-    /// What is known in this handle only.
+    /// States that only this handle knows.
     unsaved: Mutex<BTreeMap<String, Saved>>,
     seen: Mutex<BTreeMap<String, Option<Saved>>>,
     mark: AtomicU64,
@@ -165,7 +165,7 @@ impl Flawed {
         lock(&self.unsaved).get(key).or(shelf.states.get(key)).cloned()
     }
 
-    /// What is done where another revision is there than was expected.
+    /// Reacts to another revision than the expected one.
     fn conflict(&self, key: &str, (expected, found): (u64, u64), bytes: &[u8], shelf: &mut Shelf) -> StoreError {
         match self.flaw {
             FailsOnConflict => {
@@ -207,7 +207,7 @@ impl Store for Flawed {
         let found = self.look(&key, &mut shelf).map_or(0, |saved| saved.revision);
         let thread = std::thread::current().id();
         let other = shelf.last_saved_by.replace(thread).is_some_and(|other| other != thread);
-        // The other one has looked before this one has written.
+        // The other handle has looked before this one has written.
         let races = self.is(LosesUpdates) && other && expected + 1 == found;
         let passes = races || self.is(TakesNewerRevisions) && expected > found && expected < u64::MAX;
         if found != expected && !passes {
@@ -239,7 +239,7 @@ impl Store for Flawed {
             there.bytes[..half].copy_from_slice(&bytes[..half]);
             let before = shelf.loads;
             drop(shelf);
-            // Until somebody has looked, if anybody does.
+            // The loop ends when somebody has looked, if anybody does.
             for _ in 0..1000 {
                 if lock(&self.shelf).loads > before {
                     break;
@@ -325,8 +325,8 @@ fn a_report_says_what_was_expected_and_what_was_found() {
     let report = check(BeginsAnewAtOne);
     let expected = format!(
         "store: {} of {} rules are broken:\n\
-         - no revision twice: what is made anew after a removal has a larger revision than all before, so that who has slept \
-         overwrites nothing\n  \
+         - no revision twice: a state that is created after a removal has a revision above all earlier ones, so that a \
+         stale caller overwrites nothing\n  \
          but revision 1 came after 1, with a removal between them",
         report.broken().len(),
         store::RULES.len()
@@ -344,7 +344,7 @@ fn a_report_says_what_was_expected_and_what_was_found() {
 }
 
 #[test]
-#[should_panic(expected = "- prefixes: the keys are listed that begin with a prefix")]
+#[should_panic(expected = "- prefixes: the keys that begin with a prefix")]
 fn a_broken_rule_fails_the_test() {
     check(ListsBackwards).assert_all_kept();
 }

@@ -1,4 +1,4 @@
-//! The transport that theaters have without being told of one.
+//! The default transport of theaters.
 
 use playhouse::transport::Tcp;
 use playhouse_testkit::conformance::transport;

@@ -16,7 +16,7 @@ use socket2::{Domain, SockAddr, Socket, Type};
 
 const ANYWHERE: &str = "127.0.0.1:0";
 
-/// A folder that goes with the test.
+/// A folder that is removed when its test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -41,7 +41,7 @@ fn unix_sockets_keep_all_rules() {
 }
 
 #[test]
-fn what_a_killed_theater_has_left_behind_is_not_in_the_way() {
+fn files_of_a_killed_theater_do_not_disturb_others() {
     let folder = Folder::new("left");
     let address: SocketAddr = "127.0.0.1:7001".parse().unwrap();
     drop(std::os::unix::net::UnixListener::bind(folder.0.join("7001")).unwrap());
@@ -71,12 +71,12 @@ fn a_file_that_is_no_socket_is_left_alone() {
 }
 
 #[test]
-fn who_listens_keeps_its_address_though_its_lock_was_removed() {
+fn a_listener_keeps_its_address_after_its_lock_was_removed() {
     let folder = Folder::new("unlocked");
     let transport = UnixSockets::in_folder(&folder.0);
     let [first, second] = ["127.0.0.1:7001", "127.0.0.1:7001"].map(|address| {
         let listener = transport.listen(address.parse().unwrap());
-        // As who tidies up what is old.
+        // Somebody removes old files.
         let _ = std::fs::remove_file(folder.0.join("7001.lock"));
         listener
     });
@@ -84,7 +84,7 @@ fn who_listens_keeps_its_address_though_its_lock_was_removed() {
     assert_eq!(second.err().unwrap().kind(), ErrorKind::AddrInUse);
     transport.connect("127.0.0.1:7001".parse().unwrap(), Duration::from_secs(5)).unwrap();
 
-    // Where its socket was removed, too, another one is there now, and the first one leaves it alone at its end.
+    // If the socket was removed too, another theater is there now, and the first one leaves it alone at its end.
     std::fs::remove_file(folder.0.join("7001")).unwrap();
     let _second = transport.listen("127.0.0.1:7001".parse().unwrap()).unwrap();
     drop(first);
@@ -110,7 +110,7 @@ fn errors_of_unix_sockets_say_where() {
 #[test]
 fn a_call_that_nobody_hears_is_given_up() {
     let folder = Folder::new("unheard");
-    // Room for one or two that wait, where a theater has some thousand.
+    // The listener has room for one or two waiting connections, where a theater has some thousand.
     let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
     listener.bind(&SockAddr::unix(folder.0.join("7001")).unwrap()).unwrap();
     listener.listen(1).unwrap();
@@ -127,7 +127,7 @@ fn a_call_that_nobody_hears_is_given_up() {
     assert!(refused.to_string().contains("nobody hears callers"), "{refused}");
 }
 
-/// Sums up.
+/// An actor that adds numbers up.
 #[derive(Default)]
 struct Sum(u64);
 
@@ -156,7 +156,7 @@ fn links_over_unix_sockets_are_encrypted_too() {
     for n in 1..=100 {
         assert_eq!(sum.ask(Add(1)).wait(), Ok(n));
     }
-    // One without a certificate calls at the same door.
+    // A theater without a certificate connects to the same address.
     let plain = Theater::builder().transport(UnixSockets::in_folder(&folder.0)).start().unwrap();
     let refused = plain.connect(address.to_string()).unwrap_err();
     assert!(matches!(refused, TheaterError::Refused { .. }), "{refused:?}");

@@ -1,9 +1,12 @@
-//! What most programs build from actors sooner or later, built once. Programs use `playhouse`, which re-exports the modules.
+//! Building blocks that most actor programs need: routers, topics, a receptionist, pools for blocking work, durable
+//! state, shutdown.
 //!
-//! All of it is made of what any program could use: actors, references, watches, asks and timers. What looks a table up at
-//! each send (a router, a topic) is a handle that is cloned and not an actor: it costs no message more, keeps the order of
-//! its user's messages, and is asked and slowed down as if its user had sent to the actor behind it. An actor in the
-//! background keeps the table true.
+//! Programs use the crate `playhouse`, which re-exports these modules. The crate builds on the public parts of actors
+//! alone: references, watches, asks and timers.
+//!
+//! A router or a topic is a cloned handle, because an actor in the middle would cost a message per send. The handle
+//! reads a table of members and sends directly. The order of messages, asks and overload are those of a plain
+//! reference. A watcher in the background removes members that have ended.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

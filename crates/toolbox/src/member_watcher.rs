@@ -1,17 +1,17 @@
-//! The actor that watches others for a table that is none.
+//! The actor that watches the members of a table which is shared by handles.
 
 use std::time::Duration;
 
 use playhouse_actor::{Actor, ActorRef, Context, Handler, Message, Terminated};
 
-/// What a keeper does for its table.
+/// A table of members whose ends are reported by a [`MemberWatcher`].
 pub(crate) trait Membership: Send + 'static {
-    /// An actor that the table has watched has ended.
+    /// Handles the end of a watched member.
     fn ended(&mut self, terminated: &Terminated, ctx: &mut Context<MemberWatcher<Self>>)
     where
         Self: Sized;
 
-    /// What was to be done later.
+    /// Handles the reminder with this number.
     fn reminded(&mut self, _number: usize, _ctx: &mut Context<MemberWatcher<Self>>)
     where
         Self: Sized,
@@ -19,7 +19,7 @@ pub(crate) trait Membership: Send + 'static {
     }
 }
 
-/// Watches actors of any type, for a table.
+/// An actor that watches members of any type for one table.
 pub(crate) struct MemberWatcher<T>(pub(crate) T);
 
 impl<T: Membership> Actor for MemberWatcher<T> {
@@ -28,7 +28,7 @@ impl<T: Membership> Actor for MemberWatcher<T> {
     }
 }
 
-/// Has a keeper watch an actor, or watch it no more.
+/// Starts or ends the watch of one member.
 pub(crate) struct WatchMember<A: Actor> {
     pub(crate) member: ActorRef<A>,
     pub(crate) watch: bool,
@@ -48,7 +48,7 @@ impl<A: Actor, T: Membership> Handler<WatchMember<A>> for MemberWatcher<T> {
     }
 }
 
-/// Reminds a keeper of something with this number.
+/// A reminder for the watcher itself.
 pub(crate) struct Reminder(usize);
 
 impl Message for Reminder {
@@ -62,7 +62,7 @@ impl<T: Membership> Handler<Reminder> for MemberWatcher<T> {
 }
 
 impl<T: Membership> MemberWatcher<T> {
-    /// Has [`Membership::reminded`] called with `number`, later.
+    /// Calls [`Membership::reminded`] with `number` after `delay`.
     pub(crate) fn remind(ctx: &mut Context<Self>, delay: Duration, number: usize) {
         ctx.send_after(delay, Reminder(number));
     }

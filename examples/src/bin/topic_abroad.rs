@@ -40,8 +40,8 @@ fn main() -> playhouse::Result<()> {
 
     let south = Theater::builder().start()?;
     let name = format!("playhouse://{}/weather", north.address().expect("it listens"));
-    let desk = south.find(&name).wait()?;
-    let joined: Topic<Degrees> = Topic::join(south.system(), desk, WhenOverloaded::SlowPublisher).wait()?;
+    let endpoint = south.find(&name).wait()?;
+    let joined: Topic<Degrees> = Topic::join(south.system(), endpoint, WhenOverloaded::SlowPublisher).wait()?;
 
     let (out, read) = channel();
     let reader = |theater: &Theater, name| theater.system().spawn(Reader { name, out: out.clone() });

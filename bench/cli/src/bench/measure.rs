@@ -1,4 +1,4 @@
-//! `playhouse bench`: benchmarks, each beside its floor.
+//! `playhouse bench`: benchmarks, each beside its baseline.
 
 use std::process::Command;
 
@@ -20,13 +20,13 @@ pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failur
         print(&table.head());
     }
     let mut all = Vec::new();
-    let mut count_limit_ns = None;
+    let mut count_baseline_ns = None;
     for (number, benchmark) in benchmarks.iter().enumerate() {
         let progress = Progress::say(number, benchmarks.len(), benchmark.name);
         let judged = child(benchmark, options, args).and_then(measure_in_child).and_then(|mut measured| {
-            let limit_ns = count_limit_ns.map_or_else(|| count_limit(&measured.report), Ok)?;
-            count_limit_ns = Some(limit_ns);
-            measured.report.judge(benchmark.target, limit_ns / COUNT_BASELINE_NS);
+            let baseline_ns = count_baseline_ns.map_or_else(|| count_baseline(&measured.report), Ok)?;
+            count_baseline_ns = Some(baseline_ns);
+            measured.report.judge(benchmark.target, baseline_ns / COUNT_BASELINE_NS);
             Ok(measured)
         });
         progress.clear();
@@ -53,27 +53,27 @@ pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failur
         if benchmarks.iter().any(|benchmark| matches!(benchmark.baseline, Some(Baseline::Benchmark(_)))) {
             print("Of -remote, -mobile, -tls: the same with local actors, remote ones, plain links (see --list).");
         }
-        if let Some(limit_ns) = count_limit_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
+        if let Some(baseline_ns) = count_baseline_ns.filter(|_| benchmarks.iter().any(|b| b.target.is_some())) {
             print(&format!(
                 "Targets are for two workers. Those in ns are for a machine where the baseline of\n\
                  count is {COUNT_BASELINE_NS} ns; here it is {} ns, so they are shown and compared times {}.",
-                figure(limit_ns),
-                figure(limit_ns / COUNT_BASELINE_NS)
+                figure(baseline_ns),
+                figure(baseline_ns / COUNT_BASELINE_NS)
             ));
         }
     }
     all
 }
 
-/// What the floor of `count` takes here, per message: as in `report`, or else measured for this.
-fn count_limit(report: &Report) -> Result<f64, Failure> {
+/// What the baseline of `count` takes here, per message: as in `report`, or else measured for this.
+fn count_baseline(report: &Report) -> Result<f64, Failure> {
     let count = registry::find("count")?;
     let known = report.baseline_ns_per_op.filter(|_| report.bench == count.name);
-    let limit = match known {
-        Some(limit) => Some(limit),
+    let baseline = match known {
+        Some(baseline) => Some(baseline),
         None => measure_baseline(count, &Options::default())?,
     };
-    limit.ok_or_else(|| Failure::new("`count` has no baseline to scale the targets by"))
+    baseline.ok_or_else(|| Failure::new("`count` has no baseline to scale the targets by"))
 }
 
 /// This program, once more.

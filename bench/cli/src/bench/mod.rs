@@ -1,4 +1,4 @@
-//! `playhouse bench`: the benchmarks, each beside its floor.
+//! `playhouse bench`: the benchmarks, each beside its baseline.
 
 mod chosen;
 mod measure;
@@ -43,7 +43,7 @@ pub struct Args {
     /// Stages per worker, up to 65,536 over all workers; the runtime chooses without
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     stages: Option<u32>,
-    /// How often each benchmark and its floor run, in turns, from 1 to 1000
+    /// How often each benchmark and its baseline run, in turns, from 1 to 1000
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     runs: u16,
     /// How much they do: smoke (a moment), default, or paper (what the papers have)
@@ -60,10 +60,10 @@ pub struct Args {
     /// Print the executor's counters of the last run below each row
     #[arg(long, conflicts_with = "json")]
     stats: bool,
-    /// Run with 1, 2, 4, … 512 stages per worker, without the floors
+    /// Run with 1, 2, 4, … 512 stages per worker, without the baselines
     #[arg(long, conflicts_with_all = ["stats", "stages"])]
     sweep_stages: bool,
-    /// Run on 1, 2, 4, … workers, the cores of a NUMA node, all cores and all hardware threads, without the floors
+    /// Run on 1, 2, 4, … workers, the cores of a NUMA node, all cores and all hardware threads, without the baselines
     #[arg(long, conflicts_with_all = ["stats", "workers", "sweep_stages", "report"])]
     sweep_workers: bool,
     /// Write a page with plots and all figures into this folder, new or empty; runs on ever more workers too, as --sweep-workers does

@@ -1,4 +1,4 @@
-//! What the programs share: how much each workload does, what must come out of it, and the line that is printed.
+//! The common part of the programs: the amounts of each workload, its expected results, and the printed line.
 //!
 //! The actors themselves share nothing: each program is written the way its runtime wants it.
 
@@ -216,7 +216,7 @@ pub fn rrings(workload: &str, size: Size) -> Option<(u64, u64)> {
     Some((size.pick(4.min(rings), rings), size.pick(20, 1_000)))
 }
 
-/// Held by the actor that reaches the final state: it takes the time there and then.
+/// Held by the actor that reaches the final state: it takes the time at once.
 #[derive(Clone)]
 pub struct Finish(Sender<(Instant, u64)>);
 
@@ -260,7 +260,7 @@ pub fn finish() -> (Finish, Finished) {
     (Finish(sender), Finished(receiver))
 }
 
-/// One run: its operations and how long they took, or what was wrong.
+/// A run: its operations and their time, or an error.
 pub type Played = Result<(u64, Duration), String>;
 
 impl Finished {
@@ -274,7 +274,7 @@ impl Finished {
     }
 }
 
-/// Compares what came out with what must.
+/// Compares a result with the expected one.
 pub fn check<T: PartialEq + Debug>(what: &str, expected: T, found: T) -> Result<(), String> {
     if expected == found { Ok(()) } else { Err(format!("wrong: {what} should be {expected:?} and is {found:?}")) }
 }
@@ -312,7 +312,7 @@ pub fn end_with_input() {
     exit(0)
 }
 
-/// Ends this process, and says what is wrong. A panic would end only the actor that it is in, and the run would wait for it.
+/// Prints the error and ends this process. A panic would end only its actor, and the run would wait for it.
 pub fn fail(text: &str) -> ! {
     eprintln!("{text}");
     exit(1)

@@ -89,7 +89,7 @@ pub enum DriveError {
     /// The connection has ended before the answer to this turn; 0 is the set-up.
     Lost(u32),
     /// The answer is not from a server of this kind: the answer.
-    Stranger(String),
+    OtherService(String),
 }
 
 impl fmt::Display for DriveError {
@@ -97,7 +97,7 @@ impl fmt::Display for DriveError {
         match self {
             DriveError::Recording { path, line: 0, what } => write!(f, "{}: {what}", path.display()),
             DriveError::Recording { path, line, what } => write!(f, "{}:{line}: {what}", path.display()),
-            DriveError::Connect(error) => write!(f, "nobody answers: {error}"),
+            DriveError::Connect(error) => write!(f, "no server answers: {error}"),
             DriveError::OtherScenario { recording, server } => {
                 write!(f, "the recording is of {recording}, and the server plays {server}")
             }
@@ -105,8 +105,11 @@ impl fmt::Display for DriveError {
             DriveError::Refused(line, what) => write!(f, "the server refused line {line} of the recording: {what}"),
             DriveError::Lost(0) => write!(f, "the connection was lost in the set-up"),
             DriveError::Lost(turn) => write!(f, "the connection was lost in turn {turn}"),
-            DriveError::Stranger(said) => {
-                write!(f, "what listens there is no server of this version: expected \"{FORMAT} …\", got \"{said}\"")
+            DriveError::OtherService(said) => {
+                write!(
+                    f,
+                    "the program at this address is not a server of this version: expected \"{FORMAT} …\", got \"{said}\""
+                )
             }
         }
     }
@@ -311,8 +314,8 @@ fn line<'a>(answers: &'a mut Answers<'_>, turn: u32, skipped: u64) -> Result<&'a
     Err(DriveError::Refused(if number > 2 { number + skipped } else { number }, what.to_owned()))
 }
 
-fn stranger(line: &str) -> DriveError {
-    DriveError::Stranger(excerpt(line.as_bytes()))
+fn other_service(line: &str) -> DriveError {
+    DriveError::OtherService(excerpt(line.as_bytes()))
 }
 
 fn greeting(answers: &mut Answers<'_>) -> Result<(Header, u32), DriveError> {
@@ -320,12 +323,12 @@ fn greeting(answers: &mut Answers<'_>) -> Result<(Header, u32), DriveError> {
     let _ = answers.reader().get_ref().set_read_timeout(Some(CALL_MAX));
     let greeting = match line(answers, 0, 0) {
         Ok(greeting) => greeting.to_owned(),
-        Err(DriveError::Lost(_)) => return Err(DriveError::Stranger("nothing".to_owned())),
+        Err(DriveError::Lost(_)) => return Err(DriveError::OtherService("nothing".to_owned())),
         Err(error) => return Err(error),
     };
     let _ = answers.reader().get_ref().set_read_timeout(None);
     let rest = greeting.strip_prefix(FORMAT).and_then(|rest| rest.strip_prefix(' '));
-    rest.and_then(|rest| Header::parse(rest, "next")).ok_or_else(|| stranger(&greeting))
+    rest.and_then(|rest| Header::parse(rest, "next")).ok_or_else(|| other_service(&greeting))
 }
 
 /// Reads the server's answer about an ended turn: nanoseconds, and messages.
@@ -334,15 +337,15 @@ fn answer(answers: &mut Answers<'_>, turn: u32, skipped: u64) -> Result<(u64, u6
     let mut words = line.split(' ');
     let numbers = match (words.next(), words.next().map(str::parse::<u32>)) {
         (Some("done"), Some(Ok(done))) if done == turn => words.map(str::parse::<u64>).collect::<Result<Vec<_>, _>>(),
-        _ => return Err(stranger(line)),
+        _ => return Err(other_service(line)),
     };
     match numbers.as_deref() {
         Ok([ns, messages]) => Ok((*ns, *messages)),
-        _ => Err(stranger(line)),
+        _ => Err(other_service(line)),
     }
 }
 
 fn report(answers: &mut Answers<'_>, turn: u32, skipped: u64) -> Result<serde_json::Value, DriveError> {
     let line = line(answers, turn, skipped)?;
-    line.strip_prefix("report ").and_then(|json| serde_json::from_str(json).ok()).ok_or_else(|| stranger(line))
+    line.strip_prefix("report ").and_then(|json| serde_json::from_str(json).ok()).ok_or_else(|| other_service(line))
 }

@@ -70,7 +70,7 @@ impl Ledger {
             Act::NewChat(invited) => {
                 let friends = self.friends(id);
                 match invited.iter().find(|friend| friends.binary_search(friend).is_err()) {
-                    Some(stranger) => Err(format!("client {id} cannot invite {stranger}, who is no friend of it")),
+                    Some(other) => Err(format!("client {id} cannot invite {other}, which is not its friend")),
                     None => check_rising(invited),
                 }
             }
@@ -113,7 +113,7 @@ impl Ledger {
         }
     }
 
-    /// The clients have met.
+    /// Notes that the clients have met.
     pub fn meet(&mut self, engagements: &[(u32, Engage)]) {
         self.friends = vec![Vec::new(); self.clients as usize];
         self.chats = vec![Vec::new(); self.clients as usize];
@@ -124,7 +124,7 @@ impl Ledger {
         self.next = 1;
     }
 
-    /// The next turn was played.
+    /// Notes that the next turn was played.
     pub fn play(&mut self, acts: &[(u32, Act)]) {
         let mut joined: Vec<(u32, u64)> = Vec::new();
         for (id, act) in acts {

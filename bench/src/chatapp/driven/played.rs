@@ -35,8 +35,8 @@ impl Played {
     pub fn open(scenario: &Scenario, options: &Options) -> Result<Played, RunError> {
         scenario.check().map_err(RunError::Scenario)?;
         // Excludes the leftovers of an earlier world of this process.
-        memory::give_back();
-        memory::forget_peak();
+        memory::release_freed();
+        memory::reset_peak();
         let begun = Instant::now();
         let system = build(options).map_err(RunError::System)?;
         let dead_letters = DeadLetters::of(&system);
@@ -61,14 +61,14 @@ impl Played {
         Ok(played)
     }
 
-    /// The clients meet as they are told, which was checked.
+    /// Lets the clients meet according to checked orders.
     pub fn meet(&mut self, engagements: Vec<(u32, Engage)>) -> Result<PhaseEnd, RunError> {
         self.ledger.meet(&engagements);
         self.world.tell(Direct::Meet(engagements));
         self.wait(&self.phases)
     }
 
-    /// The next turn is played as they are told, which was checked.
+    /// Plays the next turn according to checked orders.
     pub fn play(&mut self, acts: Vec<(u32, Act)>) -> Result<PhaseEnd, RunError> {
         let turn = self.ledger.next();
         self.ledger.play(&acts);

@@ -27,7 +27,7 @@ pub(super) struct Bad {
 }
 
 impl Bad {
-    /// About no line.
+    /// Creates an error without a line.
     pub fn new(what: impl Into<String>) -> Bad {
         Bad { line: 0, what: what.into(), is_broken: false }
     }
@@ -167,7 +167,7 @@ impl<R: BufRead> Script<R> {
         let Some(first) = self.lines.next()? else { return Ok(None) };
         if first != FORMAT {
             let what = format!(
-                "is no recording of this format: begins with \"{}\", not \"{FORMAT}\"",
+                "is not a recording of this format: begins with \"{}\", not \"{FORMAT}\"",
                 excerpt(first.as_bytes())
             );
             return Err(self.lines.bad(what));
@@ -273,9 +273,7 @@ impl Words<'_> {
         let word = self.0.next().unwrap_or_default();
         // `FromStr` would take a sign, too.
         let digits = word.bytes().all(|byte| byte.is_ascii_digit()).then(|| word.parse().ok()).flatten();
-        digits.ok_or_else(|| {
-            format!("\"{}\" is no number that can be there: must be \"{form}\"", excerpt(word.as_bytes()))
-        })
+        digits.ok_or_else(|| format!("\"{}\" is not an allowed number: must be \"{form}\"", excerpt(word.as_bytes())))
     }
 
     fn only_number(mut self, form: &str) -> Result<u32, String> {
@@ -302,7 +300,7 @@ impl Words<'_> {
         let chat = (parts.number(form), parts.number(form), parts.0.next());
         match chat {
             (Ok(turn), Ok(creator), None) => Ok(chat_id(turn, creator)),
-            _ => Err(format!("\"{}\" is no chat: must be \"{form}\"", excerpt(word.as_bytes()))),
+            _ => Err(format!("\"{}\" is not a chat: must be \"{form}\"", excerpt(word.as_bytes()))),
         }
     }
 
@@ -334,7 +332,9 @@ fn client(line: &str, due: u32, ledger: &Ledger, friendships: usize) -> Result<E
         "idle" if amount == 0 => Work::Idle,
         "compute" => Work::Compute(amount),
         "memory" => Work::Memory(amount),
-        _ => return Err(format!("\"{} {amount}\" is no work: must be \"{form}\"", excerpt(kind.as_bytes()))),
+        _ => {
+            return Err(format!("\"{} {amount}\" is not a kind of work: must be \"{form}\"", excerpt(kind.as_bytes())));
+        }
     };
     if amount > amount_max {
         return Err(format!("work of {amount} is too much; at most {amount_max} is allowed for {kind}"));

@@ -198,7 +198,7 @@ impl Place {
                 world
             }
             Err(TryLockError::WouldBlock) => {
-                let what = "another driver is here; there is room when it has gone";
+                let what = "another driver is connected; try again after its end";
                 return self.refuse(&stream, address, Bad::new(what));
             }
         };
@@ -242,7 +242,11 @@ impl Place {
         if (header.fingerprint, header.clients, header.turns)
             != (self.header.fingerprint, self.header.clients, self.header.turns)
         {
-            return Err(script.lines.bad(format!("is for {}; here {} is played", header.title(), self.header.title())));
+            return Err(script.lines.bad(format!(
+                "is for {}, but the server plays {}",
+                header.title(),
+                self.header.title()
+            )));
         }
         while let Some(played) = world {
             let next = played.ledger.next();

@@ -17,7 +17,7 @@ pub(crate) const ASKS_FROM_TOKIO: Benchmark = Benchmark {
     name: "asks-from-tokio",
     op: "ask",
     source: "the suite's own",
-    summary: "64 tasks of tokio ask one actor, 5,000 times each; workers run by who asks",
+    summary: "64 tasks of tokio ask one actor, 5,000 times each; the asking threads run the workers",
     stealing: None,
     workers_min: 1,
     family: Family::Local,
@@ -28,7 +28,7 @@ pub(crate) const ASKS_FROM_TOKIO: Benchmark = Benchmark {
 
 pub(crate) const ASKS_FROM_TOKIO_1: Benchmark = Benchmark {
     name: "asks-from-tokio-1",
-    summary: "one task of tokio asks an actor, 100,000 times, one ask after the other; workers run by who asks",
+    summary: "one task of tokio asks an actor, 100,000 times, one ask after the other; the asking threads run the workers",
     workload: |system, size, _| run(system, &Plan::one(size)),
     baseline: Some(Baseline::Hand(|size| by_hand(&Plan::one(size)))),
     target: Target::any_machine(None, 3_000.0),

@@ -34,7 +34,7 @@ pub(crate) const BALANCE_ONE_RANDOM: Benchmark = Benchmark {
 
 pub(crate) const BALANCE_ONE_NONE: Benchmark = Benchmark {
     name: "balance-one-none",
-    summary: "balance-one; nobody steals",
+    summary: "balance-one; no worker steals",
     stealing: Some(Stealing::None),
     ..BALANCE_ONE_LONGEST
 };
@@ -55,7 +55,7 @@ pub(crate) const BALANCE_MULTI_RANDOM: Benchmark = Benchmark {
 
 pub(crate) const BALANCE_MULTI_NONE: Benchmark = Benchmark {
     name: "balance-multi-none",
-    summary: "balance-multi; nobody steals",
+    summary: "balance-multi; no worker steals",
     stealing: Some(Stealing::None),
     ..BALANCE_MULTI_LONGEST
 };

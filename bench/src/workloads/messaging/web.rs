@@ -51,11 +51,11 @@ impl Listening {
             // The receiver is gone after the limit.
             let _ = tell.send(read.map(|_| line));
         });
-        let silent = |_| Failure::new(format!("the server does not say within {limit:?} where it listens"));
+        let silent = |_| Failure::new(format!("the server has not printed its address within {limit:?}"));
         let line = told.recv_timeout(limit).map_err(silent)?;
-        let line = line.map_err(|error| Failure::new(format!("the server cannot be heard: {error}")))?;
+        let line = line.map_err(|error| Failure::new(format!("the output of the server cannot be read: {error}")))?;
         let said = serde_json::from_str(&line).ok().filter(|said: &Self| said.peer == name);
-        said.ok_or_else(|| Failure::new(format!("the server should say where it listens, and says `{}`", line.trim())))
+        said.ok_or_else(|| Failure::new(format!("the server should print its address, and printed `{}`", line.trim())))
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct Served {
     pub(crate) outcome: Outcome,
 }
 
-/// The server has a system of its own, with as many workers.
+/// Runs the server on Playhouse, which has a system of its own with as many workers.
 fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
     let server = Command::new(Folder::find()?.program(WEB.name)?);
     Ok(serve(server, OURS, system.workers(), size, size.deadline())?.outcome)

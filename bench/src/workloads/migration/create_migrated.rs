@@ -15,7 +15,7 @@ use crate::workloads::remote::links::{Created, Master, RCREATE, StayedBehind, en
 pub(crate) const RCREATE_MIGRATED: Benchmark = Benchmark {
     name: "rcreate-migrated",
     source: "SALSA Lite, remote creation (salsa-lite-migration §4.4)",
-    summary: "5,000 actors are started here and move to another process, and each says so there",
+    summary: "5,000 actors are started in this process and migrate to another, and each acknowledges its arrival",
     workload: |system, size, _| create_and_migrate(system, size),
     target: None,
     ..RCREATE

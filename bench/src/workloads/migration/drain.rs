@@ -104,7 +104,7 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
                 at = (at + 61_803) % tenants.len();
                 let asked = Instant::now();
                 let answer = tenants[at].ask(Number).within(size.deadline()).wait();
-                check("who answers", Ok(at as u64), answer)?;
+                check("the actor that answers", Ok(at as u64), answer)?;
                 times_ns.push(asked.elapsed().as_nanos() as u64);
                 if let Err(RecvTimeoutError::Disconnected) = is_over.recv_timeout(Plan::INTERVAL) {
                     return Ok(times_ns);
@@ -128,7 +128,7 @@ fn run(system: &System, size: Size) -> Result<Outcome, Failure> {
             tenant.tell(Register(census));
         }
     })?;
-    check("the sum of the numbers of who lives there", plan.actors * (plan.actors - 1) / 2, numbers)?;
+    check("the sum of the numbers of the migrated actors", plan.actors * (plan.actors - 1) / 2, numbers)?;
     check("their moves", plan.actors, moves)?;
     here.shutdown().map_err(|error| Failure::new(error.to_string()))?;
     Ok(Outcome::new(plan.actors, elapsed).with_waits(times_ns?))

@@ -190,7 +190,7 @@ impl Judge {
 
     #[message(remote = "playhouse_bench::workloads::migration::Stuck")]
     fn stuck(&mut self, why: String) {
-        self.finish.missed(format!("an actor stays where it is {why}"));
+        self.finish.missed(format!("an actor is stuck {why}"));
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) const RTHROUGHPUT_TLS: Benchmark = Benchmark {
 pub(crate) const RCREATE: Benchmark = Benchmark {
     name: "rcreate",
     op: "actor",
-    summary: "5,000 actors are started in another process, and each says so",
+    summary: "5,000 actors are started in another process, and each acknowledges its start",
     workload: |system, size, _| create_by(system, size, u64::MAX),
     baseline: None,
     target: Target::any_machine(None, 1_000.0),
@@ -63,7 +63,7 @@ pub(crate) const RCREATE: Benchmark = Benchmark {
 
 pub(crate) const RCREATE_WAITING: Benchmark = Benchmark {
     name: "rcreate-waiting",
-    summary: "5,000 actors are started in another process, each when the one before has said that it is there",
+    summary: "5,000 actors are started in another process, each after the acknowledgement of the one before",
     workload: |system, size, _| create_by(system, size, 1),
     target: None,
     ..RCREATE
@@ -247,7 +247,7 @@ impl Master {
 
     #[message(remote = "playhouse_bench::workloads::remote::StayedBehind")]
     pub(crate) fn stayed_behind(&mut self, why: String) {
-        self.finish.missed(format!("an actor does not move: {why}"));
+        self.finish.missed(format!("an actor does not migrate: {why}"));
     }
 }
 

@@ -17,6 +17,7 @@ impl System {
     /// | `playhouse_muted_stages` | `worker` | stages of it that wait since they have sent to somebody who is overloaded |
     /// | `playhouse_handler_seconds` | `actor`, `message`, `quantile` | where handlers are timed: the median, `0.99`, and the longest (`1`) |
     /// | `playhouse_handled_total` | `actor`, `message` | where handlers are timed: how many |
+    #[cfg(feature = "metrics")] // as the module, whose features the reference of `playhouse` does not show
     pub fn record_metrics(&self) {
         let id = self.core().id().to_string();
         let stats = self.stats();

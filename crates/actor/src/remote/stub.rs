@@ -242,7 +242,9 @@ pub(crate) fn carry<A: Actor>(
 
 // -- references ---------------------------------------------------------------------------------------------------------
 
-/// What a reference looks like on its way from one theater to another.
+/// The form of a reference on its way from one theater to another.
+///
+/// The codec that writes names writes the fields as `life` and `seal`: peers of other builds read these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RefName {
     /// An actor of the sender.
@@ -250,8 +252,10 @@ pub enum RefName {
         /// Its place.
         slot: u64,
         /// Its life there.
+        #[serde(rename = "life")]
         incarnation: u64,
         /// That the sender has made this name.
+        #[serde(rename = "seal")]
         capability: u64,
     },
     /// An actor of the receiver, by the number that the sender has given it.
@@ -272,8 +276,10 @@ pub enum RefName {
         /// The actor's place there.
         slot: u64,
         /// Its life there.
+        #[serde(rename = "life")]
         incarnation: u64,
         /// That the theater has made this name.
+        #[serde(rename = "seal")]
         capability: u64,
     },
     /// A mobile actor of a group.
@@ -297,8 +303,10 @@ pub struct ActorLocation {
     /// The place there.
     pub slot: u64,
     /// Whose life it is.
+    #[serde(rename = "life")]
     pub incarnation: u64,
     /// That the theater has made this name.
+    #[serde(rename = "seal")]
     pub capability: u64,
 }
 
@@ -582,6 +590,36 @@ impl fmt::Debug for ForwardedMessage<'_> {
             ForwardedMessage::Watch { watcher, .. } => write!(f, "Watch({watcher:?})"),
             ForwardedMessage::Unwatch { watcher } => write!(f, "Unwatch({watcher:?})"),
             ForwardedMessage::Marker(marker) => write!(f, "Marker({:?})", marker.origin),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ActorLocation, RefName};
+    use crate::wire::Codec;
+
+    /// Peers of other builds read these names.
+    #[test]
+    fn the_fields_of_a_reference_keep_their_names_on_the_wire() {
+        let born = ActorLocation { theater: 1, address: None, slot: 2, incarnation: 3, capability: 4 };
+        let mine = RefName::Mine { slot: 2, incarnation: 3, capability: 4 };
+        let other = RefName::Other {
+            theater: 1,
+            address: "127.0.0.1:9".parse().expect("the address is one"),
+            slot: 2,
+            incarnation: 3,
+            capability: 4,
+        };
+        for name in [mine, other, RefName::Moved { born, at: born }] {
+            let mut bytes = Vec::new();
+            Codec::Named.write(&name, &mut bytes).expect("a name can be written");
+            let has = |key: &str| {
+                bytes.windows(key.len() + 1).any(|at| at[0] == 0xa0 | key.len() as u8 && &at[1..] == key.as_bytes())
+            };
+            assert!(has("slot") && has("life") && has("seal"), "{name:?} is written as {bytes:?}");
+            assert!(!has("incarnation") && !has("capability"), "{name:?} is written as {bytes:?}");
+            assert_eq!(Codec::Named.read::<RefName>(&bytes), Ok(name));
         }
     }
 }

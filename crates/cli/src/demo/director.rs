@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use playhouse::Theater;
 use playhouse_bench::Failure;
-use playhouse_bench::chatapp::{Spread, Watch};
+use playhouse_bench::chatapp::{SpreadWorld, Watch};
 use playhouse_console::progress::Shared;
 
 use super::process::Process;
@@ -25,7 +25,7 @@ const ARRIVAL_MAX: Duration = Duration::from_secs(20);
 
 /// The world, as the director and the main thread share it.
 pub struct World {
-    pub spread: Mutex<Spread>,
+    pub spread: Mutex<SpreadWorld>,
     pub progress: Arc<Shared>,
     /// The world has ended.
     pub ended: AtomicBool,
@@ -58,7 +58,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl World {
-    pub fn spread(&self) -> MutexGuard<'_, Spread> {
+    pub fn spread(&self) -> MutexGuard<'_, SpreadWorld> {
         lock(&self.spread)
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use playhouse_bench::Failure;
-use playhouse_bench::chatapp::{Census, Report, Scenario, Spread};
+use playhouse_bench::chatapp::{Census, Report, Scenario, SpreadWorld};
 use playhouse_console::output::{BAD_INPUT, FAILED, coloured, fail, is_reader_gone, note, print};
 use playhouse_console::progress::{Shared, Status};
 use playhouse_console::signals::{self, Signal};
@@ -93,7 +93,7 @@ fn play(
         let progress = Arc::clone(&progress);
         move |reached: &_| progress.take(reached)
     };
-    let spread = Spread::open(&theater, &peers, scenario, observer)?;
+    let spread = SpreadWorld::open(&theater, &peers, scenario, observer)?;
     let world = World {
         spread: Mutex::new(spread),
         progress,

@@ -1,4 +1,4 @@
-//! The theaters that are looked at.
+//! The theaters that the program looks at.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,33 +7,33 @@ use std::time::{Duration, Instant};
 
 use playhouse::{ActorRef, FindError, INSPECTOR, Inspect, Inspector, Snapshot, Theater};
 
-/// An answer that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// A theater that has not answered for so long, and that no other one is linked with, is not shown any more.
+/// The time that an answer may take.
+const ANSWER_MAX: Duration = Duration::from_secs(3);
+/// A theater is not shown any more when it has not answered for this time, and no other theater is linked with it.
 const GONE_AFTER: Duration = Duration::from_secs(30);
 
-/// What was seen of a theater.
+/// A look at a theater.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Where it was called.
+    /// The address that it was called at.
     pub address: String,
-    /// How it is, or why that is not known.
+    /// Its state, or the reason why the state is unknown.
     pub state: Result<Snapshot, String>,
 }
 
-/// A theater that is looked at, from this one.
+/// The theaters that the program looks at, and its own one, which calls them.
 pub struct Attached {
     theater: Theater,
-    /// The one that was named first.
+    /// The address of the theater that the user named.
     first: String,
     inspectors: BTreeMap<String, Known>,
     gone_after: Duration,
 }
 
-/// A theater that is asked.
+/// A theater that answers, or that another one is linked with.
 struct Known {
     inspector: Option<ActorRef<Inspector>>,
-    /// When it answered last, or was heard of first.
+    /// The time of its last answer, or of its first mention.
     answered: Instant,
 }
 
@@ -47,15 +47,14 @@ impl Attached {
     /// Attaches to the theater at `address`.
     ///
     /// # Errors
-    /// In words: it does not let itself be looked at, or cannot be reached.
+    /// In words: the theater refuses looks, or cannot be reached.
     pub fn new(theater: &Theater, address: &str) -> Result<Attached, String> {
         let inspector = find(theater, address)?;
         let inspectors = BTreeMap::from([(address.to_owned(), Known::new(Some(inspector)))]);
         Ok(Attached { theater: theater.clone(), first: address.to_owned(), inspectors, gone_after: GONE_AFTER })
     }
 
-    /// Asks all how they are, at the same time: the one that was named first, and those that others say they are linked
-    /// with.
+    /// Asks all theaters at the same time: the one that the user named, and those that others are linked with.
     pub fn look(&mut self) -> Vec<Seen> {
         let theater = &self.theater;
         let heard: Vec<_> = thread::scope(|scope| {
@@ -64,7 +63,7 @@ impl Attached {
                 scope.spawn(move || {
                     let found = known.map_or_else(|| find(theater, &address), Ok);
                     let state = found.and_then(|inspector| {
-                        let answer = inspector.ask(Inspect).within(PATIENCE).wait();
+                        let answer = inspector.ask(Inspect).within(ANSWER_MAX).wait();
                         answer.map(|snapshot| (inspector, snapshot)).map_err(|error| error.to_string())
                     });
                     (address, state)

@@ -11,7 +11,7 @@ use super::attached::Seen;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub text: String,
-    /// Not a number where the cell is sorted by its text.
+    /// A number, or NaN in a cell that is sorted by its text.
     key: f64,
 }
 
@@ -86,7 +86,7 @@ impl Table {
         self.rows.retain(|row| row.iter().any(|cell| cell.text.to_lowercase().contains(&text)));
     }
 
-    /// Whether the column is one of numbers, which stand at its right.
+    /// Returns whether the column holds numbers, which are aligned to the right.
     pub fn is_number(&self, column: usize) -> bool {
         self.whole_rows().next().is_some_and(|row| !row[column].key.is_nan())
     }
@@ -96,18 +96,18 @@ impl Table {
         self.rows.iter().filter(|row| row.len() == self.headings.len())
     }
 
-    /// How wide each column must be.
+    /// Returns the width that each column needs.
     pub fn widths(&self) -> Vec<usize> {
         let widest = |(column, heading): (usize, &&str)| {
             let cells = self.whole_rows().map(|row| row[column].text.chars().count());
-            // What a remark is about stands in the first one.
+            // The first cell of a row with a remark names its subject.
             let remarked = self.rows.iter().filter(|_| column == 0).map(|row| row[0].text.chars().count());
             cells.chain(remarked).max().unwrap_or(0).max(heading.chars().count())
         };
         self.headings.iter().enumerate().map(widest).collect()
     }
 
-    /// Whether the cell is a remark, which takes the room of all columns behind it.
+    /// Returns whether the cell is a remark, which takes the room of all columns behind it.
     pub fn is_remark(&self, row: &[Cell], column: usize) -> bool {
         row.len() < self.headings.len() && column + 1 == row.len()
     }
@@ -236,7 +236,7 @@ fn links(snapshot: &Snapshot) -> Table {
             _ => "?",
         };
         vec![
-            // One that does not listen, as this program.
+            // A theater that does not listen, such as this program.
             text(line.address.map_or_else(|| "(does not listen)".to_owned(), |address| address.to_string())),
             text(state),
             Cell { text: long_time(line.for_so_long), key: line.for_so_long.as_secs_f64() },
@@ -302,7 +302,7 @@ pub fn theaters(seen: &[Seen]) -> Table {
     Table { headings, rows: rows.collect() }
 }
 
-/// One of the executor's counters.
+/// Returns one of the executor's counters.
 pub fn counter(snapshot: &Snapshot, name: &str) -> u64 {
     snapshot.counters.get(name).copied().unwrap_or(0)
 }

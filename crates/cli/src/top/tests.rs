@@ -11,7 +11,7 @@ use super::table::{long_time, thousands};
 use super::text::describe;
 use super::view::{Reaction, View};
 
-/// As an inspector would have written it.
+/// A snapshot in the form of an inspector's answer.
 const SNAPSHOT: &str = r#"{
     "address": "127.0.0.1:4711", "cluster": "shop", "process": 4242,
     "uptime": { "secs": 11530, "nanos": 0 }, "window": { "secs": 2, "nanos": 0 },
@@ -178,7 +178,7 @@ fn a_filter_leaves_the_rows_with_a_text() {
     assert!(!screen.iter().any(|line| line.contains("Warehouse")), "{}", screen.join("\n"));
     press(&mut view, &[KeyCode::Enter]);
     assert!(screen_of(&view, 80, 24).last().unwrap().starts_with(" filter \"TI\""));
-    // It is kept for the other panes.
+    // The other panes keep the filter.
     press(&mut view, &[KeyCode::Char('2')]);
     let screen = screen_of(&view, 80, 24);
     find(&screen, &["Sell", "Till"]);

@@ -1,4 +1,4 @@
-//! The block: which type it is of.
+//! Checks of the item under `#[actor]`.
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
@@ -7,7 +7,7 @@ use syn::{Item, ItemImpl, Lifetime, Type};
 use crate::syntax::errors::{Errors, pretty};
 use crate::syntax::generics::ActorType;
 
-/// The type of the block, if it can be an actor.
+/// Returns the type of the block, if it can be an actor.
 pub(super) fn actor_type(block: &ItemImpl) -> syn::Result<ActorType> {
     let ty = &*block.self_ty;
     if let Some((path, _)) = &block.trait_ {
@@ -41,7 +41,7 @@ pub(super) fn actor_type(block: &ItemImpl) -> syn::Result<ActorType> {
     borrowed.visit_type(ty);
     if let Some(lifetime) = borrowed.first {
         let text = format!(
-            "an actor lives on other threads than the one that made it, so it cannot borrow for `{lifetime}`\n\
+            "an actor moves between threads, so it cannot borrow for `{lifetime}`\n\
              help: own the data, with `String`, `Vec` or `Arc`"
         );
         errors.at(lifetime, text);
@@ -49,7 +49,7 @@ pub(super) fn actor_type(block: &ItemImpl) -> syn::Result<ActorType> {
     errors.or(ActorType { ty: ty.clone(), name: name.unwrap_or_default(), generics: block.generics.clone() })
 }
 
-/// The first lifetime that is not `'static`.
+/// A visitor that finds the first lifetime other than `'static`.
 #[derive(Default)]
 struct Lifetimes {
     first: Option<Lifetime>,

@@ -1,4 +1,5 @@
-//! `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]` and `#[migration_failed]`: methods that `Actor`'s methods forward to.
+//! The hooks `#[started]`, `#[stopped]`, `#[terminated]`, `#[receive_timeout]`, `#[migrating]`, `#[migrated]` and
+//! `#[migration_failed]`: `Actor`'s methods forward to them.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -9,27 +10,27 @@ use crate::syntax::errors::{Errors, pretty};
 use crate::syntax::generics::ActorType;
 use crate::syntax::params::{self, Param};
 
-/// Which method of `Actor` a hook stands for.
+/// A kind of hook, by the method of `Actor`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HookKind {
-    /// Before the first message.
+    /// Called before the first message.
     Started,
-    /// After the last.
+    /// Called after the last message.
     Stopped,
-    /// When a watched actor has ended.
+    /// Called when a watched actor has ended.
     Terminated,
-    /// When it has handled nothing for a while.
+    /// Called when the actor has been idle for a given time.
     ReceiveTimeout,
-    /// Before it is taken to another theater.
+    /// Called before a migration.
     Migrating,
-    /// When it has come from one.
+    /// Called after a migration, in the new theater.
     Migrated,
-    /// When it was to be taken to one, and was not.
+    /// Called after a migration that has failed.
     MigrationFailed,
 }
 
 impl HookKind {
-    /// The kind that `#[name]` marks.
+    /// Returns the kind that `#[name]` marks.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         match name {
             "started" => Some(Self::Started),
@@ -43,7 +44,7 @@ impl HookKind {
         }
     }
 
-    /// The kind that is meant by a name that hooks have elsewhere.
+    /// Returns the kind that is meant by a name of another framework.
     fn meant_by(name: &str) -> Option<Self> {
         match name {
             "starting" | "on_start" | "pre_start" | "post_start" => Some(Self::Started),
@@ -53,7 +54,7 @@ impl HookKind {
         }
     }
 
-    /// The name of the attribute and of the method of `Actor`.
+    /// Returns the name of the attribute and of the method of `Actor`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Started => "started",
@@ -66,20 +67,20 @@ impl HookKind {
         }
     }
 
-    /// What it is told besides its context: the name, the type, and what is said where it is missing.
+    /// Returns the argument besides the context: its name, its type, and the error where it is missing.
     fn argument(self) -> Option<(&'static str, &'static str, &'static str)> {
         match self {
             Self::Terminated => {
-                Some(("terminated", "Terminated", "a `#[terminated]` method is told who ended, and why"))
+                Some(("terminated", "Terminated", "a `#[terminated]` method takes the notice of the end"))
             }
             Self::MigrationFailed => {
-                Some(("why", "MigrateError", "a `#[migration_failed]` method is told why the actor stays"))
+                Some(("why", "MigrateError", "a `#[migration_failed]` method takes the error of the migration"))
             }
             Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => None,
         }
     }
 
-    /// The signature that a user should write.
+    /// Returns the signature that the user should write.
     fn form(self) -> &'static str {
         match self {
             Self::Started | Self::Stopped | Self::ReceiveTimeout | Self::Migrating | Self::Migrated => {
@@ -91,7 +92,7 @@ impl HookKind {
     }
 }
 
-/// Removes an attribute that is taken for a hook, and returns what is right.
+/// Removes an attribute with a hook's name in another framework, and returns an error with the right name.
 pub(crate) fn take_misnamed(attrs: &mut Vec<Attribute>) -> Option<syn::Error> {
     let meant = |attr: &Attribute| HookKind::meant_by(&attr.path().get_ident()?.to_string());
     let (at, kind) = attrs.iter().enumerate().find_map(|(at, attr)| Some((at, meant(attr)?)))?;
@@ -105,9 +106,9 @@ pub(crate) fn take_misnamed(attrs: &mut Vec<Attribute>) -> Option<syn::Error> {
     Some(syn::Error::new_spanned(attr, text))
 }
 
-/// A hook, ready to be forwarded to.
+/// A hook method, ready to be forwarded to.
 pub(crate) struct Hook {
-    /// Which one.
+    /// The kind of the hook.
     pub(crate) kind: HookKind,
     pub(crate) method: Ident,
     params: Vec<Param>,
@@ -149,7 +150,7 @@ impl Hook {
             ReturnType::Type(_, ty) if is_unit(ty) => {}
             ReturnType::Type(_, ty) => errors.at(
                 ty,
-                format!("nobody receives what a `#[{name}]` method returns\nhelp: return nothing; for an error, call `ctx.fail(error)`"),
+                format!("a `#[{name}]` method returns nothing, because nobody receives its result\nhelp: remove the return type; for an error, call `ctx.fail(error)`"),
             ),
         }
         let params = params::read(sig, actor, &mut errors);
@@ -158,7 +159,7 @@ impl Hook {
             let ty = match param {
                 Param::Context => continue,
                 Param::Reply(_) => {
-                    let text = format!("nobody has asked for a `#[{name}]` method, so it has no `Reply`\n{help}");
+                    let text = format!("a `#[{name}]` method has no `Reply`, because it answers no ask\n{help}");
                     errors.at(&sig.ident, text);
                     continue;
                 }
@@ -177,7 +178,7 @@ impl Hook {
         errors.or(Self { kind, method: sig.ident.clone(), params, inherited })
     }
 
-    /// The method of `Actor` that forwards to this hook.
+    /// Returns the method of `Actor` that forwards to this hook.
     pub(crate) fn forward(&self) -> TokenStream {
         let method = &self.method;
         let span = Span::mixed_site().located_at(method.span());
@@ -190,7 +191,7 @@ impl Hook {
         let argument_param = self.kind.argument().map(|_| quote_spanned!(span=> #argument: ::playhouse::#ty,));
         let passed = self.params.iter().map(|param| match param {
             Param::Context => &ctx,
-            // (A `Reply` is an error.)
+            // A `Reply` is an error.
             Param::Argument { .. } | Param::Reply(_) => &argument,
         });
         let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
@@ -204,7 +205,7 @@ impl Hook {
     }
 }
 
-/// An error for a method that looks like a hook, but is not marked as one: nothing would call it.
+/// Returns an error for a method that looks like a hook but is unmarked, because nothing would call it.
 pub(crate) fn check_unmarked(function: &ImplItemFn, actor: &ActorType) -> Option<syn::Error> {
     let kind = HookKind::from_name(&function.sig.ident.to_string())?;
     let params = params::read(&function.sig, actor, &mut Errors::default());

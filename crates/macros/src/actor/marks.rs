@@ -20,7 +20,7 @@ pub(super) struct MarkedMethods {
 }
 
 impl MarkedMethods {
-    /// Reads the marked methods, and removes the marks. Without an actor, only the latter.
+    /// Reads the marked methods, and removes the marks. Without an actor, it only removes them.
     pub(super) fn take(block: &mut ItemImpl, actor: Option<&ActorType>, reach: Reach, errors: &mut Errors) -> Self {
         let mut marked = Self::default();
         let mut seen = SeenNames::default();
@@ -66,12 +66,12 @@ impl MarkedMethods {
     }
 }
 
-/// Remembers what must not come twice. Items under `#[cfg]` may be alternatives to each other, which
-/// only the compiler can tell: they are not looked at.
+/// The names and hooks so far, to find duplicates. Items under `#[cfg]` may be alternatives, which only the compiler
+/// can tell, so they are ignored.
 #[derive(Default)]
 struct SeenNames {
     messages: BTreeMap<String, Ident>,
-    /// The methods of the names that are given for the wire.
+    /// The methods by their given names on the wire.
     on_wire: BTreeMap<String, Ident>,
     hooks: Vec<HookKind>,
 }
@@ -120,7 +120,7 @@ impl SeenNames {
     }
 }
 
-/// An attribute of ours on an item of the block.
+/// An attribute of `#[actor]` on an item of the block.
 enum Mark {
     Message(Attribute),
     Hook(HookKind, Attribute),
@@ -156,7 +156,7 @@ impl Mark {
     }
 }
 
-/// Removes marks from something that is no method, and says so.
+/// Removes the marks from an item that is no method, and reports them.
 fn refuse(attrs: &mut Vec<Attribute>, what: &str, errors: &mut Errors) -> Vec<Mark> {
     for mark in Mark::take(attrs) {
         errors.at(mark.attr(), format!("`{}` marks a method, and this is {what}", pretty(mark.attr())));
@@ -164,8 +164,8 @@ fn refuse(attrs: &mut Vec<Attribute>, what: &str, errors: &mut Errors) -> Vec<Ma
     Vec::new()
 }
 
-/// Lints against forms that a marked method may have to have: it owns arguments that it only looks
-/// at, and takes `self` and may be `async` although it needs neither.
+/// Allows lints against forms that a marked method may need: arguments that are owned and only read, and `self` or
+/// `async` without need.
 fn allow_forms(function: &mut ImplItemFn) {
     let allow = parse_quote! {
         #[allow(clippy::needless_pass_by_value, clippy::unused_async, clippy::unused_self)]

@@ -1,4 +1,4 @@
-//! The `impl` block under `#[actor]`: what it may be, and who gets which method.
+//! `#[actor]`: the `impl` block becomes an actor and its messages.
 
 mod block;
 mod hook;
@@ -20,8 +20,8 @@ use crate::syntax::errors::Errors;
 use crate::syntax::generics::ActorType;
 use crate::syntax::wire::Reach;
 
-/// Expands `#[actor(args)] item`. What can be understood is written out even where there are
-/// errors, so that one mistake does not cause a dozen messages.
+/// Expands `#[actor(args)] item`. The parts that are right are written out even if others have errors, so that one
+/// mistake causes one message.
 pub(crate) fn expand(args: TokenStream, item: TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = ActorOptions::parse(args, &mut errors);
@@ -64,7 +64,8 @@ fn impl_actor(actor: &ActorType, hooks: &[Hook]) -> TokenStream {
     let ty = &actor.ty;
     let (generics, _, clause) = actor.generics.split_for_impl();
     let hooks = hooks.iter().map(Hook::forward);
-    // A second block without `more` is two errors: that the trait is implemented twice, and that this is there twice, which says what to do.
+    // A second block without `more` causes two errors: a second implementation of the trait, and a second constant
+    // whose name says what to do.
     let reminder = Ident::new("__a_second_block_is_marked_with_actor_more", span);
     quote_spanned! {span=>
         #[automatically_derived]

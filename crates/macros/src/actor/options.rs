@@ -9,7 +9,7 @@ use crate::syntax::arguments::{alone, at_end};
 use crate::syntax::errors::{Errors, pretty};
 use crate::syntax::wire::WireName;
 
-/// What `#[actor(..)]` says.
+/// The arguments of `#[actor(..)]`.
 #[derive(Default)]
 pub(crate) struct ActorOptions {
     /// `remote` or `remote = ".."`
@@ -18,12 +18,12 @@ pub(crate) struct ActorOptions {
     pub(crate) spawn: Option<Path>,
     /// `mobile`
     pub(crate) mobile: Option<Path>,
-    /// `more`: the block adds messages to an actor, and another block without it makes the type an actor.
+    /// `more`: the block adds messages to an actor whose first block lacks `more`
     pub(crate) more: Option<Path>,
 }
 
 impl ActorOptions {
-    /// Reads the arguments of the attribute; what cannot be understood is reported and passed over.
+    /// Reads the arguments of the attribute. Unknown arguments are reported and skipped.
     pub(crate) fn parse(args: TokenStream, errors: &mut Errors) -> Self {
         let mut options = Self::default();
         let all = syn::meta::parser(|meta| {
@@ -51,7 +51,7 @@ impl ActorOptions {
             if self.remote.is_some() {
                 return Err(meta.error("`remote` is given twice"));
             }
-            // Also where the name is wrong, it is meant to be remote.
+            // The actor is meant to be remote even if the name is wrong.
             let name = self.remote.insert(WireName::OfType);
             *name = WireName::read(meta, "shop.Counter")?;
             Ok(())

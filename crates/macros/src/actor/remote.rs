@@ -1,6 +1,7 @@
-//! What `#[actor(remote)]` and `#[message(remote)]` add: names and forms on the wire, and entries of the binary's list.
+//! The additions of `#[actor(remote)]` and `#[message(remote)]`: names and forms on the wire, and entries of the
+//! binary's list.
 //!
-//! The entries are those of `playhouse::remote!`, but each is under the `#[cfg]`s of its method.
+//! The entries are those of `playhouse::remote!`, each under the `#[cfg]`s of its method.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -12,14 +13,14 @@ use crate::syntax::errors::{Errors, pretty};
 use crate::syntax::generics::ActorType;
 use crate::syntax::wire::{Reach, WireName};
 
-/// What the options say of the actor; reports where it cannot be so.
+/// Returns the reach of the actor by its options, and reports contradictions.
 pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Errors) -> Reach {
     if options.more.is_some() && !is_only_more(options, errors) {
         return Reach::Invalid;
     }
     if options.remote.is_none() && options.mobile.is_none() {
         if let Some(spawn) = &options.spawn {
-            let text = "an actor that other theaters can start is one that they can send to\n\
+            let text = "other theaters can only start an actor that is remote\n\
                         help: write `#[actor(remote, spawn)]`";
             errors.at(spawn, text);
             return Reach::Invalid;
@@ -29,7 +30,7 @@ pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Erro
     let generic = &actor.generics.params;
     if !generic.is_empty() {
         let text = format!(
-            "a remote actor cannot be generic, since it is found by its name\n\
+            "a remote actor cannot be generic, because it is found by its name\n\
              help: write the block for one type, as in `impl {}<u64> {{ .. }}`, or remove `remote`",
             actor.name
         );
@@ -39,22 +40,22 @@ pub(crate) fn reach(options: &ActorOptions, actor: &ActorType, errors: &mut Erro
     Reach::Remote
 }
 
-/// Whether nothing is said of the actor at a block with `more`; reports what is.
+/// Returns whether a block with `more` has no options of the actor itself, and reports those that it has.
 fn is_only_more(options: &ActorOptions, errors: &mut Errors) -> bool {
-    let help = "help: a block with `more` takes only `remote` beside it, which says that its messages are";
+    let help = "help: a block with `more` takes only `remote` besides, which makes its messages remote";
     for path in [&options.spawn, &options.mobile].into_iter().flatten() {
-        let text = format!("`{}` is said at the actor's block without `more`\n{help}", pretty(path));
+        let text = format!("`{}` belongs to the actor's block without `more`\n{help}", pretty(path));
         errors.at(path, text);
     }
     if let Some(WireName::Given(name)) = &options.remote {
-        errors.at(name, format!("the actor's name on the wire is given at its block without `more`\n{help}"));
+        errors.at(name, format!("the actor's name on the wire belongs to its block without `more`\n{help}"));
         return false;
     }
     options.spawn.is_none() && options.mobile.is_none()
 }
 
-/// `impl Remote`, and an entry for each message and for the start, where the actor is a remote one. Of a block with `more`, the entries of its
-/// messages.
+/// Returns `impl Remote`, and the entries of the messages and of the start of a remote actor. A block with `more` has
+/// only the entries of its messages.
 pub(crate) fn entries(options: &ActorOptions, actor: &ActorType, messages: &[MessageMethod]) -> TokenStream {
     let ty = &actor.ty;
     if options.more.is_some() {

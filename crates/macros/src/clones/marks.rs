@@ -1,18 +1,18 @@
-//! Marks on clones, between their reading and their rewriting.
+//! Marks on clones, between reading and rewriting.
 
 use proc_macro2::{Ident, Span};
 use quote::quote;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue, parse_quote};
 
-/// What is cloned at a place, for the way back there.
+/// A mark on a clone.
 pub(super) enum Mark {
-    /// The variable of a site.
+    /// The clone of a variable, by the number of its site.
     Variable(usize),
-    /// A value without a name.
+    /// The clone of a value without a name.
     Value,
 }
 
-/// The attribute that says so.
+/// The name of the attribute that carries a mark.
 const MARK: &str = "__playhouse_clone";
 
 pub(super) fn mark(expr: &mut Expr, mark: Mark) {

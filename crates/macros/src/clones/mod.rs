@@ -1,7 +1,7 @@
-//! `#[warn_needless_clones]`: clones whose original is not used afterwards.
+//! `#[warn_needless_clones]`: warnings about clones whose original is unused afterwards.
 //!
-//! What is used when is [read](reading) in the text; what is a reference, and what has been cloned, the compiler knows, and decides in
-//! `playhouse::clones`: see there.
+//! The module [reading] finds the uses of variables in the text. The compiler knows types, and decides in
+//! `playhouse::clones` about references and cloned values.
 
 mod marks;
 mod reading;
@@ -27,7 +27,7 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
             let errors = errors.into_tokens();
             quote!(#parsed #errors)
         }
-        // The method of a block, perhaps of one that has no body.
+        // The item may be a method of a block, even one without a body.
         parsed => {
             if let Ok(mut method) = syn::parse2::<ImplItemFn>(item.clone()) {
                 FunctionVisitor.visit_impl_item_fn_mut(&mut method);
@@ -36,7 +36,7 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
             }
             match parsed {
                 Ok(other) => {
-                    errors.at(other, "`#[warn_needless_clones]` goes on functions, and on what has some in it")
+                    errors.at(other, "`#[warn_needless_clones]` goes on functions, and on items with functions")
                 }
                 Err(error) => errors.add(error),
             }
@@ -46,7 +46,7 @@ pub(crate) fn expand(args: &TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// Finds the functions of an item, also those in functions.
+/// A visitor of all functions of an item, including nested ones.
 struct FunctionVisitor;
 
 impl VisitMut for FunctionVisitor {
@@ -73,9 +73,9 @@ fn check(sig: &Signature, block: &mut Block) {
     Rewriter { dead }.visit_block_mut(block);
 }
 
-/// Puts the question to the compiler where a clone may be needless.
+/// A visitor that adds a question for the compiler to each clone that may be needless.
 struct Rewriter {
-    /// Of each site.
+    /// Whether each site is dead.
     dead: Vec<bool>,
 }
 
@@ -111,7 +111,7 @@ fn ask_of_value(expr: &mut Expr) {
     let (receiver, method) = (&call.receiver, &call.method);
     let span = Span::mixed_site().located_at(method.span());
     let warning = warning(span);
-    // `ref`, so that the value lives to the end of its statement, as it would have.
+    // The `ref` keeps the value alive to the end of its statement, as without the macro.
     *expr = parse_quote_spanned! {span=>
         (match #receiver {
             ref original => match (::playhouse::clones::original(original), (*original).#method()) {
@@ -121,7 +121,7 @@ fn ask_of_value(expr: &mut Expr) {
     };
 }
 
-/// Warns if the types say so. `types` and `clone` are in scope, the latter is the result.
+/// Returns code that warns if the types say so. `types` and `clone` are in scope, and `clone` is the result.
 fn warning(span: Span) -> TokenStream {
     quote_spanned! {span=> {
         #[allow(unused_imports)]

@@ -28,8 +28,8 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
     }
     let generic = !input.generics.params.is_empty();
     if let (Some(WireName::Given(name)), true) = (&remote, generic) {
-        let text = "a generic message is many types, which cannot all have this name on the wire\n\
-                    help: write `remote` alone, so that each is called as its type, or make it one type";
+        let text = "a generic message is many types, which cannot share this name on the wire\n\
+                    help: write `remote` alone, so that each type has its path as the name, or make the message one type";
         errors.at(name, text);
     }
     let errors = errors.into_tokens();
@@ -61,7 +61,7 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
     }
 }
 
-/// Messages are structs and enums that own their data.
+/// Checks that the message is a struct or an enum that owns its data.
 fn check_shape(input: &DeriveInput, errors: &mut Errors) {
     for lifetime in input.generics.lifetimes() {
         let text = format!(
@@ -95,7 +95,7 @@ fn refuse(attrs: &[Attribute], place: &str, errors: &mut Errors) {
     }
 }
 
-/// What `#[message(..)]` says.
+/// The arguments of `#[message(..)]`.
 #[derive(Default)]
 struct Options {
     /// `reply = Type`

@@ -1,4 +1,4 @@
-//! `#[main]` and `#[test]`: functions that are given a system.
+//! `#[main]` and `#[test]`: functions with a system.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -40,10 +40,13 @@ impl Options {
         parser.parse2(args)?;
         let Options { seeds, seed, on_threads, .. } = &options;
         if let Some(seeds) = seeds.as_ref().filter(|seeds| seeds.base10_digits() == "0") {
-            return Err(Error::new(seeds.span(), "the test would not run\nhelp: write how many seeds it runs with"));
+            return Err(Error::new(
+                seeds.span(),
+                "the test would not run with 0 seeds\nhelp: write the number of seeds, such as `seeds = 20`",
+            ));
         }
         if let (Some(seeds), Some(_)) = (seeds, seed) {
-            return Err(Error::new(seeds.span(), "one seed is given besides\nhelp: remove `seeds` or `seed`"));
+            return Err(Error::new(seeds.span(), "`seed` is given besides\nhelp: remove `seeds` or `seed`"));
         }
         if let (true, Some(number)) = (on_threads, seeds.as_ref().or(seed.as_ref())) {
             return Err(Error::new(number.span(), "a system on threads has no seed\nhelp: remove this, or `threads`"));
@@ -56,7 +59,7 @@ pub(crate) fn main(args: TokenStream, item: TokenStream) -> TokenStream {
     let name = parse2::<ItemFn>(item.clone()).map(|function| function.sig.ident);
     expand(args, item, false).unwrap_or_else(|error| {
         let error = error.to_compile_error();
-        // A program without `main` would be another error.
+        // A program without `main` would cause another error.
         let stub = name.ok().map(|name| quote!(fn #name() {}));
         quote!(#error #stub)
     })
@@ -78,7 +81,7 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     let workers = options.workers.map(|workers| quote_spanned!(span=> .workers(#workers)));
     let builder = quote_spanned!(span=> ::playhouse::System::builder() #workers);
     let asyncness = is_async.then(|| quote_spanned!(span=> async));
-    // It is called as the user calls it in messages of the compiler.
+    // The name is the user's, because messages of the compiler show it.
     let name = &sig.ident;
     let inner = quote_spanned!(span=> #asyncness fn #name(#system: #ty) #output #block);
     let body = if is_async {
@@ -109,15 +112,19 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     })
 }
 
-/// Returns the pattern that the function binds its system to, and the type as it is written: what the program imports for it is used.
+/// Returns the pattern of the system's parameter, and its type as written, because an unused import of the type would
+/// be a warning.
 fn system_of(function: &ItemFn) -> Result<(Pat, Type)> {
     let sig = &function.sig;
     let help = format!("help: write `fn {}(system: &System)`", sig.ident);
     if !sig.generics.params.is_empty() {
-        return Err(Error::new(sig.generics.span(), format!("nobody says what is generic here\n{help}")));
+        return Err(Error::new(
+            sig.generics.span(),
+            format!("the function cannot be generic, because nothing chooses its types\n{help}"),
+        ));
     }
     if let Some(FnArg::Receiver(receiver)) = sig.inputs.first() {
-        return Err(Error::new(receiver.span(), format!("the function is no method\n{help}")));
+        return Err(Error::new(receiver.span(), format!("the function cannot be a method\n{help}")));
     }
     let mut inputs = sig.inputs.iter();
     let (first, more) = (inputs.next(), inputs.next());
@@ -125,16 +132,15 @@ fn system_of(function: &ItemFn) -> Result<(Pat, Type)> {
         return Err(Error::new(sig.ident.span(), format!("the function takes no system\n{help}")));
     };
     if let Some(more) = more {
-        return Err(Error::new(more.span(), format!("the function is given a system and nothing else\n{help}")));
+        return Err(Error::new(more.span(), format!("the function takes a system and nothing else\n{help}")));
     }
     let is_system = |ty: &Type| matches!(ty, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "System"));
     match &*typed.ty {
         Type::Reference(reference) if reference.mutability.is_none() && is_system(&reference.elem) => {
             Ok(((*typed.pat).clone(), (*typed.ty).clone()))
         }
-        other => Err(Error::new(
-            other.span(),
-            format!("the function is given a `&System`, and not a `{}`\n{help}", pretty(other)),
-        )),
+        other => {
+            Err(Error::new(other.span(), format!("the function takes a `&System`, not a `{}`\n{help}", pretty(other))))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The code that is written for a message method.
+//! The generated code of a message method.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::{MessageMethod, Mode};
 use crate::syntax::generics::ActorType;
 use crate::syntax::params::Param;
 
-/// The message struct, its `impl Message` and the handler.
+/// Returns the message struct, its `impl Message` and the handler.
 pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream {
     let message = Message::new(method, actor);
     if method.named && !message.phantoms.is_empty() {
@@ -26,7 +26,7 @@ pub(crate) fn message(method: &MessageMethod, actor: &ActorType) -> TokenStream 
     [message.definition(), message.reminder(), message.impl_message(), message.impl_handler()].into_iter().collect()
 }
 
-/// That the actor takes the message from other theaters, for the list in the binary.
+/// Returns the entry of the binary's list for the message and the actor.
 pub(crate) fn entry(method: &MessageMethod, actor: &ActorType) -> TokenStream {
     let (cfgs, name, actor) = (&method.inherited.cfgs, &method.name, &actor.ty);
     let span = Span::mixed_site().located_at(method.method.span());
@@ -46,11 +46,11 @@ pub(crate) fn entry(method: &MessageMethod, actor: &ActorType) -> TokenStream {
 struct Message<'a> {
     method: &'a MessageMethod,
     actor: &'a ActorType,
-    /// Those of the message.
+    /// The generics of the message.
     generics: Generics,
-    /// Type parameters that only the reply mentions. They are held in a `PhantomData`.
+    /// Type parameters that only the reply mentions. A `PhantomData` holds them.
     phantoms: Vec<Ident>,
-    /// At the method, but of the macro: lints do not take the code for the user's.
+    /// The place of the method with the hygiene of a macro, because lints should not take the code for the user's.
     span: Span,
 }
 
@@ -101,23 +101,23 @@ impl<'a> Message<'a> {
         quote_spanned!(self.span=> #head #name #generics (#(#docs #vis #types),*) #clause;)
     }
 
-    /// The documentation of the fields.
+    /// Returns the documentation of the fields.
     fn field_docs(&self) -> Vec<TokenStream> {
         let (actor, method) = (&self.actor.name, &self.method.method);
         let doc = |(name, ty): (&Ident, &Type)| {
             let text = format!(" The argument `{name}` of `{actor}::{method}`.");
-            // At the type, where the compiler shows what is wrong with the field.
+            // The place is that of the type, where the compiler shows errors of the field.
             quote_spanned!(Span::mixed_site().located_at(ty.span())=> #[doc = #text])
         };
         self.method.arguments().map(doc).collect()
     }
 
-    /// Whether the fields have names.
+    /// Returns whether the fields have names.
     fn is_braced(&self) -> bool {
         self.method.named || !self.phantoms.is_empty()
     }
 
-    /// An item by which the compiler says what to do if two messages of a module have one name.
+    /// Returns an item whose name tells what to do if two messages of a module have one name.
     fn reminder(&self) -> TokenStream {
         let MessageMethod { name, inherited, .. } = self.method;
         let cfgs = &inherited.cfgs;
@@ -130,7 +130,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// A struct with named fields, and the function that makes it.
+    /// Returns a struct with named fields, and the function that makes it.
     fn phantom_definition(&self, head: &TokenStream) -> TokenStream {
         let MessageMethod { name, vis, inherited, method, .. } = self.method;
         let cfgs = &inherited.cfgs;
@@ -164,7 +164,7 @@ impl<'a> Message<'a> {
         let cfgs = &inherited.cfgs;
         let deprecated = self.allow_deprecated();
         let (generics, arguments, clause) = self.generics.split_for_impl();
-        // serde's derive checks the arguments in its own words. These say what to write.
+        // The derive of serde checks the arguments with its own texts. These checks say what to write.
         let wire_types = self.method.wire.as_ref().map(|_| {
             let checks = self.method.arguments().map(|(_, ty)| {
                 quote_spanned!(Span::mixed_site().located_at(ty.span())=> ::playhouse::wire::transferable::<#ty>();)
@@ -262,8 +262,8 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// The `guard` of the handler, where the message has one. `self` and the arguments, as references, are what the user
-    /// calls so.
+    /// Returns the `guard` of the handler, if the message has one. The expression sees `self`, and the arguments as
+    /// references.
     fn guard(&self) -> Option<TokenStream> {
         let When { guard, otherwise } = self.method.when.as_ref()?;
         let name = &self.method.name;

@@ -1,4 +1,4 @@
-//! One `#[message]` method: its signature, checked and taken apart.
+//! A `#[message]` method: the check and the parts of its signature.
 
 pub(crate) mod emit;
 mod name;
@@ -22,35 +22,35 @@ use crate::syntax::owned::{self, Owner};
 use crate::syntax::params::{self, Param};
 use crate::syntax::wire::{Reach, WireName};
 
-/// All that is needed to write the message of a method and its handler.
+/// The parts of a method that its message and its handler need.
 pub(crate) struct MessageMethod {
-    /// The method.
+    /// The name of the method.
     pub(crate) method: Ident,
-    /// Its message.
+    /// The name of the message.
     pub(crate) name: Ident,
-    /// The visibility of both.
+    /// The visibility of the method and the message.
     pub(crate) vis: Visibility,
-    /// How it is handled.
+    /// The kind of the handler.
     pub(crate) mode: Mode,
-    /// What the method takes after `self`; no type says `Self`.
+    /// The parameters after `self`. No type mentions `Self`.
     pub(crate) params: Vec<Param>,
-    /// The type of the answer; does not say `Self`.
+    /// The type of the answer. It does not mention `Self`.
     pub(crate) reply: Type,
-    /// The fields of the message have the names of the arguments.
+    /// Whether the fields of the message have the names of the arguments.
     pub(crate) named: bool,
-    /// Traits that the message derives.
+    /// The traits that the message derives.
     pub(crate) derives: Vec<Path>,
-    /// What the message is called on the wire, if it goes there.
+    /// The name of the message on the wire, if it is remote.
     pub(crate) wire: Option<WireName>,
-    /// When it is handled, if not always.
+    /// The guard of the message, if any.
     pub(crate) when: Option<When>,
-    /// Attributes for the generated items.
+    /// The attributes for the generated items.
     pub(crate) inherited: Inherited,
     /// The `where` clause of the method, without `Self`.
     pub(crate) predicates: Vec<WherePredicate>,
 }
 
-/// Which trait the handler implements.
+/// The trait that the handler implements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// `Handler`
@@ -169,13 +169,13 @@ impl MessageMethod {
         })
     }
 
-    /// Where the reply is written; at the method's name where it is not.
+    /// Returns the place of the reply's type, or of the method's name without such a type.
     pub(crate) fn reply_span(&self) -> Span {
         let unit = matches!(&self.reply, Type::Tuple(tuple) if tuple.elems.is_empty());
         Span::mixed_site().located_at(if unit { self.method.span() } else { self.reply.span() })
     }
 
-    /// The arguments: all parameters but the context and the `Reply`.
+    /// Returns the arguments: all parameters but the context and the `Reply`.
     pub(crate) fn arguments(&self) -> impl Iterator<Item = (&Ident, &Type)> {
         self.params.iter().filter_map(|param| match param {
             Param::Context | Param::Reply(_) => None,
@@ -195,13 +195,13 @@ fn check_deferred(sig: &Signature, asyncness: Option<&Token![async]>, errors: &m
         && !matches!(&**ty, Type::Tuple(tuple) if tuple.elems.is_empty())
         && !matches!(&**ty, Type::Never(_))
     {
-        let text = "a method that takes a `Reply` returns nothing: the answer is what `reply.send(..)` is given\n\
-                    help: remove the returned type, or the `Reply` (a type of your own with that name: `use` it under another one)";
+        let text = "a method that takes a `Reply` returns nothing, because it answers with `reply.send(..)`\n\
+                    help: remove the return type or the `Reply`; import a type of your own called `Reply` under another name";
         errors.at(ty, text);
     }
 }
 
-/// Checks all but the types of parameters and reply.
+/// Checks the form of a method, except the types of parameters and reply.
 fn check_form(function: &ImplItemFn, errors: &mut Errors) {
     let sig = &function.sig;
     params::check_receiver(sig, "message method", errors);
@@ -216,8 +216,8 @@ fn check_form(function: &ImplItemFn, errors: &mut Errors) {
         );
     }
     if let Safety::Unsafe(token) = &sig.safety {
-        let text = "a message method cannot be `unsafe`: whoever sends the message makes no promise\n\
-                    help: check what must hold inside of the method";
+        let text = "a message method cannot be `unsafe`, because senders of the message make no promise\n\
+                    help: check the conditions inside of the method";
         errors.at(token, text);
     }
     if let Some(token) = &sig.variadic {

@@ -1,11 +1,11 @@
-//! Names of messages: the method's name in `CamelCase`, unless that would hide something.
+//! The names of messages: the method's name in `CamelCase`, unless it would hide another name.
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::LitStr;
 use syn::ext::IdentExt;
 
-/// Names that nearly every module uses: a message so called would hide them, and the errors would
-/// show up far from the method. An explicit `name = ".."` may still have one of these.
+/// Names that nearly every module uses. A message with such a name would hide them, and the errors would appear far
+/// from the method. An explicit `name = ".."` may use them.
 const IN_USE: &[&str] = &[
     // the standard prelude, and what is imported everywhere
     "AsMut AsRef AsyncFn AsyncFnMut AsyncFnOnce Box Clone Copy Debug Default DoubleEndedIterator",
@@ -16,7 +16,7 @@ const IN_USE: &[&str] = &[
     "Actor ActorRef AsyncHandler Context DeferredHandler Handler Message Recipient Reply System Terminated",
 ];
 
-/// The name of the message of `method`, where the user gave none.
+/// Returns the name of the message of `method`, if the user gave none.
 pub(crate) fn of_method(method: &Ident) -> syn::Result<Ident> {
     let camel = camel_case(&method.unraw().to_string());
     let why = if IN_USE.iter().any(|line| line.split(' ').any(|used| used == camel)) {
@@ -38,7 +38,7 @@ pub(crate) fn of_method(method: &Ident) -> syn::Result<Ident> {
     Err(syn::Error::new(method.span(), text))
 }
 
-/// The name that the user gave with `name = ".."`.
+/// Returns the name that the user gave with `name = ".."`.
 pub(crate) fn given(literal: &LitStr) -> syn::Result<Ident> {
     let text = literal.value();
     match syn::parse_str::<Ident>(&text) {
@@ -60,7 +60,7 @@ pub(crate) fn given(literal: &LitStr) -> syn::Result<Ident> {
     }
 }
 
-/// Whether `tokens` say `name` on its own, not at the end of a longer path.
+/// Returns whether `tokens` mention `name` on its own, not at the end of a longer path.
 pub(crate) fn is_in(name: &Ident, tokens: TokenStream) -> bool {
     let mut colons = 0; // two of them end the rest of a path, one ends the name of a parameter
     tokens.into_iter().any(|token| {
@@ -77,7 +77,7 @@ pub(crate) fn is_in(name: &Ident, tokens: TokenStream) -> bool {
     })
 }
 
-/// Any identifier, keywords included.
+/// Any identifier, including keywords.
 struct WithKeywords;
 
 impl syn::parse::Parse for WithKeywords {
@@ -86,7 +86,7 @@ impl syn::parse::Parse for WithKeywords {
     }
 }
 
-/// `get_all` to `GetAll`; letters that are capitals already stay so.
+/// Converts `get_all` to `GetAll`. Capital letters stay.
 fn camel_case(name: &str) -> String {
     name.split('_')
         .flat_map(|word| {

@@ -1,4 +1,4 @@
-//! The arguments of `#[actor(..)]`, and of `#[message(..)]` on a method.
+//! The arguments of `#[message(..)]` on a method.
 
 use proc_macro2::Ident;
 use syn::meta::ParseNestedMeta;
@@ -10,13 +10,13 @@ use crate::syntax::arguments::{alone, string};
 use crate::syntax::errors::{Errors, pretty};
 use crate::syntax::wire::{Reach, WireName};
 
-/// A guard, for those who have written none.
+/// A guard for examples in errors.
 const GUARD: &str = "self.has_room()";
 
-/// What becomes of a message whose guard does not hold.
+/// The fate of a message whose guard does not hold.
 #[derive(Clone, Copy)]
 pub(crate) enum Otherwise {
-    /// It waits.
+    /// The message waits.
     Defer,
     /// `otherwise = "refuse"`
     Refuse,
@@ -24,15 +24,15 @@ pub(crate) enum Otherwise {
     Drop,
 }
 
-/// `when = ".."`, with `otherwise = ".."` where that is given.
+/// `when = ".."`, with `otherwise = ".."` if given
 pub(crate) struct When {
-    /// Where `self` and the arguments are mentioned.
+    /// The guard, an expression of `self` and the arguments.
     pub(crate) guard: Expr,
-    /// If it does not hold.
+    /// The fate of the message if the guard does not hold.
     pub(crate) otherwise: Otherwise,
 }
 
-/// What `#[message(..)]` says.
+/// The arguments of `#[message(..)]`.
 #[derive(Default)]
 pub(crate) struct MessageOptions {
     /// `name = ".."`
@@ -94,7 +94,7 @@ impl MessageOptions {
         } else if meta.path.is_ident("when") {
             let text = string(meta, "the guard", "when", GUARD)?;
             let guard = text.parse().map_err(|error| {
-                let form = format!("the guard is an expression that says yes or no: `when = \"{GUARD}\"`");
+                let form = format!("the guard is an expression of the type `bool`: `when = \"{GUARD}\"`");
                 syn::Error::new(text.span(), format!("{form}\nnote: {error}"))
             })?;
             if self.when.replace((meta.path.clone(), guard)).is_some() {
@@ -102,7 +102,7 @@ impl MessageOptions {
             }
             Ok(())
         } else if meta.path.is_ident("otherwise") {
-            let text = string(meta, "what becomes of the message if its guard does not hold", "otherwise", "refuse")?;
+            let text = string(meta, "the fate of the message if its guard does not hold", "otherwise", "refuse")?;
             let otherwise = match text.value().as_str() {
                 "refuse" => Otherwise::Refuse,
                 "drop" => Otherwise::Drop,
@@ -153,7 +153,7 @@ impl MessageOptions {
         }
     }
 
-    /// When the message is handled, if not always.
+    /// Returns the guard of the message, if any.
     pub(crate) fn when(&mut self, errors: &mut Errors) -> Option<When> {
         match (self.when.take(), self.otherwise.take()) {
             (Some((_, guard)), otherwise) => {
@@ -161,7 +161,7 @@ impl MessageOptions {
             }
             (None, Some((path, _))) => {
                 let text = format!(
-                    "`otherwise` says what becomes of the message if its guard does not hold, and there is no guard\n\
+                    "`otherwise` sets the fate of the message if its guard does not hold, and there is no guard\n\
                      help: add one, such as `when = \"{GUARD}\"`"
                 );
                 errors.at(&path, text);
@@ -171,7 +171,7 @@ impl MessageOptions {
         }
     }
 
-    /// What the message is called on the wire, if it goes there.
+    /// Returns the name of the message on the wire, if it is remote.
     pub(crate) fn wire(&mut self, reach: Reach, errors: &mut Errors) -> Option<WireName> {
         if let (Some((remote, _)), Some(_)) = (&self.remote, &self.local) {
             let text = "`local` keeps the message off the wire, and `remote` puts it there\nhelp: remove one of them";
@@ -197,10 +197,10 @@ impl MessageOptions {
         }
     }
 
-    /// Reports what only messages of remote actors may say.
+    /// Reports arguments that only messages of remote actors may have.
     fn check_local(&self, errors: &mut Errors) {
         if let Some((remote, _)) = &self.remote {
-            let text = "the actor is not remote, so its messages are not either\n\
+            let text = "the actor is not remote, so its messages cannot be remote\n\
                         help: write `#[actor(remote)]`, and `#[message(local)]` on each method that is not to be remote";
             errors.at(remote, text);
         }

@@ -1,10 +1,10 @@
-//! `#[message]` where no `#[actor]` reads it.
+//! `#[message]` outside of an `#[actor]` block.
 
 use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Item;
 
-/// Expands a `#[message]` that no `#[actor]` reads: to an error, besides the `item` itself.
+/// Expands a `#[message]` outside of an `#[actor]` block to the `item` and an error.
 pub(crate) fn message_outside(item: TokenStream) -> TokenStream {
     let text = match syn::parse2::<Item>(item.clone()) {
         Ok(Item::Struct(_) | Item::Enum(_)) => {

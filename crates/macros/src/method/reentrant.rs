@@ -9,19 +9,19 @@ use syn::{
 
 use crate::syntax::errors::pretty;
 
-/// Returns the type of the answer: what the future in the method's return type becomes.
+/// Returns the type of the answer: the output of the future in the method's return type.
 pub(crate) fn answer(sig: &Signature, has_reply: bool) -> syn::Result<&Type> {
     let form = "-> impl Future<Output = Answer> + Send + use<>";
     if let Some(token) = &sig.asyncness {
         let text = format!(
-            "the future of an `async` method borrows the actor, which is to handle other messages meanwhile\n\
+            "the future of an `async` method borrows the actor, and the actor could not handle other messages until it ends\n\
              help: write `fn {}(..) {form}`, take what it needs from `self`, and return `async move {{ .. }}`",
             sig.ident
         );
         return Err(syn::Error::new_spanned(token, text));
     }
     if has_reply {
-        let text = "a reentrant method answers with what its future becomes, and takes no `Reply`\n\
+        let text = "a reentrant method answers with the output of its future, and takes no `Reply`\n\
                     help: remove one of the two";
         return Err(syn::Error::new_spanned(&sig.inputs, text));
     }
@@ -42,14 +42,14 @@ pub(crate) fn answer(sig: &Signature, has_reply: bool) -> syn::Result<&Type> {
     };
     let Some(captures) = captured(future) else {
         let text = format!(
-            "the future may borrow the actor, which is to handle other messages meanwhile\n\
+            "the future may borrow the actor, and the actor could not handle other messages until it ends\n\
              help: write `{} + use<..>` with the generic types that it needs, if any, and no lifetimes: `use<>`",
             pretty(ty)
         );
         return Err(syn::Error::new_spanned(ty, text));
     };
     if let Some(lifetime) = captures.iter().find(|param| matches!(param, CapturedParam::Lifetime(_))) {
-        let text = "the future may not borrow the actor or its context, which are used by other messages meanwhile\n\
+        let text = "the future may not borrow the actor or its context, because other messages use them before it ends\n\
                     help: remove the lifetime, and take what the future needs before `async move`, \
                     such as `let this = ctx.this();` or `let pause = ctx.sleep(time);`";
         return Err(syn::Error::new_spanned(lifetime, text));
@@ -57,7 +57,7 @@ pub(crate) fn answer(sig: &Signature, has_reply: bool) -> syn::Result<&Type> {
     Ok(answer)
 }
 
-/// The `Output` of `impl Future<Output = ..>`.
+/// Returns the `Output` of `impl Future<Output = ..>`.
 fn output(future: &TypeImplTrait) -> Option<&Type> {
     future.bounds.iter().find_map(|bound| {
         let TypeParamBound::Trait(bound) = bound else { return None };
@@ -72,7 +72,7 @@ fn output(future: &TypeImplTrait) -> Option<&Type> {
     })
 }
 
-/// The parameters of its `use<..>`, if it has one.
+/// Returns the parameters of `use<..>`, if there is one.
 fn captured(future: &TypeImplTrait) -> Option<&Punctuated<CapturedParam, Token![,]>> {
     future.bounds.iter().find_map(|bound| match bound {
         TypeParamBound::PreciseCapture(capture) => Some(&capture.params),

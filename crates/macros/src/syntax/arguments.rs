@@ -1,4 +1,4 @@
-//! The arguments of attributes.
+//! Arguments of attributes.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Expr, ExprLit, ExprPath, Lit, LitStr, Token};
@@ -18,12 +18,12 @@ pub(crate) fn string(meta: &ParseNestedMeta<'_>, what: &str, key: &str, example:
     }
 }
 
-/// Checks that an argument is a single word.
+/// Checks that an argument has no value.
 pub(crate) fn alone(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     if has_value(meta) { Err(meta.error(format!("`{}` takes no value", pretty(&meta.path)))) } else { Ok(()) }
 }
 
-/// Whether an argument is more than its name.
+/// Returns whether an argument has a value.
 pub(crate) fn has_value(meta: &ParseNestedMeta<'_>) -> bool {
     meta.input.peek(Token![=]) || meta.input.peek(syn::token::Paren)
 }

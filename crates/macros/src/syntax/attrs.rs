@@ -1,16 +1,16 @@
-//! Attributes of a method that its message inherits.
+//! Attributes that a message inherits from its method.
 
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta, Token, parse_quote};
 
-/// The attributes of a method, as far as they concern the code written for it.
+/// The attributes of a method that concern its generated code.
 pub(crate) struct Inherited {
-    /// `#[cfg(..)]`: on every generated item.
+    /// `#[cfg(..)]`, for every generated item
     pub(crate) cfgs: Vec<Attribute>,
-    /// Documentation, `#[allow]` and `#[deprecated]`: on the message struct.
+    /// documentation, `#[allow]` and `#[deprecated]`, for the message struct
     pub(crate) on_struct: Vec<Attribute>,
-    /// The code that uses the message must not warn about its `#[deprecated]`.
+    /// Whether the generated code must allow the use of a deprecated message.
     pub(crate) deprecated: bool,
 }
 
@@ -41,15 +41,15 @@ impl Inherited {
     }
 }
 
-/// Whether there is a `#[cfg]`, so that an item may be absent.
+/// Returns whether there is a `#[cfg]`, so that an item may be absent.
 pub(crate) fn conditional(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| attr.path().is_ident("cfg") || filtered(attr, &["cfg"]).is_some())
 }
 
-/// Documentation on its way from a method to its message.
+/// The documentation of a method, on its way to the message.
 struct Docs<'a> {
     actor: &'a str,
-    /// No example has been met yet. Those stay with the method, or they would be tested twice.
+    /// Whether no example has come yet. Examples stay with the method, because they would be tested twice.
     open: bool,
     text: bool,
 }
@@ -82,7 +82,7 @@ impl Docs<'_> {
     }
 }
 
-/// `#[cfg_attr(condition, ..)]` with only those attributes that are called as one of `names`.
+/// Returns `#[cfg_attr(condition, ..)]` with only those attributes that have one of `names`.
 fn filtered(attr: &Attribute, names: &[&str]) -> Option<Attribute> {
     if !attr.path().is_ident("cfg_attr") {
         return None;

@@ -1,9 +1,9 @@
-//! Several errors at once: a user should see all that is wrong with a block in one build.
+//! Several errors at once, because the user should see all mistakes of a block in one build.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
 
-/// Errors found so far.
+/// The errors so far.
 #[derive(Default)]
 pub(crate) struct Errors(Option<syn::Error>);
 
@@ -21,23 +21,23 @@ impl Errors {
         }
     }
 
-    /// Keeps the value of `result`, or its error.
+    /// Returns the value of `result`, or keeps its error.
     pub(crate) fn keep<T>(&mut self, result: syn::Result<T>) -> Option<T> {
         result.map_err(|error| self.add(error)).ok()
     }
 
-    /// The value, if there were no errors.
+    /// Returns `value`, or the errors.
     pub(crate) fn or<T>(self, value: T) -> syn::Result<T> {
         self.0.map_or(Ok(value), Err)
     }
 
-    /// `compile_error!` for each error, nothing if there were none.
+    /// Returns a `compile_error!` for each error.
     pub(crate) fn into_tokens(self) -> TokenStream {
         self.0.map(syn::Error::into_compile_error).unwrap_or_default()
     }
 }
 
-/// The source form of a type, a path or a pattern, for use in an error's text.
+/// Returns the source form of a type, a path or a pattern, for the text of an error.
 pub(crate) fn pretty(tokens: impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();
     for (from, to) in [

@@ -1,4 +1,4 @@
-//! Generics of the `impl` block, as far as a message needs them, and `Self` outside of the block.
+//! Generics of the `impl` block for messages, and `Self` outside of the block.
 
 use std::collections::BTreeSet;
 
@@ -6,23 +6,23 @@ use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{GenericParam, Generics, Type, TypeParamBound, WherePredicate};
 
-/// The type that becomes an actor, with the generics of its `impl` block.
+/// The type of an actor, with the generics of its `impl` block.
 pub(crate) struct ActorType {
     /// The type after `impl`.
     pub(crate) ty: Type,
-    /// Its last path segment: the name a reader knows it by.
+    /// The last segment of its path, for errors and documentation.
     pub(crate) name: String,
     /// The generics of the block, with `Self` replaced in the `where` clause.
     pub(crate) generics: Generics,
 }
 
 impl ActorType {
-    /// `node` with `Self` written out, for use outside of the `impl` block.
+    /// Returns `node` with `Self` written out, for use outside of the `impl` block.
     pub(crate) fn without_self<T: ToTokens + syn::parse::Parse>(&self, node: &T) -> syn::Result<T> {
         syn::parse2(replace_self(node.to_token_stream(), &self.ty))
     }
 
-    /// The names of the generic types and constants that `tokens` mention.
+    /// Returns the names of the generic types and constants that `tokens` mention.
     pub(crate) fn mentioned(&self, tokens: impl ToTokens) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         let all = self.generics.params.iter().filter_map(param_name).collect();
@@ -30,8 +30,7 @@ impl ActorType {
         found
     }
 
-    /// The generics named in `used`, with those of their bounds and of `more` predicates that
-    /// speak of no other generics.
+    /// Returns the generics named in `used`, with the bounds and `more` predicates that mention no others.
     pub(crate) fn subset(&self, used: &BTreeSet<String>, more: &[WherePredicate]) -> Generics {
         let mut generics = Generics::default();
         for param in &self.generics.params {
@@ -58,7 +57,7 @@ impl ActorType {
         generics
     }
 
-    /// All the generics of the block, with `more` predicates.
+    /// Returns all generics of the block, with `more` predicates.
     pub(crate) fn with(&self, more: &[WherePredicate]) -> Generics {
         let mut generics = self.generics.clone();
         if !more.is_empty() {
@@ -68,7 +67,7 @@ impl ActorType {
     }
 }
 
-/// The name of a generic type or constant; `None` for a lifetime.
+/// Returns the name of a generic type or constant, or `None` for a lifetime.
 fn param_name(param: &GenericParam) -> Option<String> {
     match param {
         GenericParam::Type(ty) => Some(ty.ident.to_string()),
@@ -92,7 +91,7 @@ fn collect(tokens: TokenStream, names: &BTreeSet<String>, found: &mut BTreeSet<S
     }
 }
 
-/// Writes `ty` for `Self`, and `<ty>` where `::` follows.
+/// Writes `ty` for `Self`, and `<ty>` before `::`.
 fn replace_self(tokens: TokenStream, ty: &Type) -> TokenStream {
     let mut out = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -114,7 +113,7 @@ fn replace_self(tokens: TokenStream, ty: &Type) -> TokenStream {
     out
 }
 
-/// Whether `named` is `Self` or the actor's type.
+/// Returns whether `named` is `Self` or the actor's type.
 pub(crate) fn is_actor(named: &Type, actor: &ActorType) -> bool {
     let text = |ty: &Type| ty.to_token_stream().to_string();
     matches!(named, Type::Path(path) if path.path.is_ident("Self")) || text(named) == text(&actor.ty)

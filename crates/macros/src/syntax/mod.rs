@@ -1,4 +1,4 @@
-//! What all macros read and report: attributes, types, parameters, errors.
+//! Common parts of the macros: attributes, types, parameters, errors.
 
 pub(crate) mod arguments;
 pub(crate) mod attrs;

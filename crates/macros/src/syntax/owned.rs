@@ -1,7 +1,7 @@
-//! Finds borrows: messages and replies are moved between threads, so their types own their data.
+//! Checks of ownership: messages and replies move between threads, so their types own their data.
 //!
-//! `'static` borrows are fine, and so are the borrows in the signature of a function that is sent
-//! (`fn(&str)`, `Box<dyn Fn(&str)>`): they belong to its calls.
+//! `'static` borrows are allowed. Borrows in the signature of a sent function (`fn(&str)`, `Box<dyn Fn(&str)>`) are
+//! allowed too, because they belong to its calls.
 
 use quote::ToTokens;
 use syn::visit::{self, Visit};
@@ -10,19 +10,19 @@ use syn::{Lifetime, ParenthesizedGenericArguments, Type, TypeFnPtr, TypeImplTrai
 use super::errors::{Errors, pretty};
 use super::generics::{ActorType, is_actor};
 
-/// Who must own the data of a type.
+/// The position of a type that must own its data.
 #[derive(Clone, Copy)]
 pub(crate) enum Owner<'a> {
-    /// The argument of this name, of a message method of this actor.
+    /// The argument with this name, in a message method of this actor.
     Argument(&'a str, &'a ActorType),
-    /// The reply of the message method of this name.
+    /// The reply of the message method with this name.
     Reply(&'a str),
-    /// The reply named in `#[message(reply = ..)]`.
+    /// The reply in `#[message(reply = ..)]`.
     DerivedReply,
 }
 
-/// Reports each borrow and each `impl Trait` in `ty`; with `remote`, the `'static` borrows too, since what is read from
-/// the wire lies nowhere else.
+/// Reports each borrow and each `impl Trait` in `ty`. With `remote` it reports `'static` borrows too, because data
+/// from the wire cannot be borrowed.
 pub(crate) fn check(ty: &Type, owner: Owner<'_>, remote: bool, errors: &mut Errors) {
     Borrows { owner, remote, errors }.visit_type(ty);
 }
@@ -34,17 +34,17 @@ struct Borrows<'a> {
 }
 
 impl Borrows<'_> {
-    /// "a message is moved .., so `x` cannot <verb> <what>".
+    /// Reports "a message is moved .., so `x` cannot <verb> <what>".
     fn report(&mut self, tokens: impl ToTokens, what: &str, help: &str) {
         let text = match self.owner {
             Owner::Argument(name, _) => {
                 format!("a message is moved to its actor, so the argument `{name}` cannot be {what}\nhelp: take {help}")
             }
             Owner::Reply(method) => {
-                format!("a reply is moved to whoever asked, so `{method}` cannot return {what}\nhelp: return {help}")
+                format!("a reply is moved to its asker, so `{method}` cannot return {what}\nhelp: return {help}")
             }
             Owner::DerivedReply => {
-                format!("a reply is moved to whoever asked, so it cannot be {what}\nhelp: reply with {help}")
+                format!("a reply is moved to its asker, so it cannot be {what}\nhelp: reply with {help}")
             }
         };
         self.errors.at(tokens, text);
@@ -56,7 +56,7 @@ impl Visit<'_> for Borrows<'_> {
         if is_static(reference.lifetime.as_ref()) {
             if self.remote {
                 let text = format!(
-                    "what is read from the wire owns its data, so it cannot be the borrow `{}`\nhelp: write `{}`",
+                    "data from the wire is owned, so it cannot be the borrow `{}`\nhelp: write `{}`",
                     pretty(reference),
                     owned(&reference.elem)
                 );
@@ -68,7 +68,7 @@ impl Visit<'_> for Borrows<'_> {
         let what = format!("the borrow `{}`", pretty(reference));
         let help = match self.owner {
             Owner::Argument(_, actor) if is_actor(&reference.elem, actor) => {
-                "an `ActorRef<Self>`, or a copy of what is needed of it".into()
+                "an `ActorRef<Self>`, or a copy of the needed parts".into()
             }
             _ => format!("`{}`", owned(&reference.elem)),
         };
@@ -87,7 +87,7 @@ impl Visit<'_> for Borrows<'_> {
         let text = match self.owner {
             Owner::Argument(name, _) => format!(
                 "a message is one concrete type, so the argument `{name}` cannot be `impl {bounds}`\n\
-                 help: name the type that is sent, or make it a generic of the actor"
+                 help: name the type, or make it a generic of the actor"
             ),
             Owner::Reply(method) if bounds.contains("Future") => format!(
                 "the reply of a message has a name, so `{method}` cannot return `impl {bounds}`\n\
@@ -120,7 +120,7 @@ fn is_static(lifetime: Option<&Lifetime>) -> bool {
     lifetime.is_some_and(|lifetime| lifetime.ident == "static")
 }
 
-/// What to write instead of a borrow of `ty`.
+/// Returns the owned type to write instead of a borrow of `ty`.
 fn owned(ty: &Type) -> String {
     match ty {
         Type::Paren(inner) => owned(&inner.elem),

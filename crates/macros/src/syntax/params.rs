@@ -1,4 +1,4 @@
-//! Receivers and parameters of marked methods; which parameter is the context.
+//! Receivers and parameters of marked methods.
 
 use proc_macro2::Ident;
 use quote::format_ident;
@@ -11,18 +11,18 @@ use super::generics::{ActorType, is_actor};
 pub(crate) enum Param {
     /// `&mut Context<Self>`
     Context,
-    /// `Reply<T>`: its `T`, as written.
+    /// `Reply<T>`, with its `T` as written
     Reply(Box<Type>),
-    /// Anything else.
+    /// any other parameter
     Argument {
-        /// Its name; `arg0` and so on for a `_`.
+        /// The name of the argument, or `arg0` and so on for a `_`.
         name: Ident,
-        /// Its type, as written.
+        /// The type of the argument, as written.
         ty: Box<Type>,
     },
 }
 
-/// Checks that `sig` takes `&self` or `&mut self`. `what` is "message method" or the like.
+/// Checks that `sig` takes `&self` or `&mut self`. `what` names the kind of method.
 pub(crate) fn check_receiver(sig: &Signature, what: &str, errors: &mut Errors) {
     match sig.inputs.first() {
         Some(FnArg::Receiver(receiver)) if borrows_self(receiver) => {}
@@ -54,7 +54,7 @@ fn borrows_self(receiver: &Receiver) -> bool {
     }
 }
 
-/// The parameters of `sig` after `self`.
+/// Returns the parameters of `sig` after `self`.
 pub(crate) fn read(sig: &Signature, actor: &ActorType, errors: &mut Errors) -> Vec<Param> {
     let mut params = Vec::new();
     let mut context: Option<String> = None;
@@ -111,10 +111,10 @@ fn argument_name(typed: &PatType, index: usize, errors: &mut Errors) -> Option<I
     }
 }
 
-/// What a parameter's type says about contexts.
+/// The relation of a parameter's type to the context.
 enum ContextKind {
     Context,
-    /// Meant to be the context; how to say so.
+    /// A mistaken context, with the text of the error.
     Mistaken(String),
     Other,
 }
@@ -147,7 +147,7 @@ fn context_of(ty: &Type, actor: &ActorType) -> ContextKind {
     }
 }
 
-/// Returns the type of the answers, if this is a `Reply`.
+/// Returns the type of the answer, if the type is a `Reply`.
 fn reply_of(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Paren(inner) => reply_of(&inner.elem),

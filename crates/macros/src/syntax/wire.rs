@@ -7,16 +7,16 @@ use syn::meta::ParseNestedMeta;
 
 use super::arguments;
 
-/// What an actor or a message is called on the wire.
+/// The name of an actor or a message on the wire.
 pub(crate) enum WireName {
-    /// As its type, with the path.
+    /// The path of the type.
     OfType,
     /// `remote = ".."`
     Given(LitStr),
 }
 
 impl WireName {
-    /// Reads what follows `remote`: nothing, or `= ".."`.
+    /// Reads the part after `remote`: nothing, or `= ".."`.
     pub(crate) fn read(meta: &ParseNestedMeta<'_>, example: &str) -> syn::Result<Self> {
         if !arguments::has_value(meta) {
             return Ok(Self::OfType);
@@ -28,7 +28,7 @@ impl WireName {
         Ok(Self::Given(name))
     }
 
-    /// `const WIRE` of a message, for its `impl Message`; what has no wire form is shown at `span`.
+    /// Returns the `const WIRE` of a message. An error about a missing wire form is shown at `span`.
     pub(crate) fn constant(&self, span: Span) -> TokenStream {
         let form = match self {
             Self::OfType => quote_spanned!(span=> ::playhouse::wire::WireForm::of()),
@@ -41,13 +41,13 @@ impl WireName {
     }
 }
 
-/// From where messages come to an actor.
+/// The reach of an actor: the origin of its messages.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// From its own system.
+    /// Messages of its own system.
     Local,
-    /// From other theaters too.
+    /// Messages of other theaters too.
     Remote,
-    /// It was meant to be remote and cannot be, which is reported: nothing more is to be said of it.
+    /// The actor was meant to be remote and cannot be. The error is reported, and needs no further ones.
     Invalid,
 }

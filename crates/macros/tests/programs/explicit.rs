@@ -1,4 +1,4 @@
-// The form under the macro, beside it.
+// Hand-written code beside the macro's.
 use playhouse::prelude::*;
 
 struct Counter(u64);
@@ -32,7 +32,7 @@ impl AsyncHandler<Fetch> for Counter {
     }
 }
 
-// `Mode` is inferred where the actor is a parameter, too.
+// `Mode` is inferred if the actor is a parameter, too.
 fn tell<A: Handler<M>, M: Message>(to: ActorRef<A>, message: M) {
     to.tell(message);
 }

@@ -1,4 +1,4 @@
-//! Guards see the actor and the arguments, in all forms that a message has.
+//! Guards see the actor and the arguments, in all forms of messages.
 #![deny(warnings)]
 use playhouse::prelude::*;
 

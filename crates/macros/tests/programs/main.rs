@@ -1,4 +1,4 @@
-//! Programs that compile, and do what they say. Mistakes are in `../ui`.
+//! Programs that compile, and work. Mistakes are in `../ui`.
 
 mod counter;
 mod explicit;

@@ -1,9 +1,9 @@
-// Names that the generated code must not trip over.
+// Names that must not disturb the generated code.
 mod shop {
     pub struct Order(pub u8);
 }
 
-// None of these is the one that the macro means.
+// The macro means none of these.
 #[allow(dead_code)]
 struct Context;
 #[allow(dead_code)]

@@ -1,8 +1,8 @@
-// What is written for remote actors needs no `unsafe` of the user's crate, and trips over no names.
+// The code of remote actors needs no `unsafe` of the user's crate, and no name disturbs it.
 #![forbid(unsafe_code)]
 #![deny(warnings)]
 
-// None of these is the one that the macro means.
+// The macro means none of these.
 #[allow(dead_code)]
 struct WireForm;
 #[allow(dead_code)]
@@ -79,7 +79,7 @@ fn runs() {
     assert_eq!(counter.ask(Result).wait().unwrap(), 4);
     assert_eq!(system.spawn(Cache(5)).ask(Cached([1, 2])).wait().unwrap(), (5, [1, 2]));
     assert!(system.spawn(Local).ask(Ping).wait().unwrap());
-    // Some actors of the library are listed as well.
+    // The list has some actors of the library as well.
     let own = |name: &&str| !name.starts_with("playhouse.");
     let mut names: Vec<_> = playhouse::wire::handles().map(|entry| (entry.message_name)()).filter(own).collect();
     names.sort_unstable_by_key(|name| name.rsplit("::").next().unwrap());

@@ -1,4 +1,4 @@
-//! Which steps of a run have to come before which.
+//! The happens-before relation of a run.
 
 use std::collections::HashMap;
 
@@ -34,12 +34,12 @@ impl Steps {
     }
 }
 
-/// The happens-before relation of a run: what was sent comes before its delivery, and of two steps that depend on each other
-/// the first before the second.
+/// The happens-before relation of a run. The sending of a message comes before its delivery. Of two dependent steps,
+/// the first comes before the second.
 pub(crate) struct Causality {
-    /// Of each step: what comes before it.
+    /// The steps before each step.
     past: Vec<Steps>,
-    /// Of each step: what comes before its message was sent.
+    /// The steps before the sending of each step's message.
     sent: Vec<Steps>,
 }
 
@@ -61,7 +61,7 @@ impl Causality {
         this
     }
 
-    /// What comes before something with this origin.
+    /// Returns the steps before something with this origin.
     pub(crate) fn causes_of(&self, origin: &Origin) -> Steps {
         let mut known = Steps::default();
         (0..origin.all_before).for_each(|step| known.insert(step));
@@ -72,18 +72,18 @@ impl Causality {
         known
     }
 
-    /// What comes before `step`, without itself.
+    /// Returns the steps before `step`, without itself.
     pub(crate) fn past(&self, step: usize) -> &Steps {
         &self.past[step]
     }
 
-    /// Whether the message of `step` was sent because of `earlier`.
+    /// Returns whether the message of `step` was sent because of `earlier`.
     pub(crate) fn is_sent_after(&self, step: usize, earlier: usize) -> bool {
         self.sent[step].contains(earlier)
     }
 
-    /// In how many orders the steps can be made: the linear extensions of the relation, counted over the sets of steps that
-    /// a run can begin with.
+    /// Returns the number of possible orders of the steps: the linear extensions of the relation, counted over the
+    /// sets of steps that a run can begin with.
     pub(crate) fn orders(&self) -> u128 {
         let steps = self.past.len();
         let mut level: HashMap<Steps, u128> = HashMap::from([(Steps::default(), 1)]);

@@ -1,21 +1,21 @@
 //! The search over all orders: dynamic partial-order reduction.
 //!
-//! The program is run again and again, each time to its end; a stack of *nodes* keeps, for each state along the present run,
-//! which messages could be delivered next, which of them have to be tried, and which need not be.
+//! The search runs the program again and again, each time to its end. A stack of *nodes* has an entry for each state
+//! along the present run: the deliverable messages, those that must be tried, and those that need not be.
 //!
 //! The algorithm is Source-DPOR with sleep sets (Abdulla, Aronis, Jonsson, Sagonas: *Optimal dynamic partial order
-//! reduction*, POPL 2014, algorithm 1), which follows Flanagan and Godefroid's (POPL 2005). Its steps are those of Basset and
-//! TransDPOR (kumar ch. 2, reference 40): a delivery with all that its handler does.
+//! reduction*, POPL 2014, algorithm 1). It follows Flanagan and Godefroid (POPL 2005). Its steps are those of Basset
+//! and TransDPOR (kumar ch. 2, reference 40): a delivery with all effects of its handler.
 //!
-//! After each run, each pair of steps that depend on each other and could have come the other way round is a *race*. To turn it
-//! round, some step has to be tried before the first of the two: one of those with which a run can begin that contains what
-//! does not come after the first, and then the second. If one of them is to be tried there already, nothing is added.
+//! After each run, two dependent steps whose order could be reversed are a *race*. To reverse the race, a step must
+//! be tried before the first of the two. That step is one with which a run can begin that contains the steps not
+//! after the first, and then the second. Nothing is added if such a step is to be tried already.
 //!
-//! What was tried from a state *sleeps* in the states behind its siblings, until a step is made that depends on it: before, it
-//! would lead to what was seen. A run in which all that is enabled sleeps is given up.
+//! A tried message *sleeps* in the states behind its siblings until a dependent step, because it would lead to known
+//! runs before. A run is abandoned if all its enabled messages sleep.
 //!
-//! Races are looked for between all pairs, not only between neighbours: an async handler locks its actor, so what waits for
-//! its end races with its beginning, and what lies between comes after the one and before the other.
+//! Races are searched between all pairs, not only between neighbours. An async handler locks its actor, so a message
+//! that waits for its end races with its beginning, and the steps between depend on both.
 
 use super::causality::Causality;
 use crate::run::{MessageId, Participant, Scheduler, Step};
@@ -23,9 +23,9 @@ use crate::run::{MessageId, Participant, Scheduler, Step};
 /// A state along the present run.
 struct Node {
     enabled: Vec<MessageId>,
-    /// What is to be tried, with what was.
+    /// The messages to try, including the tried ones.
     backtrack: Vec<MessageId>,
-    /// What need not be tried, as it was when it was.
+    /// The steps that need not be tried, as they were when they were tried.
     sleep: Vec<Step>,
     chosen: MessageId,
 }
@@ -34,9 +34,9 @@ struct Node {
 pub(crate) struct Explorer {
     path: Vec<Node>,
     reduces: bool,
-    /// How far the present run has come.
+    /// The length of the present run so far.
     depth: usize,
-    /// The program did something else than it did before in the same state.
+    /// Whether the program has behaved differently in the same state.
     pub(crate) diverged: bool,
 }
 
@@ -45,13 +45,13 @@ impl Explorer {
         Explorer { path: Vec::new(), reduces, depth: 0, diverged: false }
     }
 
-    /// A run begins.
+    /// Begins a run.
     pub(crate) fn begin(&mut self) {
         self.depth = 0;
     }
 
     fn enter(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize> {
-        // Where a run came before, it was not given up; so what slept there slept on.
+        // A state that was reached before was not abandoned, so its sleeping steps still sleep.
         let sleep: Vec<Step> = match (steps.last(), self.path.last()) {
             (Some(last), Some(node)) if self.reduces => {
                 node.sleep.iter().filter(|step| !step.depends_on(last)).cloned().collect()
@@ -59,14 +59,15 @@ impl Explorer {
             _ => Vec::new(),
         };
         let choice = enabled.iter().position(|id| !sleep.iter().any(|asleep| asleep.id == *id))?;
-        // That time passes depends on all other steps, and some of them take the chance away: it is tried wherever it can be.
+        // The passing of time depends on all other steps, and some of them prevent it, so it is tried wherever it is
+        // enabled.
         let tried = |id: &MessageId| !self.reduces || *id == enabled[choice] || id.to == Participant::Clock;
         let backtrack = enabled.iter().copied().filter(tried).collect();
         self.path.push(Node { enabled: enabled.to_vec(), backtrack, sleep, chosen: enabled[choice] });
         Some(choice)
     }
 
-    /// A run with these steps is over. False: there is no other to be made.
+    /// Ends a run with these steps. Returns false if no other run is to be made.
     pub(crate) fn next(&mut self, steps: &[Step]) -> bool {
         if self.reduces {
             self.find_races(steps);
@@ -99,12 +100,12 @@ impl Explorer {
         }
     }
 
-    /// Has something tried before `first` that leads to `second` before it.
+    /// Adds a message before `first` that leads to `second` before `first`.
     fn reverse(&mut self, steps: &[Step], causality: &Causality, first: usize, second: usize) {
         let mut before: Vec<usize> = (first + 1..second).filter(|at| !causality.past(*at).contains(first)).collect();
         before.push(second);
         let node = &mut self.path[first];
-        // With which of them a run can begin: those that need none of the others.
+        // A run can begin with a step that needs none of the steps before it.
         let begins = |(nth, at): (usize, &usize)| {
             let needs = |other: &usize| causality.is_sent_after(*at, *other) || steps[*at].depends_on(&steps[*other]);
             !before[..nth].iter().any(needs)
@@ -115,25 +116,25 @@ impl Explorer {
         }
         match starts().find(|id| node.enabled.contains(id)) {
             Some(id) => node.backtrack.push(id),
-            // It is tried already wherever it can be.
+            // The passing of time is tried already wherever it is enabled.
             None if steps[second].id.to == Participant::Clock => {}
-            // Seldom: the receiver of `second` was in a handler then. Whatever ends that.
+            // Rarely the receiver of `second` was in a handler. Any enabled message may end that handler.
             None => node.backtrack.clone_from(&node.enabled),
         }
     }
 }
 
-/// Whether `second` might have come before `first`.
+/// Returns whether `second` might have come before `first`.
 fn is_reversible(steps: &[Step], causality: &Causality, first: usize, second: usize) -> bool {
     let (a, b) = (&steps[first], &steps[second]);
     if !a.depends_on(b) || causality.is_sent_after(second, first) || a.id.is_in_channel_of(b.id) {
         return false;
     }
-    // Where the receiver was in a handler, or was not started, ordinary messages had to wait.
+    // Ordinary messages had to wait while the receiver was in a handler, or was not started.
     if a.id.to == b.id.to && !a.was_open && !b.is_control {
         return false;
     }
-    // What was sent before it on the same way has to come before it.
+    // An earlier message of the same channel has to come before `b`.
     !(first + 1..second)
         .any(|between| steps[between].id.is_in_channel_of(b.id) && causality.past(between).contains(first))
 }
@@ -180,7 +181,7 @@ mod tests {
         }
     }
 
-    /// Which messages each actor was delivered, in order: what distinguishes two runs whose difference can be told.
+    /// The messages of each actor in their order. Two runs with different classes can be told apart.
     type Class = BTreeMap<Participant, Vec<MessageId>>;
 
     #[derive(Default)]
@@ -191,7 +192,7 @@ mod tests {
         orders: u128,
     }
 
-    /// None: there are too many orders.
+    /// Returns `None` if there are too many orders.
     fn explore(program: impl Fn(&System) -> String, reduces: bool, runs_max: u64) -> Option<Seen> {
         let numbers: Arc<Mutex<ActorNumbers>> = Arc::default();
         let explorer = Arc::new(Mutex::new(Explorer::new(reduces)));
@@ -350,14 +351,15 @@ mod tests {
         all.iter().map(|node| node.ask(Report).wait().unwrap_or_else(|error| error.to_string()) + " ").collect()
     }
 
-    /// With reduction, all classes and all results of the search without it are found.
+    /// Compares the classes and results of the search with and without reduction.
     fn compare(kinds: usize, seeds: u64) {
         let seeds = std::env::var("SEEDS").map_or(seeds, |seeds| seeds.parse().expect("SEEDS is a number"));
         let mut compared = 0;
         let (mut all_runs, mut reduced_runs) = (0, 0);
         for seed in 0..seeds {
             let acts = acts(&mut Choices::new(seed), 1, kinds);
-            // The beginning has many orders, which all commute: they are taken in one, as the system is idle after it.
+            // The beginning has many orders, which all commute. The system is idle after it, so they are taken as
+            // one.
             let program = |system: &System| play(system, &acts);
             let Some(reduced) = explore(program, true, 300) else { continue };
             if reduced.orders > 30_000 {

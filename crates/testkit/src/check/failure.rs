@@ -1,36 +1,47 @@
-//! What went wrong in a run.
+//! Failures of a run.
 
 use std::fmt;
 
 use crate::run::{DELIVERIES_MAX, FinishedRun, Schedule, Sent, sent};
 
-/// What can go wrong.
+/// A violation that the checker can find.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::{Checker, Violation};
+///
+/// let report = Checker::new().run(|_: &System| panic!("always"));
+/// let failure = report.failure().expect("it fails");
+/// assert!(matches!(&failure.violation, Violation::Panic(why) if why.starts_with("always")));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
-    /// The program panicked: what it said, and where.
+    /// The program panicked: the message and the place of the panic.
     Panic(String),
     /// An actor crashed.
     Crash {
-        /// Participant.
+        /// The name of the actor.
         actor: String,
-        /// What the panic said, and where.
+        /// The message and the place of the panic.
         why: String,
     },
-    /// A message reached nobody.
+    /// A message reached no actor.
     DeadLetter(String),
-    /// Nothing is left to do, and these wait in handlers.
+    /// Nothing is left to do, and the handlers of these actors wait.
     Deadlock(Vec<String>),
-    /// The program returned something else than under another order.
+    /// The program returned another result than under another order.
     OtherResult {
-        /// What it returned.
+        /// The result under this order.
         this: String,
-        /// What it returned under the order that was tried first.
+        /// The result under the order that was tried first.
         first: String,
     },
-    /// After 10,000 deliveries there were more to be made.
+    /// More messages wait after 10,000 deliveries.
     Endless,
-    /// The program did not do the same again, though the same messages had been delivered.
+    /// The program did not repeat itself, though the same messages had been delivered.
     NotRepeatable,
 }
 
@@ -42,9 +53,9 @@ impl fmt::Display for Violation {
             Violation::DeadLetter(what) => write!(f, "dead letter: {what}"),
             Violation::Deadlock(who) => write!(f, "deadlock: {}", who.join("; ")),
             Violation::OtherResult { this, first } => {
-                write!(f, "the result depends on the order: {this} here, {first} in the order of sending")
+                write!(f, "the result depends on the order: {this} in this order, {first} in the order of sending")
             }
-            Violation::Endless => write!(f, "it never ends: {DELIVERIES_MAX} deliveries, and more wait"),
+            Violation::Endless => write!(f, "the run never ends: {DELIVERIES_MAX} deliveries, and more messages wait"),
             Violation::NotRepeatable => f.write_str(
                 "the program does not repeat itself: after the same deliveries, other messages waited than before. \
                  It must not draw numbers, look at a clock or at memory addresses, or keep something from one run to the next",
@@ -53,15 +64,28 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Something that went fault, and how.
+/// A violation, and the deliveries that lead to it.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::{Checker, Failure};
+///
+/// let program = |_: &System| assert!(1 + 1 == 3);
+/// let report = Checker::new().run(program);
+/// let failure: &Failure = report.failure().expect("it fails");
+/// let again = Checker::new().replay(&failure.schedule, program).expect("it fails again");
+/// assert_eq!(again.violation, failure.violation);
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Failure {
-    /// What.
+    /// The violation.
     pub violation: Violation,
-    /// The order to repeat it: [`Checker::replay`].
+    /// The order to repeat it: [`Checker::replay`](super::Checker::replay).
     pub schedule: Schedule,
-    /// What was delivered, to the end.
+    /// The deliveries up to the violation.
     pub deliveries: Vec<Sent>,
 }
 
@@ -77,7 +101,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.violation)?;
-        /// Of many deliveries, the first and the last so many are shown.
+        /// The number of deliveries that are shown at the beginning and at the end of a long list.
         const SHOWN: usize = 50;
         let all = self.deliveries.len();
         for (nth, sent) in self.deliveries.iter().enumerate() {

@@ -19,20 +19,20 @@ use crate::run::{
     run,
 };
 
-/// Schedules that are tried at most, where nothing else is asked for.
+/// The default limit of schedules.
 const SCHEDULES_MAX: u64 = 100_000;
 
-/// Runs `program` under all orders of its messages, and panics with the shortest schedule in which something goes fault:
-/// where the program or an actor panics, an actor calls `ctx.fail`, a message becomes a dead letter, an async handler waits for
-/// ever, or the program returns something else than under another order. [`Checker`] has settings, and a report.
+/// Runs `program` under all orders of its messages, and panics with the shortest schedule that leads to a violation.
+/// Violations are: the program or an actor panics, an actor calls `ctx.fail`, a message becomes a dead letter, an
+/// async handler waits forever, or the result depends on the order. [`Checker`] has settings, and a report.
 ///
-/// The program is run again and again, each time from its beginning in a new simulated system. It sends what it likes, waits
-/// ([`System::run_until_idle`], `ask(..).wait()`), asserts, and returns what is to be the same under all orders. It has to do
-/// the same each time: no randomness, no clock but the system's, nothing left over from the run before.
+/// The program is run many times, each time in a new simulated system. It may send, wait ([`System::run_until_idle`],
+/// `ask(..).wait()`) and assert, and it returns a result that must not depend on the order. The program must repeat
+/// itself: it uses no randomness, no clock but the system's, and keeps nothing between runs.
 ///
 /// # Examples
 ///
-/// Two actors write to a third. Each pair keeps its order; between the two, there are six.
+/// Two actors send to a third. Each pair of messages keeps its order, and six orders remain.
 ///
 /// ```
 /// use playhouse::prelude::*;
@@ -71,7 +71,12 @@ const SCHEDULES_MAX: u64 = 100_000;
 /// ```
 ///
 /// # Panics
-/// With what went fault, and how. Also where the orders are too many (100,000), or the program does not do the same again.
+/// A violation is found: the text has the violation and its schedule. There are more than 100,000 schedules. The
+/// program does not repeat itself.
+#[doc(alias = "model_checker")]
+#[doc(alias = "loom")]
+#[doc(alias = "shuttle")]
+#[doc(alias = "concuerror")]
 #[track_caller]
 pub fn check<R: PartialEq + fmt::Debug>(program: impl Fn(&System) -> R) -> Report {
     let report = Checker::new().run(program);
@@ -81,10 +86,38 @@ pub fn check<R: PartialEq + fmt::Debug>(program: impl Fn(&System) -> R) -> Repor
 
 /// A search over all orders of a program's messages: [`check`] with settings.
 ///
-/// It knows of two steps whether they commute by whom they are for. What actors share in another way than by messages (a
-/// lock, a counter) it does not see, and may miss orders that make a difference there. Timers fire when nothing else is left
-/// to do ([`Checker::any_time`] changes that). The lanes have no order among each other: an urgent message may come before or after an earlier
-/// one.
+/// The search decides by the receivers whether two steps commute. It does not see what actors share in another way,
+/// such as a lock or a counter, and may miss orders that matter there. Timers fire when nothing else is left to do,
+/// unless [`Checker::any_time`] is set. The lanes are unordered: an urgent message may come before or after an
+/// earlier message.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::Checker;
+///
+/// #[derive(Message)]
+/// struct Note;
+///
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl Handler<Note> for Reader {
+///     fn handle(&mut self, _: Note, ctx: &mut Context<Self>) {
+///         ctx.stop();
+///     }
+/// }
+///
+/// let report = Checker::new().allow_dead_letters().run(|system| {
+///     let reader = system.spawn(Reader);
+///     reader.tell(Note);
+///     reader.tell(Note); // a dead letter
+///     system.run_until_idle();
+/// });
+/// assert!(report.is_passed(), "{report}");
+/// ```
+#[doc(alias = "model_checker")]
+#[doc(alias = "DPOR")]
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Checker {
@@ -103,7 +136,7 @@ impl Default for Checker {
 }
 
 impl Checker {
-    /// As [`check`] is.
+    /// Creates a checker with the settings of [`check`].
     pub fn new() -> Checker {
         Checker {
             schedules_max: SCHEDULES_MAX,
@@ -115,45 +148,45 @@ impl Checker {
         }
     }
 
-    /// How many schedules are tried at most. Default: 100,000.
+    /// Sets the largest number of schedules. Default: 100,000.
     pub fn limit(mut self, schedules: u64) -> Self {
         self.schedules_max = schedules;
         self
     }
 
-    /// Tries each and every order, also those that differ only in what commutes: to see what the reduction saves.
+    /// Tries every order, including those that differ only in commuting steps. It shows the gain of the reduction.
     pub fn without_reduction(mut self) -> Self {
         self.reduces = false;
         self
     }
 
-    /// Counts the orders that there would be without reduction: [`Report::orders`]. It takes time where much commutes.
+    /// Counts the orders without reduction, for [`Report::orders`]. The count takes long if many steps commute.
     pub fn count_orders(mut self) -> Self {
         self.counts = true;
         self
     }
 
-    /// Timers may fire at any moment, the next one first: also while messages wait, as where a machine is slow. It takes many
-    /// more schedules, since when time passes makes a difference to everything.
+    /// Lets timers fire at any moment, also while messages wait, as on a slow machine. Timers fire in the order of
+    /// their deadlines. The setting needs many more schedules, because the time of each timer matters.
     pub fn any_time(mut self) -> Self {
         self.time = TimerPolicy::AnyTime;
         self
     }
 
-    /// A message that reaches nobody is nothing wrong.
+    /// Accepts messages that reach no actor.
     pub fn allow_dead_letters(mut self) -> Self {
         self.dead_letters = true;
         self
     }
 
-    /// An actor that crashes is nothing fault: its supervisor sees to that.
+    /// Accepts actors that crash, because their supervisors handle that.
     pub fn allow_crashes(mut self) -> Self {
         self.crashes = true;
         self
     }
 
-    /// Runs `program` under all orders. Where something goes fault, the search goes on to its end, and the shortest schedule
-    /// of all in which something does is reported: steps that have nothing to do with it are left out.
+    /// Runs `program` under all orders. After a violation, the search goes on to its end, and the report has the
+    /// shortest schedule of a violation, without the steps that it does not need.
     pub fn run<R: PartialEq + fmt::Debug>(&self, program: impl Fn(&System) -> R) -> Report {
         let numbers: Arc<Mutex<ActorNumbers>> = Arc::default();
         let explorer = Arc::new(Mutex::new(Explorer::new(self.reduces)));
@@ -172,7 +205,7 @@ impl Checker {
             match ran.ended {
                 RunEnd::Abandoned => report.given_up += 1,
                 RunEnd::Endless => {
-                    // What is behind it would be as long.
+                    // The runs behind it would be as long.
                     report.schedules += 1;
                     report.failure = Some(Failure::of(&ran, ran.steps.len(), Violation::Endless));
                     return report;
@@ -203,7 +236,7 @@ impl Checker {
             }
         }
         if let Some((ids, found)) = shortest {
-            // Once more, without what it does not need.
+            // The run is repeated without the steps that it does not need.
             let ran = run(&program, &numbers, Box::new(MessageOrder(ids)), self.time);
             let (at, violation) = self.violation(&ran, first.as_ref()).unwrap_or((ran.steps.len(), found));
             report.failure = Some(Failure::of(&ran, at, violation));
@@ -211,8 +244,8 @@ impl Checker {
         report
     }
 
-    /// Runs `program` in the order of a schedule that a report has shown (and once in the order of sending, to compare the
-    /// results). What goes fault, if it does.
+    /// Runs `program` in the order of a schedule of a report, and once in the order of sending to compare the
+    /// results. Returns the failure, if any.
     pub fn replay<R: PartialEq + fmt::Debug>(
         &self,
         schedule: &Schedule,
@@ -231,13 +264,13 @@ impl Checker {
         self.time
     }
 
-    /// What went wrong in a run whose result is not compared.
+    /// Returns the failure of a run whose result is not compared.
     pub(crate) fn failure_of<R: PartialEq + fmt::Debug>(&self, ran: &FinishedRun<R>) -> Option<Failure> {
         let (at, violation) = self.violation(ran, None)?;
         Some(Failure::of(ran, at, violation))
     }
 
-    /// What went wrong first in a run, and by which step; or behind the last one.
+    /// Returns the first violation of a run and its step, which may be behind the last step.
     fn violation<R: PartialEq + fmt::Debug>(
         &self,
         ran: &FinishedRun<R>,
@@ -246,7 +279,7 @@ impl Checker {
         self.violations(ran, first).into_iter().next()
     }
 
-    /// All that went wrong in a run.
+    /// Returns all violations of a run.
     fn violations<R: PartialEq + fmt::Debug>(
         &self,
         ran: &FinishedRun<R>,
@@ -274,8 +307,8 @@ impl Checker {
     }
 }
 
-/// The messages that have to be delivered for what goes wrong in step `at`, or behind the last one: what comes before it, and
-/// for a panic of the program what the program has waited for.
+/// Returns the messages that lead to the violation in step `at`, or behind the last step. They are the steps before
+/// it, and for a panic of the program the steps that the program has waited for.
 fn needed_for<R>(ran: &FinishedRun<R>, at: usize) -> Vec<MessageId> {
     let causality = Causality::of(&ran.steps);
     let needed = |step: &usize| match &ran.ended {
@@ -286,7 +319,7 @@ fn needed_for<R>(ran: &FinishedRun<R>, at: usize) -> Vec<MessageId> {
     (0..ran.steps.len()).filter(needed).map(|step| ran.steps[step].id).collect()
 }
 
-/// The explorer outlives each run.
+/// The scheduler of a run. The explorer outlives each run.
 struct SharedExplorer(Arc<Mutex<Explorer>>);
 
 impl Scheduler for SharedExplorer {

@@ -1,10 +1,21 @@
-//! What a search has come to.
+//! The report of a search.
 
 use std::fmt;
 
 use super::failure::Failure;
 
-/// What a search has come to.
+/// The report of a search: numbers, and the shortest failure.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::{Report, check};
+///
+/// let report: Report = check(|_: &System| 7);
+/// assert!(report.is_complete() && report.is_passed());
+/// assert_eq!(report.schedules(), 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Report {
     pub(super) schedules: u64,
@@ -16,39 +27,39 @@ pub struct Report {
 }
 
 impl Report {
-    /// Runs that were made to their end: with reduction, each in an order that differs from all others in more than in what
-    /// commutes.
+    /// Returns the number of complete runs. With reduction, each has an order that differs from all others in more
+    /// than commuting steps.
     pub fn schedules(&self) -> u64 {
         self.schedules
     }
 
-    /// Runs that were begun and turned out to lead to nothing new.
+    /// Returns the number of runs that were abandoned, because they led to nothing new.
     pub fn given_up(&self) -> u64 {
         self.given_up
     }
 
-    /// The orders that the tried schedules stand for: of each, in how many orders its deliveries can be put without changing
-    /// that of two which do not commute. 0 where [`Checker::count_orders`] was not asked for.
+    /// Returns the number of orders that the tried schedules stand for: the orders that swap only commuting steps.
+    /// The result is 0 without [`Checker::count_orders`](super::Checker::count_orders).
     pub fn orders(&self) -> u128 {
         self.orders
     }
 
-    /// Messages that were delivered, over all runs.
+    /// Returns the number of deliveries over all runs.
     pub fn deliveries(&self) -> u64 {
         self.deliveries
     }
 
-    /// Whether all orders were tried. If not: the limit was reached.
+    /// Returns whether all orders were tried. Otherwise the limit was reached.
     pub fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// The shortest schedule in which something goes fault, if it does in any.
+    /// Returns the failure with the shortest schedule, if any.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// Whether all orders were tried, and nothing went wrong in any.
+    /// Returns whether all orders were tried, and none has failed.
     pub fn is_passed(&self) -> bool {
         self.is_complete && self.failure.is_none()
     }

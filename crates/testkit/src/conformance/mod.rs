@@ -1,4 +1,15 @@
-//! Suites for what others put in the place of a part of Playhouse: each is a list of [rules](Rule), and says which of them are kept.
+//! Conformance suites for replacements of parts of Playhouse. A suite is a list of [rules](Rule), and reports which
+//! of them hold.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::transport::Tcp;
+//! use playhouse_testkit::conformance::transport;
+//!
+//! let report = transport::check("127.0.0.1:0", || Tcp);
+//! assert!(report.broken().is_empty(), "{report}");
+//! ```
 
 mod rule;
 pub mod store;

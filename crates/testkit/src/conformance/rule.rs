@@ -1,4 +1,4 @@
-//! Rules, and what has come of them.
+//! Rules, and the report of a suite.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,12 +7,22 @@ use std::time::Duration;
 
 use crate::run::panic_message;
 
-/// A rule for a `T`, and the test that finds out whether it is kept.
+/// A rule for a `T`, with the test that decides whether it holds.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::conformance::store::RULES;
+///
+/// for rule in RULES {
+///     println!("{}: {}", rule.name, rule.says);
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Rule<T> {
-    /// What it is called in a [`Report`]: the same in each version.
+    /// The name of the rule in a [`Report`], the same in each version.
     pub name: &'static str,
-    /// What it asks for.
+    /// The demand of the rule.
     pub says: &'static str,
     pub(crate) check: fn(&T) -> Result<(), String>,
 }
@@ -21,31 +31,56 @@ impl<T: Send + Sync + 'static> Rule<T> {
     pub(crate) fn decide(&self, subject: &Arc<T>, limit: Duration) -> Result<(), String> {
         let (tell, told) = mpsc::channel();
         let (check, subject) = (self.check, Arc::clone(subject));
-        // Left behind where it waits for ever.
+        // A test that waits forever is left behind on its thread.
         std::thread::spawn(move || drop(tell.send(catch_unwind(AssertUnwindSafe(|| check(&subject))))));
         match told.recv_timeout(limit) {
             Ok(Ok(outcome)) => outcome,
             Ok(Err(thrown)) => Err(format!("it has panicked: {}", panic_message(&*thrown))),
-            Err(_) => Err(format!("nothing has come of it after {limit:?}")),
+            Err(_) => Err(format!("the rule is undecided after {limit:?}")),
         }
     }
 }
 
-/// A rule that was broken.
+/// A rule that does not hold.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::MemoryStore;
+/// use playhouse_testkit::conformance::{Broken, store};
+///
+/// let report = store::check(|| MemoryStore::new); // each handle has a storage of its own
+/// let broken: &Broken = &report.broken()[0];
+/// println!("{}: {}, but {}", broken.rule, broken.says, broken.why);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Broken {
-    /// The rule's name.
+    /// The name of the rule.
     pub rule: &'static str,
-    /// What it asks for.
+    /// The demand of the rule.
     pub says: &'static str,
-    /// What was expected and what was found, or what a panic has said.
+    /// The expectation and the finding, or the message of a panic.
     pub why: String,
 }
 
-/// What has come of a suite: all of its rules were tried.
+/// The report of a suite, in which all rules were tried.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::MemoryStore;
+/// use playhouse_testkit::conformance::{Report, store};
+///
+/// let report: Report = store::check(|| {
+///     let storage = MemoryStore::new();
+///     move || storage.clone()
+/// });
+/// assert_eq!(report.kept().len(), store::RULES.len());
+/// ```
+#[doc(alias = "TCK")]
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[must_use = "it says whether the rules are kept"]
+#[must_use = "a report is read for broken rules"]
 pub struct Report {
     suite: &'static str,
     kept: Vec<&'static str>,
@@ -53,7 +88,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Tries all rules, each for so long.
+    /// Tries all rules, each for at most this time.
     pub(crate) fn of<T: Send + Sync + 'static>(
         suite: &'static str,
         rules: &[Rule<T>],
@@ -71,20 +106,20 @@ impl Report {
         Report { suite, kept, broken }
     }
 
-    /// The names of the rules that are kept.
+    /// Returns the names of the rules that hold.
     pub fn kept(&self) -> &[&'static str] {
         &self.kept
     }
 
-    /// The rules that are not.
+    /// Returns the rules that do not hold.
     pub fn broken(&self) -> &[Broken] {
         &self.broken
     }
 
-    /// For a test: nothing, if all rules are kept.
+    /// Asserts that all rules hold, for a test.
     ///
     /// # Panics
-    /// If a rule is broken: with which and why.
+    /// A rule does not hold: the text has the rules and the causes.
     #[track_caller]
     pub fn assert_all_kept(&self) {
         assert!(self.broken.is_empty(), "{self}");
@@ -126,7 +161,7 @@ mod tests {
         assert_eq!(report.kept(), ["first"]);
         assert_eq!(
             report.to_string(),
-            "waits: 2 of 3 rules are broken:\n- second: it ends\n  but nothing has come of it after 3s\n\
+            "waits: 2 of 3 rules are broken:\n- second: it ends\n  but the rule is undecided after 3s\n\
              - third: it is not kept\n  but no"
         );
     }

@@ -1,12 +1,35 @@
-//! Message sequence charts: who sent what to whom, as text and as SVG.
+//! Message sequence charts, as text and as SVG.
 
 use std::fmt::{self, Write};
 
 use super::svg::{Escaped, svg_head};
 use crate::run::Sent;
 
-/// A message sequence chart (ITU-T Z.120, its basic form): a line for each actor, time runs downwards, an arrow for each
-/// message where it was delivered. As text by [`Display`](fmt::Display), as a picture by [`Chart::svg`].
+/// A message sequence chart (ITU-T Z.120, its basic form): a line for each actor, time downwards, and an arrow for
+/// each message at its delivery. The chart is text by [`Display`](fmt::Display), and a picture by [`Chart::svg`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::{Chart, replay};
+///
+/// struct Echo;
+///
+/// #[actor]
+/// impl Echo {
+///     #[message]
+///     fn say(&self) {}
+/// }
+///
+/// let run = replay(1, |system: &System| system.spawn(Echo).tell(Say));
+/// let chart = Chart::of(run.deliveries());
+/// assert!(chart.to_string().contains("Say"));
+/// assert!(chart.svg().starts_with("<svg"));
+/// ```
+#[doc(alias = "sequence_diagram")]
+#[doc(alias = "MSC")]
+#[doc(alias = "trace")]
 #[derive(Clone, Debug)]
 pub struct Chart {
     actors: Vec<String>,
@@ -23,7 +46,7 @@ struct Arrow {
 }
 
 impl Chart {
-    /// The chart of these deliveries. Actors stand in the order in which they first take part.
+    /// Creates the chart of these deliveries. Actors stand in the order of their first delivery.
     pub fn of(deliveries: &[Sent]) -> Chart {
         let mut actors: Vec<String> = Vec::new();
         let mut place = |name: &str| {
@@ -43,11 +66,11 @@ impl Chart {
         Chart { actors, arrows }
     }
 
-    /// The chart as a picture: an SVG document.
+    /// Returns the chart as an SVG document.
     pub fn svg(&self) -> String {
         const ROW: usize = 28;
         const TOP: usize = 46;
-        /// Of a letter, at most; most are narrower.
+        /// The largest width of a letter. Most letters are narrower.
         const WIDTH: usize = 7;
         let texts = self.actors.iter().chain(self.arrows.iter().map(|arrow| &arrow.label));
         let column = texts.map(|text| text.chars().count() * WIDTH + 30).max().unwrap_or(0).max(100);
@@ -110,7 +133,7 @@ impl fmt::Display for Chart {
         let widest =
             |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| text.chars().count()).max().unwrap_or(0);
         let names = widest(&mut self.actors.iter());
-        // With a dash and a head at least around each label.
+        // Each label needs at least a dash and an arrowhead around it.
         let labels = widest(&mut self.arrows.iter().map(|arrow| &arrow.label)) + 4;
         let column = (names + 2).max(labels + 1);
         let middle = |actor: usize| column / 2 + column * actor;

@@ -1,4 +1,4 @@
-//! Drawings: message sequence charts, and what all SVG documents share.
+//! Drawings: message sequence charts, and the common parts of SVG documents.
 
 mod chart;
 mod svg;

@@ -1,8 +1,8 @@
-//! What all SVG documents share.
+//! Common parts of SVG documents.
 
 use std::fmt::{self, Write};
 
-/// How each drawing begins: white, with the head of an arrow as a marker.
+/// Returns the beginning of a drawing: a white background, and an arrowhead as a marker.
 pub(crate) fn svg_head(width: usize, height: usize) -> String {
     format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="12" text-anchor="middle">
@@ -12,7 +12,7 @@ pub(crate) fn svg_head(width: usize, height: usize) -> String {
     )
 }
 
-/// As text in XML.
+/// A text, escaped for XML.
 pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Escaped<'_> {

@@ -1,4 +1,4 @@
-//! Actors in a system of their own, driven by a test.
+//! Tests of single actors in a private system.
 
 mod probe;
 
@@ -13,11 +13,11 @@ pub use self::probe::Probe;
 use self::probe::ProbeActor;
 use crate::run::{RunMode, Schedule, Sent, Session};
 
-/// A private simulated system for tests of one actor, or of a few: with virtual time, with [probes](Probe) for others to send
-/// to, and with a look at who sent what.
+/// A private simulated system for tests of one actor or a few. It has virtual time, [probes](Probe) as receivers, and
+/// a record of sent messages.
 ///
-/// It runs while it is asked to, on the thread of the test, and in the order of sending. Panics of actors are theirs: they are
-/// seen by their supervisors and watchers, and in [`Kit::sent_by`].
+/// The system runs only when the test asks for it, on the thread of the test, in the order of sending. Panics of
+/// actors are visible to their supervisors and watchers, and in [`Kit::sent_by`].
 ///
 /// # Examples
 ///
@@ -54,6 +54,9 @@ use crate::run::{RunMode, Schedule, Sent, Session};
 /// assert_eq!(soon.expect(), Tick(2));
 /// ear.within(Duration::from_millis(999)).expect_none();
 /// ```
+#[doc(alias = "TestKit")]
+#[doc(alias = "ActorTestKit")]
+#[doc(alias = "BehaviorTestKit")]
 pub struct Kit {
     session: Arc<Session>,
 }
@@ -71,51 +74,55 @@ impl fmt::Debug for Kit {
 }
 
 impl Kit {
-    /// A system without actors.
+    /// Creates a system without actors.
     pub fn new() -> Kit {
         Kit { session: Arc::new(Session::start(&Arc::default(), Schedule::default().chooser(), RunMode::Kit)) }
     }
 
-    /// The system: to start the actors in that are tested. An `ask(..).wait()` runs it until the answer is there.
+    /// Returns the system, in which the test starts its actors. An `ask(..).wait()` runs the system until the answer
+    /// comes.
     pub fn system(&self) -> &System {
         self.session.system()
     }
 
-    /// An actor that keeps what it is sent, for the test to look at.
+    /// Starts an actor that keeps its messages for the test.
     pub fn probe<M: Message<Reply = ()>>(&self) -> Probe<M> {
         let seen: Arc<Mutex<VecDeque<M>>> = Arc::default();
         let recipient = self.system().spawn(ProbeActor(Arc::clone(&seen))).recipient();
         Probe { session: Arc::clone(&self.session), recipient, seen, window: Duration::ZERO }
     }
 
-    /// Has all handled that can be without time passing.
+    /// Runs the system until nothing is left to do at the present time.
     pub fn settle(&self) {
         self.run_for(Duration::ZERO);
     }
 
-    /// Lets so much virtual time pass, with all that is to be done in it: [`System::run_for`].
+    /// Runs the system for this virtual time, with everything that happens in it: [`System::run_for`].
+    #[doc(alias = "timePasses")]
+    #[doc(alias = "ManualTime")]
     pub fn run_for(&self, time: Duration) {
         self.system().run_for(time);
     }
 
-    /// Delivers no message to `actor` until it is [released](Kit::release): a child or a peer that does nothing, so that the
-    /// test can play its part. Its start is held too. Stops, kills and watches reach it,
-    /// and when it has ended, what was held is a dead letter.
+    /// Holds the messages of `actor`, including its start, until it is [released](Kit::release). The test can play
+    /// the part of a held child or peer. Stops, kills and watches still reach the actor. When it has ended, held
+    /// messages are dead letters.
+    #[doc(alias = "suspend")]
     pub fn hold<A: Actor>(&self, actor: ActorRef<A>) {
         self.session.hold(actor.id(), true);
     }
 
-    /// Delivers again to `actor`, first what was held.
+    /// Releases `actor`: held messages are delivered first.
     pub fn release<A: Actor>(&self, actor: ActorRef<A>) {
         self.session.hold(actor.id(), false);
     }
 
-    /// The actors of type `B` that `parent` has started, in order; those that have ended are not among them.
+    /// Returns the living actors of type `B` that `parent` has started, in order.
     pub fn children<B: Actor>(&self, parent: ActorRef<impl Actor>) -> Vec<ActorRef<B>> {
         self.session.children(parent.id()).into_iter().filter_map(ActorRef::of_id).collect()
     }
 
-    /// All that `actor` has sent, to whomever: in the order of delivery, and then what waits.
+    /// Returns all messages that `actor` has sent: the delivered ones in their order, and then the waiting ones.
     pub fn sent_by(&self, actor: ActorRef<impl Actor>) -> Vec<Sent> {
         let sent = self.session.sent().into_iter();
         sent.filter(|(from, _)| *from == Some(actor.id())).map(|(_, sent)| sent).collect()
@@ -123,7 +130,7 @@ impl Kit {
 }
 
 impl Drop for Kit {
-    /// Ends the system with all that is in it. Its probes keep what they have.
+    /// Ends the system with all its actors. Probes keep their messages.
     fn drop(&mut self) {
         self.session.end();
     }

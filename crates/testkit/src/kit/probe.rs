@@ -1,4 +1,4 @@
-//! Probes.
+//! Probes: receivers that a test looks into.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,7 +9,7 @@ use playhouse::{Actor, Context, Handler, Message, Recipient, ShortType};
 
 use crate::run::{Session, lock};
 
-/// Keeps what it is sent.
+/// The actor behind a probe, which keeps its messages.
 pub(super) struct ProbeActor<M>(pub(super) Arc<Mutex<VecDeque<M>>>);
 
 impl<M: Message> Actor for ProbeActor<M> {}
@@ -20,7 +20,26 @@ impl<M: Message<Reply = ()>> Handler<M> for ProbeActor<M> {
     }
 }
 
-/// A recipient of messages for a test to look at: [`Kit::probe`].
+/// A recipient whose messages the test examines: see [`Kit::probe`](super::Kit::probe).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::{Kit, Probe};
+/// use playhouse::prelude::*;
+///
+/// #[derive(Message, Debug, PartialEq)]
+/// struct Pong(u32);
+///
+/// let kit = Kit::new();
+/// let probe: Probe<Pong> = kit.probe();
+/// probe.recipient().tell(Pong(1));
+/// assert_eq!(probe.expect(), Pong(1));
+/// probe.expect_none();
+/// ```
+#[doc(alias = "TestProbe")]
+#[doc(alias = "TestInbox")]
+#[doc(alias = "mock")]
 pub struct Probe<M: Message> {
     pub(super) session: Arc<Session>,
     pub(super) recipient: Recipient<M>,
@@ -35,22 +54,24 @@ impl<M: Message> fmt::Debug for Probe<M> {
 }
 
 impl<M: Message<Reply = ()>> Probe<M> {
-    /// What to give to the actor that is tested.
+    /// Returns the recipient to give to the tested actor.
     pub fn recipient(&self) -> Recipient<M> {
         self.recipient
     }
 
-    /// The same probe, for which so much virtual time may pass in each [`expect`](Probe::expect), and passes in each
-    /// [`expect_none`](Probe::expect_none). Otherwise none does.
+    /// Returns the same probe with a window of virtual time. [`expect`](Probe::expect) may use the window, and
+    /// [`expect_none`](Probe::expect_none) uses all of it. Default: no time.
     pub fn within(&self, time: Duration) -> Probe<M> {
         let Probe { session, recipient, seen, .. } = self;
         Probe { session: Arc::clone(session), recipient: *recipient, seen: Arc::clone(seen), window: time }
     }
 
-    /// The next message; runs the system until it is there.
+    /// Returns the next message, and runs the system until it has come.
     ///
     /// # Panics
-    /// If none comes in the time there is.
+    /// No message comes within the window.
+    #[doc(alias = "expectMsg")]
+    #[doc(alias = "receiveMessage")]
     #[track_caller]
     pub fn expect(&self) -> M {
         self.run(&mut || !lock(&self.seen).is_empty());
@@ -64,10 +85,11 @@ impl<M: Message<Reply = ()>> Probe<M> {
         })
     }
 
-    /// Runs the system for the time there is.
+    /// Runs the system for the window.
     ///
     /// # Panics
-    /// If a message comes, or was there.
+    /// A message has come, or comes within the window.
+    #[doc(alias = "expectNoMessage")]
     #[track_caller]
     pub fn expect_none(&self) {
         self.run(&mut || false);

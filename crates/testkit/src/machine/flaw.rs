@@ -1,43 +1,53 @@
-//! What is wrong with a state machine.
+//! Flaws of state machines.
 
 use std::fmt;
 
-/// What is wrong with a state machine.
+/// A flaw of a state machine.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::{Flaw, Machine};
+///
+/// let lamp = Machine::new("lamp").initial("off").state("on").state("broken").on("off", "press", "on").on("on", "press", "off");
+/// let flaws = lamp.ignores("broken", "press").verify().unwrap_err();
+/// assert_eq!(flaws.list(), [Flaw::Unreachable("broken".to_owned())]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// It has none, or more than one: these.
+    /// The machine has no initial state, or these several ones.
     Initial(Vec<String>),
-    /// A transition, or an event that is ignored, names a state that is not declared.
+    /// A transition or an ignored event names an undeclared state.
     Unknown {
-        /// The state that is not there.
+        /// The undeclared state.
         state: String,
         /// The event of the transition.
         event: String,
     },
-    /// An event leads from one state to different ones, or is ignored there as well.
+    /// An event leads from one state to several ones, or is ignored there as well.
     Ambiguous {
-        /// From where.
+        /// The state.
         state: String,
-        /// Which event.
+        /// The event.
         event: String,
     },
-    /// No events lead from the initial state to this one.
+    /// No events lead from the initial state to this state.
     Unreachable(String),
-    /// From this state, no events lead to a final one.
+    /// No events lead from this state to a final one.
     NoWayToFinal(String),
     /// An event leads out of a final state.
     LeavesFinal {
-        /// From where.
+        /// The final state.
         state: String,
-        /// Which event.
+        /// The event.
         event: String,
     },
-    /// It is not said what an event does in a state.
+    /// The machine does not say what an event does in a state.
     Missing {
-        /// In which state.
+        /// The state.
         state: String,
-        /// Which event.
+        /// The event.
         event: String,
     },
 }
@@ -46,27 +56,39 @@ impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Flaw::Initial(none) if none.is_empty() => {
-                f.write_str("no state is the initial one: say which by `initial`")
+                f.write_str("no state is the initial one: declare it with `initial`")
             }
             Flaw::Initial(several) => write!(f, "only one state can be the initial one, not {}", several.join(", ")),
             Flaw::Unknown { state, event } => {
-                write!(f, "{event:?} names the state {state:?}, which is not declared: say so by `state` or `last`")
+                write!(
+                    f,
+                    "{event:?} names the state {state:?}, which is not declared: declare it with `state` or `last`"
+                )
             }
-            Flaw::Ambiguous { state, event } => write!(f, "in {state:?}, {event:?} is to do different things"),
+            Flaw::Ambiguous { state, event } => write!(f, "in {state:?}, {event:?} has several effects: keep one"),
             Flaw::Unreachable(state) => write!(f, "{state:?} is never reached"),
             Flaw::NoWayToFinal(state) => write!(f, "from {state:?}, no final state is ever reached"),
             Flaw::LeavesFinal { state, event } => write!(f, "{event:?} leads out of {state:?}, which is final"),
             Flaw::Missing { state, event } => {
                 write!(
                     f,
-                    "in {state:?}, nothing is said of {event:?}: say what it does by `on`, or that it does nothing by `ignores`"
+                    "in {state:?}, the effect of {event:?} is missing: declare it with `on`, or declare with `ignores` that it has none"
                 )
             }
         }
     }
 }
 
-/// All that is wrong with a state machine.
+/// An error with all flaws of a state machine.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::{Flaws, Machine};
+///
+/// let flaws: Flaws = Machine::new("empty").verify().unwrap_err();
+/// assert_eq!(flaws.list().len(), 1); // it has no initial state
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flaws {
     pub(super) machine: String,
@@ -74,7 +96,7 @@ pub struct Flaws {
 }
 
 impl Flaws {
-    /// One after the other.
+    /// Returns the flaws.
     pub fn list(&self) -> &[Flaw] {
         &self.list
     }

@@ -1,4 +1,4 @@
-//! State machines, declared as data, and what can be wrong with them.
+//! State machines, declared as data.
 
 mod flaw;
 
@@ -8,8 +8,8 @@ use std::fmt::{self, Write};
 pub use self::flaw::{Flaw, Flaws};
 use crate::drawing::{Escaped, svg_head};
 
-/// A state machine as it is meant to be: states, which of them is the initial one and which are final, and what each event
-/// does in each. It runs nothing: it is verified ([`Machine::verify`]), and drawn ([`Machine::dot`], [`Machine::svg`]).
+/// A declared state machine: its states, the initial and the final ones, and the effect of each event in each state.
+/// The machine runs nothing. It is verified ([`Machine::verify`]) and drawn ([`Machine::dot`], [`Machine::svg`]).
 ///
 /// # Examples
 ///
@@ -29,6 +29,10 @@ use crate::drawing::{Escaped, svg_head};
 /// assert_eq!(flaws.list(), [Flaw::Missing { state: "open".to_owned(), event: "unhinge".to_owned() }]);
 /// assert!(door.ignores("open", "unhinge").verify().is_ok());
 /// ```
+#[doc(alias = "gen_statem")]
+#[doc(alias = "FSM")]
+#[doc(alias = "become")]
+#[doc(alias = "unbecome")]
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Machine {
@@ -48,7 +52,7 @@ struct Transition {
 }
 
 impl Machine {
-    /// A machine without states.
+    /// Creates a machine without states.
     pub fn new(name: impl Into<String>) -> Machine {
         Machine {
             name: name.into(),
@@ -69,36 +73,36 @@ impl Machine {
         self
     }
 
-    /// Declares the state that it begins in.
+    /// Declares the initial state.
     pub fn initial(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.initial.push(name.clone());
         self.state(name)
     }
 
-    /// Declares a final state. Where there is none, the machine is meant to run for ever.
+    /// Declares a final state. A machine without final states is meant to run forever.
     pub fn last(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.finals.push(name.clone());
         self.state(name)
     }
 
-    /// In the state `from`, `event` leads to `to`, which may be the same.
+    /// Declares that `event` leads from the state `from` to `to`, which may be the same state.
     pub fn on(mut self, from: impl Into<String>, event: impl Into<String>, to: impl Into<String>) -> Self {
         self.transitions.push(Transition { from: from.into(), event: event.into(), to: to.into() });
         self
     }
 
-    /// In the state `state`, `event` does nothing, on purpose.
+    /// Declares that `event` does nothing in the state `state`, on purpose.
     pub fn ignores(mut self, state: impl Into<String>, event: impl Into<String>) -> Self {
         self.ignored.push((state.into(), event.into()));
         self
     }
 
-    /// Looks for all that can be wrong with it.
+    /// Searches for all flaws of the machine.
     ///
     /// # Errors
-    /// What is.
+    /// The machine has flaws.
     pub fn verify(&self) -> Result<(), Flaws> {
         let mut flaws = Vec::new();
         if self.initial.len() != 1 {
@@ -152,7 +156,7 @@ impl Machine {
         }
     }
 
-    /// The states that transitions lead to from `start`, each gone along as `ends` says.
+    /// Returns the states that are reached from `start` along the transitions, in the direction that `ends` gives.
     fn closure<'a>(
         &'a self,
         start: &'a [String],
@@ -172,7 +176,7 @@ impl Machine {
         }
     }
 
-    /// The transitions, those between the same two states as one.
+    /// Returns the transitions, with those between the same two states merged.
     fn edges(&self) -> Vec<(&str, &str, String)> {
         let mut edges: Vec<(&str, &str, String)> = Vec::new();
         for Transition { from, event, to } in &self.transitions {
@@ -187,7 +191,7 @@ impl Machine {
         edges
     }
 
-    /// The machine in the language of Graphviz.
+    /// Returns the machine in the language of Graphviz.
     pub fn dot(&self) -> String {
         let mut dot = format!("digraph {:?} {{\n    rankdir=LR;\n    node [shape=ellipse];\n", self.name);
         for state in &self.states {
@@ -204,7 +208,7 @@ impl Machine {
         dot + "}\n"
     }
 
-    /// In which column of a picture a state is: how many events it is away from the initial one.
+    /// Returns the states by column: the number of events from the initial state.
     fn columns(&self) -> Vec<Vec<&str>> {
         let mut columns: Vec<Vec<&str>> = vec![self.initial.iter().map(String::as_str).collect()];
         let mut placed: BTreeSet<&str> = columns[0].iter().copied().collect();
@@ -231,10 +235,10 @@ impl Machine {
         columns
     }
 
-    /// The machine as a picture: an SVG document. States that are never reached are red.
+    /// Returns the machine as an SVG document. Unreachable states are red.
     pub fn svg(&self) -> String {
         const ROW: usize = 110;
-        /// Of a letter, at most; most are narrower.
+        /// The largest width of a letter. Most letters are narrower.
         const WIDTH: usize = 7;
         let letters = self.states.iter().map(|state| state.chars().count()).max().unwrap_or(0);
         let half = (letters * WIDTH / 2 + 16).max(50);

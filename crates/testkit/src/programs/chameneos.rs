@@ -1,12 +1,12 @@
-//! Chameneos (Kaiser and Pradat-Peyre 2003): creatures that meet in a mall, two at a time, and both take a colour that depends
-//! on what they had.
+//! Chameneos (Kaiser and Pradat-Peyre 2003): creatures meet in a mall, two at a time. Both take a colour that depends
+//! on their former colours.
 
 use playhouse::prelude::*;
 
 const CREATURES: u8 = 3;
 const MEETINGS: u8 = 2;
 
-/// The third one, where they differ.
+/// Returns the third colour if `a` and `b` differ, and their colour otherwise.
 fn mixed(a: u8, b: u8) -> u8 {
     if a == b { a } else { 3 - a - b }
 }
@@ -14,7 +14,7 @@ fn mixed(a: u8, b: u8) -> u8 {
 struct Mall {
     left: u8,
     waiting: Option<(ActorRef<Creature>, u8)>,
-    /// The colours that came out of each meeting.
+    /// The colours after each meeting.
     colours: [Vec<u8>; MEETINGS as usize],
 }
 

@@ -61,7 +61,7 @@ impl Actor for Participant {}
 impl Handler<Prepare> for Participant {
     fn handle(&mut self, prepare: Prepare, _: &mut Context<Self>) {
         if !self.is_for {
-            // Who is against need not wait for the others.
+            // A participant that votes no can abort at once.
             self.committed = Some(false);
         }
         prepare.0.tell(Vote(self.is_for));

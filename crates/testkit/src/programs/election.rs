@@ -7,7 +7,7 @@ const NODES: u32 = 3;
 struct Node {
     number: u32,
     next: Option<ActorRef<Node>>,
-    /// It stands for election, or has heard of somebody better.
+    /// Whether the node stands for election, or knows a better candidate.
     takes_part: bool,
     is_leader: bool,
     bug: bool,

@@ -4,11 +4,11 @@ use playhouse::prelude::*;
 
 const N: u64 = 5;
 
-/// Computes the number for itself, and tells who wants it.
+/// An actor that computes the number for `n` and sends it to its recipient.
 struct Fibonacci {
     n: u64,
     to: Recipient<Number>,
-    /// What the first child to answer has said.
+    /// The number of the first child that has answered.
     first: Option<u64>,
     bug: bool,
 }

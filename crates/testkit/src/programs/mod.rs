@@ -1,5 +1,15 @@
-//! Known programs, each right or with a bug planted in it: what the model checker is tested and measured with, and examples of
-//! what can be given to it.
+//! Known programs, each in a right version and in one with a bug. They test and measure the model checker, and show
+//! what it can check.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse_testkit::{Checker, programs};
+//!
+//! let program = programs::named("election").expect("it is one of them");
+//! let report = Checker::new().run(program.wrong());
+//! assert!(report.failure().is_some());
+//! ```
 
 mod chameneos;
 mod commit;
@@ -14,34 +24,43 @@ use playhouse::System;
 
 use crate::check::Checker;
 
-/// A program that can be checked.
+/// A program to check.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::{check, programs::PROGRAMS};
+///
+/// let fibonacci = PROGRAMS.into_iter().find(|program| program.name == "fibonacci").expect("it is one of them");
+/// assert!(check(fibonacci.right()).is_passed());
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Program {
-    /// What it is called.
+    /// The name of the program.
     pub name: &'static str,
-    /// What it does, and what its bug is.
+    /// The task of the program, and its bug.
     pub about: &'static str,
     run: fn(&System, bool) -> u64,
 }
 
 impl Program {
-    /// The program as it should be: it returns the same under all orders.
+    /// Returns the right version. Its result is the same under all orders.
     pub fn right(self) -> impl Fn(&System) -> u64 {
         move |system| (self.run)(system, false)
     }
 
-    /// The program with its bug: under some order something goes wrong.
+    /// Returns the version with the bug. It fails under some order.
     pub fn wrong(self) -> impl Fn(&System) -> u64 {
         move |system| (self.run)(system, true)
     }
 }
 
 impl Program {
-    /// What the model checker makes of it. Takes seconds for some.
+    /// Returns the figures of the model checker for this program. Some programs take seconds.
     ///
     /// # Panics
-    /// If the right program does not pass, or the bug of the wrong one is not found.
+    /// The right version does not pass, or the bug of the wrong version is not found.
     pub fn figures(self) -> Figures {
         let right = Checker::new().count_orders().run(self.right());
         assert!(right.is_passed(), "{}: {right}", self.name);
@@ -57,23 +76,33 @@ impl Program {
     }
 }
 
-/// What the model checker makes of a program.
+/// The figures of the model checker for a program.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::programs::{Figures, named};
+///
+/// let figures: Figures = named("commit").expect("it is one of them").figures();
+/// assert!(u128::from(figures.schedules) <= figures.orders);
+/// println!("{figures}");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// Which.
+    /// The name of the program.
     pub program: &'static str,
-    /// In how many orders its messages can be delivered.
+    /// The number of orders of its messages.
     pub orders: u128,
-    /// How many of them were tried, since the others differ in what commutes only.
+    /// The number of orders that were tried, because the others differ only in commuting steps.
     pub schedules: u64,
-    /// How many more were begun, and given up.
+    /// The number of runs that were abandoned.
     pub given_up: u64,
-    /// Deliveries of the shortest schedule in which its bug shows.
+    /// The number of deliveries in the shortest schedule that shows the bug.
     pub shortest: usize,
 }
 
-/// A row of a table.
+/// The figures as a row of a table.
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Figures { program, orders, schedules, given_up, shortest } = self;
@@ -85,7 +114,7 @@ impl fmt::Display for Figures {
     }
 }
 
-/// All of them.
+/// All programs.
 pub const PROGRAMS: [Program; 6] = [
     Program {
         name: "philosophers",
@@ -94,7 +123,7 @@ pub const PROGRAMS: [Program; 6] = [
     },
     Program {
         name: "election",
-        about: "three nodes of a ring elect the highest (Chang and Roberts). Bug: who hears of another before it begins does not stand",
+        about: "three nodes of a ring elect the highest (Chang and Roberts). Bug: a node that hears of another before it begins does not stand",
         run: election::elect,
     },
     Program {
@@ -109,17 +138,17 @@ pub const PROGRAMS: [Program; 6] = [
     },
     Program {
         name: "path",
-        about: "the nodes of a graph find their distances (Bellman and Ford). Bug: a node keeps the first it hears of",
+        about: "the nodes of a graph find their distances (Bellman and Ford). Bug: a node keeps the first distance that it hears of",
         run: path::find,
     },
     Program {
         name: "commit",
-        about: "two-phase commit of three, one of whom is against. Bug: the coordinator decides when most have voted",
+        about: "two-phase commit of three participants, one of which votes no. Bug: the coordinator decides when most have voted",
         run: commit::decide,
     },
 ];
 
-/// The program with this name.
+/// Returns the program with this name.
 pub fn named(name: &str) -> Option<Program> {
     PROGRAMS.into_iter().find(|program| program.name == name)
 }

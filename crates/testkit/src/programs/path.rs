@@ -1,8 +1,8 @@
-//! Shortest paths from one node of a graph: each node tells its neighbours when it has found a shorter one.
+//! Shortest paths from one node of a graph. Each node tells its neighbours about a shorter path.
 
 use playhouse::prelude::*;
 
-/// From, to, length.
+/// The edges of the graph: from, to, length.
 const EDGES: [(usize, usize, u64); 5] = [(0, 1, 4), (0, 2, 1), (2, 1, 1), (1, 3, 1), (2, 3, 5)];
 const NODES: usize = 4;
 

@@ -11,7 +11,7 @@ use crate::run::lock;
 
 const PHILOSOPHERS: usize = 3;
 
-/// Comes when it is one's grant.
+/// A future that is ready when the fork is granted.
 #[derive(Clone, Default)]
 struct Grant(Arc<Mutex<(bool, Option<Waker>)>>);
 
@@ -44,7 +44,7 @@ struct Fork {
     waiting: VecDeque<Grant>,
 }
 
-/// Answered at once; the grant may come later.
+/// A request for the fork. It is answered at once, and the grant may be ready later.
 #[derive(Message)]
 #[message(reply = Grant)]
 struct Take;
@@ -125,6 +125,6 @@ pub(super) fn dine(system: &System, bug: bool) -> u64 {
         philosopher.tell(Dine);
     }
     system.run_until_idle();
-    // Who is stuck does not answer: that is reported as the deadlock that it is.
+    // A stuck philosopher does not answer, and the checker reports the deadlock.
     philosophers.iter().map(|philosopher| philosopher.ask(Meals).wait().unwrap_or(0)).sum()
 }

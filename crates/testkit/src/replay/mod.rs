@@ -12,9 +12,35 @@ use crate::check::{Checker, Failure};
 use crate::drawing::Chart;
 use crate::run::{MessageId, RunEnd, Scheduler, Sent, Step, run, sent};
 
-/// Runs `program` once, in an order that is drawn from `seed`: the same seed gives the same run, to the last message.
+/// Runs `program` once, in an order that is drawn from `seed`. The same seed gives the same run, to the last message.
 ///
-/// The program is one as for [`check`](crate::check()): it has to do the same each time.
+/// The program must repeat itself, as for [`check`](crate::check()).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::replay;
+///
+/// #[derive(Default)]
+/// struct Counter(u64);
+///
+/// #[actor]
+/// impl Counter {
+///     #[message]
+///     fn count(&mut self) -> u64 {
+///         self.0 += 1;
+///         self.0
+///     }
+/// }
+///
+/// let program = |system: &System| system.spawn(Counter::default()).ask(Count).wait();
+/// let run = replay(7, program);
+/// assert_eq!(run.result(), Some(&Ok(1)));
+/// assert_eq!(run.hash(), replay(7, program).hash());
+/// println!("{}", run.chart());
+/// ```
+#[doc(alias = "deterministic")]
 pub fn replay<R: PartialEq + fmt::Debug>(seed: u64, program: impl FnOnce(&System) -> R) -> Replay<R> {
     replay_by(&Checker::new(), seed, program)
 }
@@ -39,6 +65,17 @@ impl Scheduler for RandomScheduler {
 }
 
 /// A run under a seed.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::{Replay, replay};
+///
+/// let run: Replay<u32> = replay(1, |_: &System| 42);
+/// assert_eq!((run.seed(), run.result()), (1, Some(&42)));
+/// assert!(run.failure().is_none() && run.deliveries().is_empty());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Replay<R> {
     seed: u64,
@@ -48,28 +85,28 @@ pub struct Replay<R> {
 }
 
 impl<R> Replay<R> {
-    /// The seed that its order was drawn from.
+    /// Returns the seed of the order.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// What was delivered, in order.
+    /// Returns the deliveries, in order.
     pub fn deliveries(&self) -> &[Sent] {
         &self.deliveries
     }
 
-    /// What the program has returned. None: it panicked, or did not come to its end.
+    /// Returns the result of the program, or `None` if it panicked or did not end.
     pub fn result(&self) -> Option<&R> {
         self.result.as_ref()
     }
 
-    /// What went fault, if anything did.
+    /// Returns the failure of the run, if any.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_ref()
     }
 
-    /// A number for all that was delivered and when, in its order: two runs are equal if theirs are (but for one in 2^64 that
-    /// differ). The same on every machine.
+    /// Returns a hash of all deliveries, their times and their order. Runs with equal hashes are equal, except by a
+    /// collision of 64 bits. The hash is the same on every machine.
     pub fn hash(&self) -> u64 {
         // FNV-1a.
         let mut hash = 0xcbf2_9ce4_8422_2325_u64;
@@ -88,7 +125,7 @@ impl<R> Replay<R> {
         hash
     }
 
-    /// The message sequence chart of it.
+    /// Returns the message sequence chart of the run.
     pub fn chart(&self) -> Chart {
         Chart::of(&self.deliveries)
     }

@@ -1,4 +1,4 @@
-//! Many seeds, one after the other.
+//! Runs under many seeds.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,20 +10,44 @@ use super::replay_by;
 use crate::check::Checker;
 use crate::run::{TimerPolicy, panic_message};
 
-/// Runs `program` under each of these seeds, and panics where something goes fault: with the seed, the commit, what went fault,
-/// and what was sent until then. For programs that have too many orders for [`check`](crate::check()).
+/// Runs `program` under each of these seeds, and panics at the first failure. The text has the seed, the commit, the
+/// failure and the deliveries until then. The function suits programs with too many orders for
+/// [`check`](crate::check()).
 ///
-/// The same things are wrong as for `check`, but the result need not be the same. [`Checker::simulate`] allows dead letters or crashes.
+/// The violations are those of `check`, but the result may depend on the order. [`Checker::simulate`] can allow dead
+/// letters or crashes.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::simulate;
+///
+/// struct Echo;
+///
+/// #[actor]
+/// impl Echo {
+///     #[message]
+///     fn say(&self, n: u32) -> u32 { n }
+/// }
+///
+/// simulate(0..20, |system| {
+///     assert_eq!(system.spawn(Echo).ask(Say(7)).wait(), Ok(7));
+/// });
+/// ```
 ///
 /// # Panics
-/// With the first seed under which something goes wrong.
+/// A run fails: the first seed that leads to a failure is in the text.
+#[doc(alias = "deterministic_simulation")]
+#[doc(alias = "fuzz")]
 #[track_caller]
 pub fn simulate(seeds: Range<u64>, program: impl Fn(&System)) {
     Checker::new().simulate(seeds, program);
 }
 
 impl Checker {
-    /// Does what [`simulate`] does, with these settings: what is allowed, and [whether timers may fire at any moment](Checker::any_time).
+    /// Runs `program` under each of these seeds as [`simulate`] does, with these settings: allowed violations, and
+    /// [timers at any moment](Checker::any_time).
     ///
     /// ```
     /// use playhouse_testkit::Checker;
@@ -35,13 +59,13 @@ impl Checker {
     /// ```
     ///
     /// # Panics
-    /// With the first seed under which something goes wrong.
+    /// A run fails: the first seed that leads to a failure is in the text.
     #[track_caller]
     pub fn simulate(&self, seeds: Range<u64>, program: impl Fn(&System)) {
         for seed in seeds {
             let replay = replay_by(self, seed, &program);
             if let Some(failure) = replay.failure() {
-                // `replay` lets time pass only where nothing else is left to do.
+                // `replay` lets time pass only when nothing else is left to do.
                 let hint = format!("\nor playhouse_testkit::replay({seed}, ..), which has a chart of it");
                 let hint = if self.time() == TimerPolicy::AtRest { &*hint } else { "" };
                 panic!("under seed {seed} (commit {}): {failure}{hint}", commit());
@@ -50,12 +74,24 @@ impl Checker {
     }
 }
 
-/// Calls `test` with each of these seeds: for what draws its order in another way, a system with
-/// [`simulated(seed)`](playhouse::SystemBuilder::simulated) or theaters in a [`playhouse::Simulation`]. Where it panics, the seed
-/// and the commit are said.
+/// Calls `test` with each of these seeds, and adds the seed and the commit to a panic. The function suits other
+/// sources of order: a system with [`simulated(seed)`](playhouse::SystemBuilder::simulated), or theaters in a
+/// [`playhouse::Simulation`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::under_seeds;
+///
+/// under_seeds(0..5, |seed| {
+///     let system = System::builder().simulated(seed).start().expect("it starts");
+///     system.run_until_idle();
+/// });
+/// ```
 ///
 /// # Panics
-/// With the first seed under which `test` does.
+/// `test` panics under a seed.
 #[track_caller]
 pub fn under_seeds(seeds: Range<u64>, test: impl Fn(u64)) {
     for seed in seeds {
@@ -65,8 +101,14 @@ pub fn under_seeds(seeds: Range<u64>, test: impl Fn(u64)) {
     }
 }
 
-/// The commit that the program was built from, as `git` knows it here: with `-changed` where something was not committed.
-/// `unknown` where there is no repository.
+/// Returns the commit of the program, as `git` reports it in the present folder. The text ends with `-changed` if
+/// files are not committed, and is `unknown` without a repository.
+///
+/// # Examples
+///
+/// ```
+/// println!("tested at commit {}", playhouse_testkit::commit());
+/// ```
 pub fn commit() -> String {
     let git = |args: &[&str]| {
         let output = Command::new("git").args(args).output().ok().filter(|output| output.status.success())?;

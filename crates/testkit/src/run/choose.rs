@@ -1,10 +1,10 @@
-//! Which message is delivered next.
+//! The choice of the next delivery.
 
 use super::step::{MessageId, Step};
 
-/// Says what is delivered next.
+/// A scheduler: chooses the next delivery of a run.
 pub(crate) trait Scheduler: Send {
-    /// One of `enabled`, which are in the order of sending. None: this run is of no interest any more.
+    /// Returns an index of `enabled`, whose messages are in the order of sending. `None` abandons the run.
     fn choose(&mut self, steps: &[Step], enabled: &[MessageId]) -> Option<usize>;
 }
 
@@ -17,7 +17,7 @@ impl Scheduler for ReplayScheduler {
     }
 }
 
-/// Delivers these messages in this order, and then the oldest.
+/// A scheduler that delivers these messages in this order, and then the oldest message.
 pub(crate) struct MessageOrder(pub(crate) Vec<MessageId>);
 
 impl Scheduler for MessageOrder {

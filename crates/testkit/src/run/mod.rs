@@ -1,11 +1,11 @@
 //! One run of a program, one delivery at a time.
 //!
-//! The system is simulated and has one worker; what waits in it is taken out of its queue
-//! ([`playhouse_executor::Deliveries`]), and whoever [chooses](Scheduler) says what is handled next. A delivery is a
-//! *macro-step* (kumar ch. 2): a handler runs from its beginning to its end, or to its next await.
+//! The system is simulated and has one worker. The run takes messages out of the worker's queue
+//! ([`playhouse_executor::Deliveries`]), and a [`Scheduler`] chooses the next one. A delivery is a *macro-step*
+//! (kumar ch. 2): a handler runs from its beginning to its end, or to its next await.
 //!
-//! Actors and messages have names that are the same in every run in which the same has happened before: an actor is the
-//! so-manyth that its creator started, a message the so-manyth that its sender sent to its receiver.
+//! Actors and messages have the same names in every run with the same history. An actor is named by its creator and
+//! its number among the creator's actors. A message is named by its sender, its receiver and its number between them.
 
 mod choose;
 mod outcome;
@@ -36,7 +36,7 @@ use self::state::{Abandoned, RunState};
 pub(crate) use self::state::{RunMode, TimerPolicy};
 pub(crate) use self::step::{ActorNumbers, Fault, MessageId, Origin, Participant, Step};
 
-/// A run that has come so far is taken for one that never ends.
+/// The number of deliveries after which a run counts as endless.
 pub(crate) const DELIVERIES_MAX: usize = 10_000;
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -71,7 +71,7 @@ pub(crate) fn run<R>(
     FinishedRun { ended, steps, program, actors, stuck }
 }
 
-/// Ends the system: what is left in it is ended unseen.
+/// Ends the system, with all that is left in it.
 fn end(deliveries: Deliveries, system: System) {
     drop(deliveries);
     system.shutdown_within(Duration::ZERO).expect("a simulated system has no threads that could be stuck");

@@ -1,4 +1,4 @@
-//! How a run ended.
+//! The outcome of a run.
 
 use std::collections::HashMap;
 
@@ -7,33 +7,33 @@ use playhouse::ShortType;
 use super::state::{ActorInfo, RunState};
 use super::step::{Origin, Participant, Step};
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug)]
 pub(crate) enum RunEnd<R> {
-    /// With what the program returned.
+    /// The program returned this value.
     Returned(R),
     /// The program panicked.
     Panicked(String),
-    /// Whoever chose had no interest in its rest.
+    /// The scheduler abandoned the run.
     Abandoned,
-    /// It made [`DELIVERIES_MAX`] deliveries, and more wait.
+    /// The run made [`DELIVERIES_MAX`](super::DELIVERIES_MAX) deliveries, and more messages wait.
     Endless,
 }
 
-/// A run that is over.
+/// A finished run.
 #[derive(Debug)]
 pub(crate) struct FinishedRun<R> {
     pub(crate) ended: RunEnd<R>,
     pub(crate) steps: Vec<Step>,
-    /// What the program has waited for.
+    /// The steps that the program has waited for.
     pub(crate) program: Origin,
     pub(super) actors: HashMap<Participant, ActorInfo>,
-    /// Whose handlers wait for something that nobody will do, with what waits for them.
+    /// Actors whose handlers wait forever, with the messages that wait behind them.
     pub(crate) stuck: Vec<String>,
 }
 
 impl<R> FinishedRun<R> {
-    /// What the actor is called: by its name, or by its type and number.
+    /// Returns the name of an actor, or its type and number.
     pub(crate) fn name(&self, who: Participant) -> String {
         name_in(&self.actors, who)
     }
@@ -51,7 +51,7 @@ pub(super) fn name_in(actors: &HashMap<Participant, ActorInfo>, who: Participant
     }
 }
 
-/// Participant waits for something that nobody will do.
+/// Describes the actors whose handlers wait forever.
 pub(super) fn stuck(run: &RunState) -> Vec<String> {
     let mut stuck: Vec<Participant> =
         run.actors.iter().filter(|(_, part)| run.deliveries.is_suspended(part.address)).map(|(who, _)| *who).collect();

@@ -1,27 +1,27 @@
-//! What panics say, kept instead of printed.
+//! Panics of a run, captured instead of printed.
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Once;
 
-/// What a panic said.
+/// Returns the message of a panic.
 pub(crate) fn panic_message(thrown: &(dyn Any + Send)) -> String {
     let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+    text.or_else(|| thrown.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".to_owned())
 }
 
 thread_local! {
-    /// While runs are made on this thread: the first panic that was not asked for.
+    /// The first uncollected panic, while this thread captures panics.
     static PANIC: RefCell<Option<Option<String>>> = const { RefCell::new(None) };
 }
 
-/// The first panic of this run since it was asked for.
+/// Returns the first panic since the last call.
 pub(crate) fn take_panic() -> Option<String> {
     PANIC.with_borrow_mut(|panic| panic.as_mut().and_then(Option::take))
 }
 
-/// Panics on this thread are kept, not printed: a search meets the same ones again and again, and reports one.
+/// A guard that captures the panics of this thread. A search meets the same panic many times, and reports it once.
 pub(crate) struct PanicCapture;
 
 impl PanicCapture {
@@ -53,7 +53,7 @@ impl Drop for PanicCapture {
     }
 }
 
-/// A panic in one line: what it said, and where.
+/// A panic in one line: its message and its place.
 struct PanicLine<'a, 'b>(&'a std::panic::PanicHookInfo<'b>);
 
 impl fmt::Display for PanicLine<'_, '_> {

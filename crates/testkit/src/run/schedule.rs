@@ -1,4 +1,4 @@
-//! Schedules: in which order messages were delivered.
+//! Schedules: orders of deliveries, to be repeated.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,18 @@ use super::step::Step;
 
 /// An order of deliveries, to be repeated.
 ///
-/// As text, it is the choices: which of the messages that could be delivered was, by its place in the order of sending,
-/// `0.0.2.1`. Where it ends, the oldest message is always the next.
+/// The text form is the list of choices, such as `0.0.2.1`. A choice is the index of the delivered message among the
+/// deliverable ones, in the order of sending. Behind the list, the oldest message is always the next.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::Schedule;
+///
+/// let schedule: Schedule = "0.0.2.1".parse()?;
+/// assert_eq!(schedule.to_string(), "0.0.2.1");
+/// # Ok::<(), playhouse_testkit::NoSchedule>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Schedule(Vec<usize>);
 
@@ -22,7 +32,7 @@ impl Schedule {
         Schedule(choices)
     }
 
-    /// Participant makes the same choices again.
+    /// Returns a scheduler that makes the same choices again.
     pub(crate) fn chooser(&self) -> Box<dyn Scheduler> {
         let choices = self.0.clone();
         Box::new(ReplayScheduler(choices))
@@ -38,13 +48,22 @@ impl fmt::Display for Schedule {
     }
 }
 
-/// A text is no schedule.
+/// An error: a text is no schedule.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::Schedule;
+///
+/// let error = "first".parse::<Schedule>().unwrap_err();
+/// assert!(error.to_string().contains("such as 0.0.2.1"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoSchedule(String);
 
 impl fmt::Display for NoSchedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no schedule: it has to be numbers with dots between them, such as 0.0.2.1", self.0)
+        write!(f, "{:?} is no schedule: a schedule is numbers with dots between them, such as 0.0.2.1", self.0)
     }
 }
 

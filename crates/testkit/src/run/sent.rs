@@ -1,4 +1,4 @@
-//! Messages as they are shown.
+//! Messages as reports show them.
 
 use std::fmt;
 use std::time::Duration;
@@ -9,21 +9,45 @@ use playhouse_executor::MailKind;
 use super::outcome::FinishedRun;
 use super::step::{Fault, MessageId, Participant, Step};
 
-/// A message on its way from its sender to its receiver, in the order of delivery.
+/// A delivered or waiting message, with its sender and its receiver.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse_testkit::Kit;
+///
+/// struct Greeter(Recipient<Hello>);
+///
+/// #[derive(Message)]
+/// struct Hello;
+///
+/// impl Actor for Greeter {
+///     fn started(&mut self, _: &mut Context<Self>) {
+///         self.0.tell(Hello);
+///     }
+/// }
+///
+/// let kit = Kit::new();
+/// let probe = kit.probe::<Hello>();
+/// let greeter = kit.system().spawn(Greeter(probe.recipient()));
+/// probe.expect();
+/// assert_eq!(kit.sent_by(greeter)[0].message, "Hello");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Sent {
-    /// Participant sent it: an actor by its name, or by its type and number; `program`, or `clock`.
+    /// The sender: an actor by its name, or by its type and number; `program`, or `clock`.
     pub from: String,
-    /// Participant was sent it.
+    /// The receiver.
     pub to: String,
-    /// The type of the message, without its path; for what is none: `start`, `stop`, `wake-up`, ...
+    /// The type of the message without its path, or `start`, `stop`, `wake-up`, and the like.
     pub message: String,
-    /// When it was delivered, in virtual time.
+    /// The virtual time of the delivery.
     pub at: Duration,
-    /// What went wrong as it was handled, if anything did.
+    /// The fault that happened in the handler, if any.
     pub wrong: Option<String>,
-    /// Whether its sender waits for an answer.
+    /// Whether the sender waits for an answer.
     pub is_request: bool,
 }
 
@@ -37,12 +61,12 @@ impl fmt::Display for Sent {
     }
 }
 
-/// What was sent in a run, as it is shown.
+/// Returns the messages of a run, as reports show them.
 pub(crate) fn sent<R>(ran: &FinishedRun<R>) -> Vec<Sent> {
     ran.steps.iter().map(|step| shown(step, &|who| ran.name(who))).collect()
 }
 
-/// Whose message it is: that of a timer is the actor's own.
+/// Returns the sender of a message. An actor is the sender of its own timers.
 pub(crate) fn sender(id: MessageId, kind: MailKind) -> Participant {
     if (id.from, kind) == (Participant::Clock, MailKind::Timer) { id.to } else { id.from }
 }
@@ -59,7 +83,7 @@ pub(crate) fn shown(step: &Step, name: &dyn Fn(Participant) -> String) -> Sent {
     }
 }
 
-/// A message that pending_sent, between whom it may be.
+/// Returns a waiting message, without its sender and receiver.
 pub(crate) fn pending_sent(kind: MailKind, message: &'static str, at: Duration) -> Sent {
     Sent {
         from: String::new(),

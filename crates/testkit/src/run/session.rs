@@ -1,4 +1,4 @@
-//! A system whose deliveries are chosen.
+//! A system whose deliveries a scheduler chooses.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -14,19 +14,20 @@ use super::state::{RunMode, RunState};
 use super::step::{ActorNumbers, Fault, Origin, Participant};
 use super::{end, lock};
 
-/// Drives a system by the choices of somebody.
+/// The driver of a system: runs it by the choices of a scheduler.
 ///
-/// INVARIANT: the run is touched only in a turn. A thread drives it to the end in one turn: others wait meanwhile.
+/// INVARIANT: the run is touched only inside a turn. A thread drives the run to the end in one turn, and other
+/// threads wait.
 pub(super) struct SessionDriver {
     pub(super) driving: DriverLock,
     pub(super) run: Mutex<Option<RunState>>,
 }
 
 impl SessionDriver {
-    /// Calls `f` with the run, if it is not over.
+    /// Calls `f` with the run, or with `None` if it is over.
     ///
     /// # Panics
-    /// From inside an actor of the system.
+    /// The call is made inside an actor of the system.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut Option<RunState>) -> R) -> R {
         let drive = self.driving.drive();
         let _turn = drive.turn();
@@ -37,7 +38,7 @@ impl SessionDriver {
 impl Driver for SessionDriver {
     fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool) {
         self.with(|run| {
-            // None: the run is over.
+            // `None` means that the run is over.
             if let Some(run) = run.as_mut() {
                 run.until = time.map(|time| run.system.now().saturating_add(time));
                 run.run(done);
@@ -47,7 +48,7 @@ impl Driver for SessionDriver {
     }
 }
 
-/// A system whose deliveries somebody chooses.
+/// A system whose deliveries a scheduler chooses.
 pub(crate) struct Session {
     pub(super) system: System,
     pub(super) driver: Arc<SessionDriver>,
@@ -61,8 +62,8 @@ impl Session {
             .simulated(0)
             .print_crashes(false)
             .start()
-            .unwrap_or_else(|error| panic!("a system for one run: {error}"));
-        let deliveries = system.core().deliveries().expect("it is simulated and has one worker");
+            .unwrap_or_else(|error| panic!("the system of a run does not start: {error}"));
+        let deliveries = system.core().deliveries().expect("the system is simulated and has one worker");
         let fault: Arc<Mutex<Vec<Fault>>> = Arc::default();
         let letters = Arc::clone(&fault);
         system.on_dead_letter(move |letter| lock(&letters).push(Fault::DeadLetter(letter.to_string())));
@@ -101,7 +102,8 @@ impl Session {
         self.driver.with(|run| f(run.as_mut().expect("the kit of this probe is still there")))
     }
 
-    /// Runs until `done`, or nothing is left to do before `until` (in the system's time), which it is then.
+    /// Runs until `done`, or until nothing is left to do before the system time `until`. In the latter case the time
+    /// is `until` afterwards.
     pub(crate) fn run(&self, until: Duration, done: &mut dyn FnMut() -> bool) {
         self.with(|run| {
             run.until = Some(until);
@@ -110,7 +112,7 @@ impl Session {
         });
     }
 
-    /// Nothing is delivered to `who` any more, or it is again.
+    /// Holds the messages of `who`, or releases them.
     pub(crate) fn hold(&self, who: ActorId, held: bool) {
         self.with(|run| {
             if held {
@@ -121,7 +123,7 @@ impl Session {
         });
     }
 
-    /// Whom `creator` has started, in order, as far as their starts were sent.
+    /// Returns the actors that `creator` has started, in order, as far as their starts were sent.
     pub(crate) fn children(&self, creator: ActorId) -> Vec<ActorId> {
         self.with(|run| {
             run.collect_from_program();
@@ -137,7 +139,7 @@ impl Session {
         })
     }
 
-    /// What was delivered, and what waits.
+    /// Returns the delivered messages, and then the waiting ones.
     pub(crate) fn sent(&self) -> Vec<(Option<ActorId>, Sent)> {
         self.with(|run| {
             run.collect_from_program();
@@ -159,7 +161,7 @@ impl Session {
         self.driver.with(Option::take).expect("it is taken once")
     }
 
-    /// Ends it.
+    /// Ends the system.
     pub(crate) fn end(&self) {
         let RunState { deliveries, system, .. } = self.finish();
         end(deliveries, system);

@@ -1,4 +1,4 @@
-//! A run under way.
+//! The state of a run.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::resume_unwind;
@@ -27,29 +27,29 @@ pub(super) struct ActorInfo {
     pub(super) address: RawAddress,
     pub(super) actor: &'static str,
     pub(super) name: Option<String>,
-    /// Participant has started it, and the how manyth it was.
+    /// The creator of the actor, and the actor's number among the creator's actors.
     pub(super) creator: (Participant, u32),
 }
 
-/// When timers fire.
+/// A policy for timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimerPolicy {
-    /// When nothing else is left to do.
+    /// Timers fire when nothing else is left to do.
     AtRest,
-    /// When it is chosen.
+    /// Timers fire when the scheduler chooses so.
     AnyTime,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunMode {
-    /// A test drives it.
+    /// A test drives the run.
     Kit,
-    /// It is one of many, and may be given up.
+    /// The run is one of many, and may be abandoned.
     Search(TimerPolicy),
 }
 
-/// A run under way.
+/// The state of a run.
 pub(super) struct RunState {
     pub(super) deliveries: Deliveries,
     pub(super) choose: Box<dyn Scheduler>,
@@ -59,29 +59,29 @@ pub(super) struct RunState {
     pub(super) spawned: HashMap<Participant, u32>,
     pub(super) sent: HashMap<(Participant, Participant, Channel), u32>,
     pub(super) pending: Vec<PendingMessage>,
-    /// Whom the present handler of an actor has asked, and has no answer of.
+    /// The actors that the present handler of an actor has asked, and that have not answered.
     pub(super) asks: HashMap<Participant, Vec<Participant>>,
     pub(super) steps: Vec<Step>,
-    /// What the program knows of.
+    /// The steps that the program knows of.
     pub(super) program: Origin,
-    /// To whom nothing is delivered.
+    /// The actors whose messages are held.
     pub(super) held: HashSet<RawAddress>,
-    /// How far time may go.
+    /// The limit of time.
     pub(super) until: Option<Duration>,
     pub(super) crashes: u64,
     pub(super) fault: Arc<Mutex<Vec<Fault>>>,
     pub(super) system: System,
     pub(super) mode: RunMode,
-    /// How often time was chosen to pass.
+    /// The number of times that time was chosen to pass.
     pub(super) times: u32,
     pub(super) endless: bool,
 }
 
-/// Thrown where a run is given up.
+/// The payload that is thrown where a run is abandoned.
 pub(super) struct Abandoned;
 
 impl RunState {
-    /// Takes in what was sent.
+    /// Collects the messages that `from` has sent.
     pub(super) fn collect_sent(&mut self, from: Participant, origin: &Origin) -> Vec<(Participant, MailKind)> {
         let mut sent = Vec::new();
         for delivery in self.deliveries.collect() {
@@ -104,7 +104,7 @@ impl RunState {
         self.collect_sent(Participant::Program, &program);
     }
 
-    /// An actor that was not heard of before: `creator` has started it.
+    /// Registers an actor that `creator` has started.
     pub(super) fn register(&mut self, creator: Participant, delivery: &Delivery) -> Participant {
         let spawned = self.spawned.entry(creator).or_default();
         let nth = *spawned;
@@ -116,7 +116,7 @@ impl RunState {
         who
     }
 
-    /// Which of those that wait may be next.
+    /// Returns the indexes of the waiting messages that may be next.
     pub(super) fn enabled(&self) -> Vec<usize> {
         let mut enabled: Vec<usize> = Vec::new();
         let mut heads: Vec<MessageId> = Vec::new();
@@ -126,7 +126,7 @@ impl RunState {
             }
             heads.push(pending.id);
             let passes = pending.delivery.is_control && pending.delivery.kind == MailKind::Control;
-            // The messages of an actor that has ended are dead letters, whether it was held or not.
+            // The messages of an ended actor are dead letters, even if they were held.
             let to = pending.delivery.to;
             let is_held = !passes && self.held.contains(&to) && !to.is_stale();
             if !is_held && self.deliveries.is_ready(pending.delivery.number) {
@@ -156,7 +156,7 @@ impl RunState {
             }
             let is_search = self.mode != RunMode::Kit;
             if self.steps.len() - if is_search { 0 } else { before } >= DELIVERIES_MAX {
-                assert!(is_search, "this never ends: {DELIVERIES_MAX} deliveries were made, and more wait");
+                assert!(is_search, "the run never ends: {DELIVERIES_MAX} deliveries were made, and more messages wait");
                 self.endless = true;
                 resume_unwind(Box::new(Abandoned));
             }
@@ -169,12 +169,12 @@ impl RunState {
             }
         }
         if self.steps.len() > before {
-            // What it has waited for was done by the last step.
+            // The program has waited for the last step.
             self.program.steps.push(self.steps.len() - 1);
         }
     }
 
-    /// Time passes until some timer fires: a step of its own.
+    /// Lets time pass until a timer fires: a step of its own.
     pub(super) fn advance_time(&mut self, choice: usize) {
         let id = MessageId::of_time(self.times);
         self.times += 1;
@@ -249,7 +249,7 @@ impl RunState {
         let crashes = self.system.stats().total.crashes;
         let letters = std::mem::take(&mut *lock(&self.fault));
         if std::mem::replace(&mut self.crashes, crashes) < crashes {
-            // In a kit, panics are printed as ever, and not kept.
+            // A kit prints panics as usual, and captures none.
             let unknown =
                 if self.mode == RunMode::Kit { "it panicked, or called `ctx.fail`" } else { "it called `ctx.fail`" };
             let why = take_panic().unwrap_or_else(|| unknown.to_owned());

@@ -1,28 +1,28 @@
-//! What a run is made of: who sends, which message, which step, and which steps depend on each other.
+//! Steps of a run: their messages, their participants, and their dependence.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
 use playhouse_executor::{Delivery, Lane, MailKind};
 
-/// Participant sends or receives: the same in every run.
+/// A sender or receiver, with the same name in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Participant {
     /// The program itself, which is no actor.
     Program,
-    /// Timers.
+    /// The timers.
     Clock,
     /// The actor with this number in the [`ActorNumbers`].
     Actor(u32),
 }
 
-/// Which messages keep their order among each other: those of one sender to one receiver in one of these.
+/// A channel: the messages of one sender to one receiver in one channel keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Channel {
     System,
     Urgent,
     Normal,
-    /// Wake-ups pass by messages that wait for the handler that they wake.
+    /// Wake-ups, which overtake messages that wait for the woken handler.
     WakeUp,
 }
 
@@ -37,7 +37,7 @@ impl Channel {
     }
 }
 
-/// Which message: the same in every run.
+/// A name of a message, the same in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct MessageId {
     pub(crate) from: Participant,
@@ -47,18 +47,18 @@ pub(crate) struct MessageId {
 }
 
 impl MessageId {
-    /// That time passes for the so-manyth time: a step like a delivery, which depends on all others.
+    /// Returns the name of the passing of time: a step like a delivery, which depends on all others.
     pub(crate) fn of_time(nth: u32) -> MessageId {
         MessageId { from: Participant::Clock, to: Participant::Clock, channel: Channel::System, nth }
     }
 
-    /// Whether the order of the two is fixed.
+    /// Returns whether the order of the two messages is fixed.
     pub(crate) fn is_in_channel_of(self, other: MessageId) -> bool {
         (self.from, self.to, self.channel) == (other.from, other.to, other.channel)
     }
 }
 
-/// Participant has a part in any run of a program.
+/// The numbers of the actors over all runs of a program.
 #[derive(Default)]
 pub(crate) struct ActorNumbers {
     numbers: HashMap<(Participant, u32), u32>,
@@ -71,16 +71,16 @@ impl ActorNumbers {
     }
 }
 
-/// What a message needs to have happened before.
+/// The steps that a message depends on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Origin {
-    /// All steps before this one: it was sent when nothing else was left to do.
+    /// All steps before this one, because the message was sent when nothing else was left to do.
     pub(crate) all_before: usize,
     /// These steps.
     pub(crate) steps: Vec<usize>,
 }
 
-/// A delivery.
+/// A delivery, or the passing of time.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) id: MessageId,
@@ -88,26 +88,26 @@ pub(crate) struct Step {
     pub(crate) may_wait: bool,
     pub(crate) is_control: bool,
     pub(crate) message: &'static str,
-    /// Which one it was of those that were enabled.
+    /// The index of the step among the enabled ones.
     pub(crate) choice: usize,
     pub(crate) origin: Origin,
-    /// Whether the receiver was in a handler that waits.
+    /// Whether the receiver was in a suspended handler.
     pub(crate) was_suspended: bool,
-    /// Whether the receiver took ordinary messages.
+    /// Whether the receiver accepted ordinary messages.
     pub(crate) was_open: bool,
-    /// Whose handlers it has woken.
+    /// The actors whose handlers the step has woken.
     pub(crate) woke: Vec<Participant>,
-    /// Participant was asked, where the asker waits for the answer.
+    /// The actors that were asked by a handler that waits for the answers.
     pub(crate) asked: Vec<Participant>,
-    /// Whether the receiver was in a handler that waits for an answer which has not come.
+    /// Whether the receiver was in a suspended handler with unanswered asks.
     pub(crate) gives_up_asks: bool,
-    /// When, in the system's time.
+    /// The system time of the step.
     pub(crate) at: Duration,
-    /// What went wrong in it.
+    /// The fault that happened in the step.
     pub(crate) fault: Option<Fault>,
 }
 
-/// What can go wrong in a step.
+/// A fault in a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Crash(String),
@@ -115,10 +115,10 @@ pub(crate) enum Fault {
 }
 
 impl Step {
-    /// Whether the order of the two steps can make a difference.
+    /// Returns whether the order of the two steps can make a difference.
     ///
-    /// A handler works on its own actor and sends messages, so steps of different actors commute, but for what the runtime
-    /// itself shares between them: an answer that is looked at when its asker wakes up for another reason, a request that is
+    /// A handler changes its own actor and sends messages, so steps of different actors commute. The runtime shares
+    /// three things between actors: an answer that is read when its asker wakes for another reason, a request that is
     /// taken back, and the search for cycles of asks.
     pub(crate) fn depends_on(&self, other: &Step) -> bool {
         let one_way = |a: &Step, b: &Step| {

@@ -15,6 +15,7 @@ impl Theater {
     /// | `playhouse_migrations_total` | `direction` | actors that have come (`in`) and that have left (`out`) |
     ///
     /// `peer` is where the other theater can be called, and `?` for those that do not listen, in sum.
+    #[cfg(feature = "metrics")] // as the module, whose features the reference of `playhouse` does not show
     pub fn record_metrics(&self) {
         self.system().record_metrics();
         let id = self.system().core().id().to_string();

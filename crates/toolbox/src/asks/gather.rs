@@ -1,4 +1,4 @@
-//! Requests under way.
+//! Pending requests to several actors, and the answers so far.
 
 use std::pin::Pin;
 use std::task::{Context as PollContext, Poll};
@@ -7,18 +7,18 @@ use playhouse_actor::{Actor, ActorRef, Ask, AskError, Message};
 
 use super::many::AskMany;
 
-/// One of those that are asked.
+/// The state of one request.
 pub(super) enum AskState<M: Message> {
     Waiting(Box<Ask<M>>),
     Done(Result<M::Reply, AskError>),
     Taken,
 }
 
-/// The requests under way.
+/// Several requests with one message.
 pub(super) struct Gather<A: Actor, M: Message> {
     pub(super) request: Option<AskMany<A, M>>,
     pub(super) asked: Vec<(ActorRef<A>, AskState<M>)>,
-    /// In the order in which they came.
+    /// Indexes of the requests that were answered, in the order of the answers.
     pub(super) answered: Vec<usize>,
     pub(super) failed: Vec<usize>,
 }
@@ -37,13 +37,13 @@ impl<A: Actor, M: Message> Gather<A, M> {
         let last = targets.len().saturating_sub(1);
         for (number, target) in targets.into_iter().enumerate() {
             let message = if number == last { message.take() } else { message.as_ref().map(clone) };
-            let ask = ask(target, message.expect("the last one takes it"));
+            let ask = ask(target, message.expect("the last target takes the message"));
             let ask = if let Some(within) = within { ask.within(within) } else { ask };
             self.asked.push((target, AskState::Waiting(Box::new(ask))));
         }
     }
 
-    /// Looks who has answered, until `enough`.
+    /// Polls the pending requests until `enough` holds.
     pub(super) fn poll(&mut self, cx: &mut PollContext<'_>, enough: impl Fn(&Self) -> bool) -> Poll<()> {
         self.send();
         for number in 0..self.asked.len() {
@@ -64,7 +64,7 @@ impl<A: Actor, M: Message> Gather<A, M> {
         let (actor, asked) = &mut self.asked[number];
         match std::mem::replace(asked, AskState::Taken) {
             AskState::Done(answer) => (*actor, answer),
-            AskState::Waiting(_) | AskState::Taken => unreachable!("only what is over is taken, and once"),
+            AskState::Waiting(_) | AskState::Taken => unreachable!("only a finished request is taken, and once"),
         }
     }
 
@@ -72,7 +72,7 @@ impl<A: Actor, M: Message> Gather<A, M> {
         self.request.as_ref().and_then(|request| request.targets.first().copied())
     }
 
-    /// Those that wait have failed; those that were not asked yet, too.
+    /// Fails the pending requests with `error`, and those that were not sent yet.
     pub(super) fn fail_rest(&mut self, error: &AskError) {
         if let Some(request) = self.request.take() {
             self.failed.extend(0..request.targets.len());

@@ -1,4 +1,4 @@
-//! Requests that are known again.
+//! Keys of requests, and a cache of their answers.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -6,9 +6,20 @@ use std::hash::{BuildHasher, RandomState};
 
 use serde::{Deserialize, Serialize};
 
-/// What a request is known by, however often it is sent: 128 bits.
+/// A key that identifies a request over all its attempts: 128 bits.
 ///
-/// The best key is one that the request has anyway, such as the number of an order: `IdempotencyKey::from(number)` (a `u64`, or the bytes of a UUID).
+/// The best key is one that the request has anyway, such as the number of an order: `IdempotencyKey::from(number)`. A
+/// `u64` and the 16 bytes of a UUID can be a key.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::IdempotencyKey;
+///
+/// let order = IdempotencyKey::from(4711);
+/// assert_eq!(order, IdempotencyKey::from(4711));
+/// assert_ne!(IdempotencyKey::random(), IdempotencyKey::random());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct IdempotencyKey {
     high: u64,
@@ -16,7 +27,7 @@ pub struct IdempotencyKey {
 }
 
 impl IdempotencyKey {
-    /// A key that no other request has, by chance. It differs from run to run, in a simulated system too.
+    /// Returns a random key. The key differs from run to run, in a simulated system too.
     pub fn random() -> IdempotencyKey {
         let half = || RandomState::new().hash_one(0);
         IdempotencyKey { high: half(), low: half() }
@@ -29,7 +40,7 @@ impl From<u64> for IdempotencyKey {
     }
 }
 
-/// The bytes of a UUID.
+/// The bytes of a UUID as a key.
 impl From<[u8; 16]> for IdempotencyKey {
     fn from(bytes: [u8; 16]) -> IdempotencyKey {
         let number = u128::from_be_bytes(bytes);
@@ -43,9 +54,39 @@ impl fmt::Display for IdempotencyKey {
     }
 }
 
-/// The answers that an actor has given, by the keys of the requests: part of its state.
+/// A cache of given answers by the keys of their requests. The cache is part of an actor's state.
 ///
-/// It keeps as many as it was told, and forgets the oldest first.
+/// The cache has a fixed capacity, and forgets the oldest answer first.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{AnswerCache, IdempotencyKey};
+/// use playhouse::prelude::*;
+///
+/// struct Account {
+///     sum: u64,
+///     answers: AnswerCache<u64>,
+/// }
+///
+/// #[actor]
+/// impl Account {
+///     #[message(derive(Clone))]
+///     fn deposit(&mut self, key: IdempotencyKey, amount: u64) -> u64 {
+///         if let Some(answer) = self.answers.get(key) {
+///             return answer; // a second attempt of the same request
+///         }
+///         self.sum += amount;
+///         self.answers.put(key, self.sum);
+///         self.sum
+///     }
+/// }
+///
+/// let mut account = Account { sum: 0, answers: AnswerCache::with_room_for(100) };
+/// let key = IdempotencyKey::random();
+/// assert_eq!(account.deposit(key, 5), 5);
+/// assert_eq!(account.deposit(key, 5), 5);
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnswerCache<R> {
     answers: HashMap<IdempotencyKey, R>,
@@ -54,17 +95,17 @@ pub struct AnswerCache<R> {
 }
 
 impl<R: Clone> AnswerCache<R> {
-    /// One that keeps the last `most` answers, one at least.
+    /// Creates a cache of the last `most` answers, at least one.
     pub fn with_room_for(most: usize) -> AnswerCache<R> {
         AnswerCache { answers: HashMap::new(), order: VecDeque::new(), most: most.max(1) }
     }
 
-    /// The answer that was given to the request with this key, if it is still known.
+    /// Returns the answer to the request with this key, if the cache still has it.
     pub fn get(&self, key: IdempotencyKey) -> Option<R> {
         self.answers.get(&key).cloned()
     }
 
-    /// Keeps an answer; that to an earlier request with the same key is replaced.
+    /// Stores an answer, and replaces an earlier answer to the same key.
     pub fn put(&mut self, key: IdempotencyKey, answer: R) {
         if self.answers.insert(key, answer).is_none() {
             self.order.push_back(key);

@@ -1,4 +1,4 @@
-//! One request to many.
+//! One request to several actors.
 
 use std::fmt;
 use std::pin::Pin;
@@ -11,15 +11,89 @@ use super::gather::Gather;
 use super::too_few::TooFewAnswers;
 use crate::wait::{block_on, pipe, system_of};
 
-/// Each of those that were asked with its answer.
+/// Each actor that was asked, with its answer or its error.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{EachAnswer, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let answers: EachAnswer<Node, u32> = ask_many(nodes, Number).all().wait();
+/// assert_eq!(answers.len(), 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type EachAnswer<A, R> = Vec<(ActorRef<A>, Result<R, AskError>)>;
 
-/// Who has answered, in that order, with the answers; or that there are too few.
+/// The first answers with their actors, in the order of arrival, or the error that there are too few.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{Enough, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let two: Enough<Node, u32> = ask_many(nodes, Number).first(2).wait();
+/// assert_eq!(two?.len(), 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 
 /// Asks each of `targets` with a clone of `message`.
 ///
-/// Whenever an answer comes, all that wait are looked at: this is for tens or hundreds of actors.
+/// Nothing is sent until the answers are awaited. Each answer polls all pending requests, so the function suits tens
+/// or hundreds of actors.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::ask_many;
+/// use playhouse::prelude::*;
+///
+/// struct Replica(u32);
+///
+/// #[actor]
+/// impl Replica {
+///     #[message(derive(Clone))]
+///     fn version(&self) -> u32 { self.0 }
+/// }
+///
+/// let system = System::start()?;
+/// let replicas: Vec<_> = (1..=3).map(|version| system.spawn(Replica(version))).collect();
+///
+/// for (_replica, answer) in ask_many(replicas.clone(), Version).all().wait() {
+///     assert!(answer? <= 3);
+/// }
+/// let majority = ask_many(replicas, Version).quorum().wait()?;
+/// assert_eq!(majority.len(), 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "multi_call")]
+#[doc(alias = "scatter_gather")]
+#[doc(alias = "gather")]
 pub fn ask_many<A: Actor, M, Mode>(targets: impl IntoIterator<Item = ActorRef<A>>, message: M) -> AskMany<A, M>
 where
     M: HandledBy<A, Mode> + Repeated,
@@ -33,8 +107,32 @@ where
     }
 }
 
-/// A request to several actors, before it is said which answers are waited for: see [`ask_many`].
-#[must_use = "nothing is sent before it is said which answers are waited for, and those are awaited"]
+/// A request to several actors, before the choice of answers to wait for: see [`ask_many`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use playhouse::asks::{AskMany, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let request: AskMany<Node, Number> = ask_many(nodes, Number).within(Duration::from_secs(1));
+/// assert_eq!(request.quorum().wait()?.len(), 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is sent until `all`, `first` or `quorum` is called and awaited"]
 pub struct AskMany<A: Actor, M: Message> {
     pub(super) targets: Vec<ActorRef<A>>,
     pub(super) message: M,
@@ -44,26 +142,27 @@ pub struct AskMany<A: Actor, M: Message> {
 }
 
 impl<A: Actor, M: Message> AskMany<A, M> {
-    /// One deadline for all: who has not answered by then has failed with [`AskError::Deadline`]. Millisecond resolution.
-    /// Default: none.
+    /// Sets one deadline for all answers. A request without an answer by then fails with [`AskError::Deadline`]. The
+    /// resolution is 1 ms. Default: no deadline.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
     }
 
-    /// Waits for all: each has answered or failed in the end.
+    /// Waits until each request is answered or has failed.
     pub fn all(self) -> AllAnswers<A, M> {
         AllAnswers { gather: Gather::new(self) }
     }
 
-    /// Waits for the first `n` answers, and takes the other requests back that are not handled yet and were not sent to another theater.
+    /// Waits for the first `n` answers, and takes the other requests back. Requests that are being handled or were
+    /// sent to another theater are not taken back.
     ///
-    /// It fails as soon as so many have failed that there cannot be `n` answers.
+    /// The wait fails as soon as too many requests have failed for `n` answers.
     pub fn first(self, n: usize) -> FirstAnswers<A, M> {
         FirstAnswers { wanted: n, gather: Gather::new(self) }
     }
 
-    /// Waits for the answers of a majority: of more than half of those that are asked.
+    /// Waits for the answers of a majority: of more than half of the targets.
     pub fn quorum(self) -> FirstAnswers<A, M> {
         let n = self.targets.len() / 2 + 1;
         self.first(n)
@@ -76,22 +175,46 @@ impl<A: Actor, M: Message> fmt::Debug for AskMany<A, M> {
     }
 }
 
-/// Blocks this thread until `future`, a request to `first` and others, is ready; or says why it will not be.
+/// Blocks this thread until `future` is ready. The future is a request to `first` and to other actors.
 #[track_caller]
 fn wait_for<A: Actor, F: Future + Unpin>(first: Option<ActorRef<A>>, future: &mut F) -> Result<F::Output, AskError> {
     match first.map(|first| system_of(first.id())) {
         None => Err(AskError::Stopped),
         Some(None) => Err(AskError::Shutdown),
-        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one.
+        // A simulated system returns without an answer if it has nothing left to do that could bring one.
         Some(Some(system)) => block_on(&system, future).ok_or(AskError::Unanswered),
     }
 }
 
-/// Each of those that were asked with its answer, in the order in which they were given: what [`AskMany::all`] waits for.
+/// All targets with their answers, in the order of the targets: the future of [`AskMany::all`].
 ///
 /// # Cancel safety
-/// Dropping it takes back what is not handled yet and was not sent to another theater; answers that were there are lost.
-#[must_use = "nothing is sent before it is awaited"]
+/// Dropping the future takes back requests that are not handled yet and were not sent to another theater. Answers
+/// that have come are lost.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{AllAnswers, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let all: AllAnswers<Node, Number> = ask_many(nodes, Number).all();
+/// let sum: u32 = all.wait().into_iter().filter_map(|(_, answer)| answer.ok()).sum();
+/// assert_eq!(sum, 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is sent until it is awaited"]
 pub struct AllAnswers<A: Actor, M: Message> {
     gather: Gather<A, M>,
 }
@@ -110,10 +233,10 @@ impl<A: Actor, M: Message> AllAnswers<A, M> {
         (0..self.gather.asked.len()).map(|number| self.gather.take(number)).collect()
     }
 
-    /// Blocks this thread until all have answered or failed.
+    /// Blocks this thread until each request is answered or has failed.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(mut self) -> EachAnswer<A, M::Reply> {
         wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
@@ -122,7 +245,8 @@ impl<A: Actor, M: Message> AllAnswers<A, M> {
         })
     }
 
-    /// Sends the requests; `then` is called with the answers as a message of this actor, not at all if it has ended.
+    /// Sends the requests, and calls `then` with the answers as a message of this actor. The call is omitted if the
+    /// actor has ended.
     pub fn then<T: Actor>(
         self,
         ctx: &mut Context<T>,
@@ -132,14 +256,37 @@ impl<A: Actor, M: Message> AllAnswers<A, M> {
     }
 }
 
-/// The first answers that come, with who gave them: what [`AskMany::first`] and [`AskMany::quorum`] wait for.
+/// The first answers with their actors: the future of [`AskMany::first`] and [`AskMany::quorum`].
 ///
 /// # Errors
-/// There are [too few](TooFewAnswers).
+/// There are [too few answers](TooFewAnswers).
 ///
 /// # Cancel safety
-/// Dropping it takes back what is not handled yet and was not sent to another theater; answers that were there are lost.
-#[must_use = "nothing is sent before it is awaited"]
+/// Dropping the future takes back requests that are not handled yet and were not sent to another theater. Answers
+/// that have come are lost.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{FirstAnswers, ask_many};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let first: FirstAnswers<Node, Number> = ask_many(nodes, Number).first(1);
+/// assert!(first.wait()?[0].1 < 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is sent until it is awaited"]
 pub struct FirstAnswers<A: Actor, M: Message> {
     wanted: usize,
     gather: Gather<A, M>,
@@ -170,18 +317,18 @@ impl<A: Actor, M: Message> FirstAnswers<A, M> {
             let (actor, answer) = gather.take(number);
             errors.extend(answer.err().map(|error| (actor, error)));
         }
-        // Those that still wait are taken back here, and not when the future is dropped.
+        // Pending requests are taken back now, before the future is dropped.
         let asked = std::mem::take(&mut gather.asked).len();
         if answers.len() >= wanted { Ok(answers) } else { Err(TooFewAnswers { wanted, asked, answers, errors }) }
     }
 
-    /// Blocks this thread until the answers are there, or cannot come any more.
+    /// Blocks this thread until the answers have come, or cannot come any more.
     ///
     /// # Errors
-    /// There are too few.
+    /// There are [too few answers](TooFewAnswers).
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(mut self) -> Enough<A, M::Reply> {
         wait_for(self.gather.first_target(), &mut self).unwrap_or_else(|error| {
@@ -190,7 +337,8 @@ impl<A: Actor, M: Message> FirstAnswers<A, M> {
         })
     }
 
-    /// Sends the requests; `then` is called with the answers as a message of this actor, not at all if it has ended.
+    /// Sends the requests, and calls `then` with the answers as a message of this actor. The call is omitted if the
+    /// actor has ended.
     pub fn then<T: Actor>(
         self,
         ctx: &mut Context<T>,

@@ -1,12 +1,40 @@
-//! Asks to several actors at once, and asks that are tried again.
+//! Asks to several actors at once, and asks with retries.
 //!
-//! [`ask_many`] sends one request to many, with one deadline, and gathers all answers, the first that come, or those of a
-//! majority. [`Retry`] asks again where an answer may still come; with an [`IdempotencyKey`] in the message and an
-//! [`AnswerCache`] in the receiver, what was done is not done twice.
+//! [`ask_many`] sends one request to several actors under one deadline. It gathers all answers, the first that
+//! arrive, or those of a majority. [`Retry`] repeats an ask that may still succeed. An [`IdempotencyKey`] in the
+//! message and an [`AnswerCache`] in the receiver prevent that a request takes effect twice.
 //!
-//! Like an ask, each of them is sent when it is awaited (`.await`), waited for in a thread outside (`.wait()`), or handed to a
-//! handler that is not `async` (`.then(ctx, ..)`). Dropping it while it waits takes back the requests that are not handled yet,
-//! but not those that were sent to other theaters.
+//! A request is sent when it is awaited (`.await`), waited for in a thread outside (`.wait()`), or piped to a handler
+//! that is not `async` (`.then(ctx, ..)`). Dropping it takes back the requests that are not handled yet, except those
+//! that were sent to other theaters.
+//!
+//! # Examples
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use playhouse::asks::{Retry, ask_many};
+//! use playhouse::prelude::*;
+//!
+//! struct Clock;
+//!
+//! #[actor]
+//! impl Clock {
+//!     #[message(derive(Clone))]
+//!     fn now(&self) -> u64 { 12 }
+//! }
+//!
+//! let system = System::start()?;
+//! let clocks = [system.spawn(Clock), system.spawn(Clock)];
+//!
+//! let first = ask_many(clocks, Now).within(Duration::from_secs(1)).first(1).wait()?;
+//! assert_eq!(first[0].1, 12);
+//!
+//! let retry = Retry::attempts(3).within(Duration::from_secs(1));
+//! assert_eq!(retry.ask(clocks[0], Now).wait()?, 12);
+//! # system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod gather;
 mod idempotency;

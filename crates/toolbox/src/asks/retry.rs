@@ -1,4 +1,4 @@
-//! Asks that are tried again.
+//! Asks with retries.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,21 +7,42 @@ use playhouse_actor::{Actor, ActorRef, Ask, AskError, Context, HandledBy, Messag
 
 use crate::wait::{block_on, pipe, system_of};
 
-/// The backoff after an answer that is not good, if none is given.
+/// The default backoff after an answer that is not good: first, at most.
 const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(100));
 
-/// How an ask is tried again: after [`AskError::Deadline`] and [`AskError::Unanswered`], for which another try may help. Any
-/// other error ends it at once. An answer that is an error of the handler is tried again where [`RetryAsk::again_if`] says so.
+/// A policy for the repetition of an ask.
 ///
-/// A request whose handler crashes ([`AskError::Panicked`]) is tried again only [where that is asked for](Retry::after_panics): a message that crashes one
-/// handler most often crashes the next one, and each crash counts against the `max_restarts` of the receiver's supervisor.
+/// The ask is repeated after [`AskError::Deadline`] and [`AskError::Unanswered`], because another attempt may
+/// succeed. Any other error ends the ask at once. An answer that is an error of the handler is repeated as
+/// [`RetryAsk::again_if`] says.
 ///
-/// If actors ask each other in their handlers at the same time, one of the asks fails with [`AskError::Cycle`]. That ask is not tried again: the others go
-/// on only when the handler that it has failed in has ended. The handler returns the error, and whoever has asked it tries again, by
-/// `again_if`, after a random pause. Over theaters, a request that has failed so may be handled nevertheless.
+/// A request whose handler crashes ([`AskError::Panicked`]) is repeated only with [`Retry::after_panics`]. A message
+/// that crashes one handler mostly crashes the next one, and each crash counts against the `max_restarts` of the
+/// receiver's supervisor.
 ///
-/// A request whose deadline has passed may have been handled, and so may one whose handler has crashed or has dropped the `Reply`: let the message carry
-/// an [`IdempotencyKey`], and the receiver keep an [`AnswerCache`], where that matters.
+/// Actors that ask each other in their handlers at the same time form a cycle, and one ask fails with
+/// [`AskError::Cycle`]. The policy does not repeat that ask, because the other asks continue only when the failed
+/// handler has ended. The handler returns the error, and its own asker repeats with `again_if` after a random pause.
+/// Between theaters, a request that failed with a cycle may still be handled.
+///
+/// A request whose deadline has passed may have been handled. The same holds after a crash of the handler, or after a
+/// dropped `Reply`. Let the message carry an [`IdempotencyKey`] and the receiver keep an [`AnswerCache`] where a
+/// second effect would be wrong.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use playhouse::asks::Retry;
+///
+/// let patient = Retry::attempts(5)
+///     .within(Duration::from_millis(200))
+///     .backoff(Duration::from_millis(10), Duration::from_secs(1));
+/// # let _ = patient;
+/// ```
+#[doc(alias = "retry")]
+#[doc(alias = "backoff")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Retry {
@@ -32,7 +53,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// At most `attempts` attempts, one at least.
+    /// Creates a policy of at most `attempts` attempts, at least one.
     pub fn attempts(attempts: u32) -> Retry {
         Retry {
             attempts: attempts.max(1),
@@ -42,29 +63,55 @@ impl Retry {
         }
     }
 
-    /// The deadline of each attempt. Default: none, so that no attempt ends by itself.
+    /// Sets the deadline of each attempt. Default: none, and then no attempt times out.
     pub fn within(mut self, each: Duration) -> Self {
         self.within = Some(each);
         self
     }
 
-    /// Waits before another attempt: `first`, then twice as long each time, at most `most`. Default: not at all.
+    /// Sets the pause before another attempt: `first`, then doubled each time, at most `most`. Default: no pause.
     ///
-    /// After an answer that is [not good](RetryAsk::again_if) it waits for a random part of that time; by default, or if `first` is zero, of 1 ms, then
-    /// twice as long each time, at most 100 ms.
+    /// After an answer that is [not good](RetryAsk::again_if) the pause is a random part of that time. If `first` is
+    /// zero, that time is 1 ms, doubled each time, at most 100 ms.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
         self.backoff = (first, most);
         self
     }
 
-    /// Tries again after [`AskError::Panicked`], too: where crashes come from outside of the message, say from a disk, and a supervisor restarts the
-    /// receiver. Give it fewer attempts than the supervisor has `max_restarts`.
+    /// Repeats the ask after [`AskError::Panicked`] too. This suits crashes with a cause outside of the message, such
+    /// as a disk, under a supervisor that restarts the receiver. Choose fewer attempts than the supervisor has
+    /// `max_restarts`.
     pub fn after_panics(mut self) -> Self {
         self.after_panics = true;
         self
     }
 
     /// Asks `to` with a clone of `message` in each attempt.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use playhouse::asks::Retry;
+    /// use playhouse::prelude::*;
+    ///
+    /// struct Disk { reads: u32 }
+    ///
+    /// #[actor]
+    /// impl Disk {
+    ///     #[message(derive(Clone))]
+    ///     fn read(&mut self) -> Result<u32, String> {
+    ///         self.reads += 1;
+    ///         if self.reads < 3 { Err("busy".to_owned()) } else { Ok(7) }
+    ///     }
+    /// }
+    ///
+    /// let system = System::start()?;
+    /// let disk = system.spawn(Disk { reads: 0 });
+    /// let read = Retry::attempts(5).ask(disk, Read).again_if(Result::is_err);
+    /// assert_eq!(read.wait()?, Ok(7));
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ask<A: Actor, M, Mode>(self, to: ActorRef<A>, message: M) -> RetryAsk<A, M>
     where
         M: HandledBy<A, Mode> + Repeated,
@@ -72,13 +119,13 @@ impl Retry {
         RetryAsk { retry: self, to, message, ask: |to, message| to.ask(message.clone()), again: None }
     }
 
-    /// The pause behind attempt number `attempt`, from 1.
+    /// Returns the pause after attempt number `attempt`, counted from 1.
     fn pause(self, attempt: u32) -> Duration {
         Retry::grown(self.backoff, attempt)
     }
 
-    /// The pause behind an answer that is not good, to attempt number `attempt`. `random` makes that several which have been in each other's way are not
-    /// again.
+    /// Returns the pause after a bad answer to attempt number `attempt`. The random part separates askers that have
+    /// collided.
     fn random_pause(self, attempt: u32, random: u64) -> Duration {
         let backoff = if self.backoff.0.is_zero() { ANSWER_BACKOFF } else { self.backoff };
         // The significand of an f64 has 53 bits.
@@ -92,11 +139,34 @@ impl Retry {
 
 type IsNotGood<R> = Box<dyn Fn(&R) -> bool + Send>;
 
-/// An ask that is tried again: see [`Retry::ask`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
+/// An ask with retries: see [`Retry::ask`]. Use `.await`, `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropping its future takes the request back if it is not handled yet and was not sent to another theater, and there is no other attempt.
-#[must_use = "nothing is sent before it is awaited"]
+/// Dropping its future makes no further attempt. It takes the request back if the request is not handled yet and was
+/// not sent to another theater.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{Retry, RetryAsk};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// let request: RetryAsk<Node, Number> = Retry::attempts(3).ask(nodes[1], Number);
+/// assert_eq!(request.wait()?, 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is sent until it is awaited"]
 pub struct RetryAsk<A: Actor, M: Message> {
     retry: Retry,
     to: ActorRef<A>,
@@ -111,13 +181,37 @@ impl<A: Actor, M: Message> fmt::Debug for RetryAsk<A, M> {
     }
 }
 
-/// All attempts have failed, or one has in a way that no other attempt would change.
+/// An error of an ask with retries: all attempts have failed, or one has failed in a way that no other attempt would
+/// change.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::{Retry, RetryError};
+/// # use playhouse::prelude::*;
+/// #
+/// # struct Node(u32);
+/// #
+/// # #[actor]
+/// # impl Node {
+/// #     #[message(derive(Clone))]
+/// #     fn number(&self) -> u32 { self.0 }
+/// # }
+/// #
+/// # let system = System::start()?;
+/// # let nodes: Vec<_> = (0..3).map(|number| system.spawn(Node(number))).collect();
+/// nodes[0].stop();
+/// let error: RetryError = Retry::attempts(3).ask(nodes[0], Number).wait().unwrap_err();
+/// assert_eq!((error.attempts, error.last), (1, AskError::Stopped)); // another attempt would not help
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryError {
-    /// How many attempts were made.
+    /// The number of attempts that were made.
     pub attempts: u32,
-    /// Why the last one failed.
+    /// The error of the last attempt.
     pub last: AskError,
 }
 
@@ -143,7 +237,8 @@ impl std::error::Error for RetryError {
 }
 
 impl<A: Actor, M: Message> RetryAsk<A, M> {
-    /// Tries again where `is_not_good` says so of an answer: say, where it is an error that passes. The answer to the last attempt is the answer.
+    /// Repeats the ask if `is_not_good` returns true for an answer, such as a temporary error. The answer to the last
+    /// attempt is returned in any case.
     pub fn again_if(mut self, is_not_good: impl Fn(&M::Reply) -> bool + Send + 'static) -> Self {
         self.again = Some(Box::new(is_not_good));
         self
@@ -176,13 +271,13 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
         }
     }
 
-    /// Blocks this thread until there is an answer, or no other attempt.
+    /// Blocks this thread until there is an answer, or no further attempt.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// All attempts have failed, or an attempt has failed for good: see [`RetryError`].
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(self) -> Result<M::Reply, RetryError> {
         match system_of(self.to.id()) {
@@ -193,7 +288,8 @@ impl<A: Actor, M: Message> RetryAsk<A, M> {
         }
     }
 
-    /// Asks; `then` is called with the answer as a message of this actor, not at all if it has ended.
+    /// Sends the request, and calls `then` with the answer as a message of this actor. The call is omitted if the
+    /// actor has ended.
     pub fn then<T: Actor>(
         self,
         ctx: &mut Context<T>,

@@ -1,25 +1,48 @@
-//! Too few answers.
+//! The error of too few answers.
 
 use std::fmt;
 
 use playhouse_actor::{Actor, ActorRef, AskError};
 
-/// Too many have failed. What has come is in here.
+/// An error: so many requests have failed that the wanted number of answers cannot be reached. The answers that have
+/// come are part of the error.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::asks::ask_many;
+/// use playhouse::prelude::*;
+///
+/// struct Node;
+///
+/// #[actor]
+/// impl Node {
+///     #[message(derive(Clone))]
+///     fn check(&self) {}
+/// }
+///
+/// let system = System::start()?;
+/// let nodes = vec![system.spawn(Node)];
+/// let error = ask_many(nodes, Check).first(2).wait().unwrap_err();
+/// assert_eq!((error.wanted, error.asked), (2, 1));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TooFewAnswers<A: Actor, R> {
-    /// How many answers were wanted.
+    /// The wanted number of answers.
     pub wanted: usize,
-    /// How many actors were asked.
+    /// The number of actors that were asked.
     pub asked: usize,
-    /// The answers that have come, in the order in which they came.
+    /// The answers that have come, in the order of arrival.
     pub answers: Vec<(ActorRef<A>, R)>,
-    /// Who has failed, and why.
+    /// The actors that failed, with their errors.
     pub errors: Vec<(ActorRef<A>, AskError)>,
 }
 
 impl<A: Actor, R> fmt::Display for TooFewAnswers<A, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let TooFewAnswers { wanted, asked, answers, errors } = self;
-        write!(f, "{wanted} answers were wanted of {asked} actors, and {} came", answers.len())?;
+        write!(f, "{wanted} answers were wanted from {asked} actors, and {} came", answers.len())?;
         for (actor, error) in errors {
             write!(f, "; {actor}: {error}")?;
         }

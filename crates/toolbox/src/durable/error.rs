@@ -1,40 +1,59 @@
-//! Why a value was not loaded or saved.
+//! The errors of loading and saving a value.
 
 use std::fmt;
 
 use super::store::StoreError;
 use crate::resource::JobError;
 
-/// Why a value was not loaded or saved.
+/// An error of loading or saving a [`Durable`](super::Durable).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{Durable, DurableError, MemoryStore};
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 10)?;
+/// let store = MemoryStore::new();
+/// Durable::open(&pool, store.clone(), "key", 0_u64).wait()?.save(7).wait()?;
+/// match Durable::open(&pool, store, "key", String::new()).wait() {
+///     Err(DurableError::Form { key, .. }) => assert_eq!(key, "key"), // a number is no text
+///     other => panic!("{other:?}"),
+/// }
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum DurableError {
-    /// What the store says.
+    /// The store has failed.
     Store(StoreError),
-    /// What is there cannot be read as a value of the type, or the value cannot be written.
+    /// The stored state cannot be read as a value of the type, or the value cannot be written.
     Form {
-        /// Whose.
+        /// The key of the value.
         key: String,
-        /// Which type, and why not.
+        /// The type, and the cause.
         why: String,
     },
-    /// The resource pool has not done it. If it has panicked in the middle, the value may be saved or not.
+    /// The resource pool has not done the work. If the work has panicked, the value may be saved or not.
     Pool {
-        /// Whose.
+        /// The key of the value.
         key: String,
-        /// Why not.
+        /// The error of the pool.
         error: JobError,
     },
-    /// The save before this one is not done yet. Nothing was done.
+    /// An earlier save is still running. Nothing was done.
     Busy {
-        /// Whose.
+        /// The key of the value.
         key: String,
     },
 }
 
 impl DurableError {
-    /// Whether somebody else has saved or removed the value, so that what is here is out of date; or an earlier save was done after
-    /// all, of which it was not known.
+    /// Returns whether the local value is out of date, because somebody else has saved or removed it. An earlier save
+    /// of this value with an unknown outcome counts as somebody else.
     pub fn is_conflict(&self) -> bool {
         matches!(self, DurableError::Store(StoreError::Conflict { .. }))
     }
@@ -47,7 +66,7 @@ impl fmt::Display for DurableError {
             DurableError::Form { key, why } => write!(f, "{key:?}: {why}"),
             DurableError::Pool { key, error } => write!(f, "{key:?} was not loaded or saved: {error}"),
             DurableError::Busy { key } => {
-                write!(f, "{key:?} is being saved: another save can begin when this one is done")
+                write!(f, "{key:?} is being saved: wait until that save is done")
             }
         }
     }

@@ -15,11 +15,26 @@ use super::value::{Current, Durable, Shared};
 use crate::resource::{JobError, ResourcePool};
 use crate::wait::{block_on, pipe_in_incarnation};
 
-/// A value that is to be loaded: see [`Durable::open`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
+/// A value that is being loaded: see [`Durable::open`]. Use `.await`, `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropping it leaves all as it is.
-#[must_use = "nothing is loaded before it is awaited"]
+/// Dropping the future changes nothing.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{Durable, MemoryStore};
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 10)?;
+/// let opened = Durable::open(&pool, MemoryStore::new(), "key", vec![1, 2]).wait()?;
+/// assert_eq!((opened.get().len(), opened.revision()), (2, 0)); // nothing was saved yet
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is loaded until it is awaited"]
 pub struct Open<T> {
     pub(super) pool: ResourcePool,
     pub(super) store: Arc<dyn Store>,
@@ -34,7 +49,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
         let load = move |_: &_| {
             let Some(saved) = source.load(&name).map_err(DurableError::Store)? else { return Ok(None) };
             let unreadable = |why| {
-                let why = format!("what was saved is no {}: {why}", ShortType(std::any::type_name::<T>()));
+                let why = format!("the saved state is no {}: {why}", ShortType(std::any::type_name::<T>()));
                 DurableError::Form { key: name.clone(), why }
             };
             Codec::Named.read(&saved.bytes).map(|value| Some((saved.revision, value))).map_err(unreadable)
@@ -46,13 +61,13 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
         Ok(Durable { shared: Arc::new(Shared { pool, store, key, current }) })
     }
 
-    /// Blocks this thread until it is loaded.
+    /// Blocks this thread until the value is loaded.
     ///
     /// # Errors
-    /// Why it was not.
+    /// The value was not loaded: see [`DurableError`].
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(self) -> Result<Durable<T>, DurableError> {
         let (pool, key) = (self.pool.clone(), self.key.clone());
@@ -60,10 +75,12 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Open<T> {
         loaded.unwrap_or(Err(DurableError::Pool { key, error: JobError::Stopped }))
     }
 
-    /// Has the value handled by `then`, as a message of this actor, which goes on with others meanwhile: those that need the value
-    /// wait for it behind a guard. If the actor is restarted meanwhile, `then` is not called: its next life opens the value
-    /// itself, and may have saved it since. Nor is it called where the actor has gone to another theater: there it opens the value in
-    /// [`arrived`](Actor::arrived).
+    /// Calls `then` with the value as a message of this actor, which handles other messages in the meantime. Put a
+    /// guard on messages that need the value.
+    ///
+    /// The call is omitted if the actor was restarted, because its next incarnation opens the value itself. The call
+    /// is also omitted if the actor has migrated. It opens the value in [`migrated`](Actor::migrated) at its new
+    /// theater.
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,

@@ -15,19 +15,35 @@ use crate::panics::lock;
 use crate::resource::JobError;
 use crate::wait::{block_on, pipe_in_incarnation};
 
-/// A save: see [`Durable::save`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
+/// A save: see [`Durable::save`]. Use `.await`, `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropping it while it is under way leaves it open whether it is done: see [`Durable::save`]. Another save may begin.
-#[must_use = "nothing is saved before it is awaited"]
+/// Dropping a running save leaves its outcome unknown: see [`Durable::save`]. Another save may begin.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{Durable, MemoryStore};
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 10)?;
+/// let value = Durable::open(&pool, MemoryStore::new(), "key", 1).wait()?;
+/// value.save(2).wait()?;
+/// assert_eq!(*value.get(), 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is saved until it is awaited"]
 pub struct Save<T> {
     pub(super) shared: Arc<Shared<T>>,
-    /// None: another save has it.
+    /// The guard of this save, or `None` if another save is running.
     pub(super) guard: Option<SaveGuard<T>>,
     pub(super) new: Arc<T>,
 }
 
-/// Says that a save is under way.
+/// A guard that marks a running save.
 pub(super) struct SaveGuard<T>(pub(super) Arc<Shared<T>>);
 
 impl<T> Drop for SaveGuard<T> {
@@ -36,7 +52,7 @@ impl<T> Drop for SaveGuard<T> {
     }
 }
 
-/// A save that was done, of which the value does not know yet.
+/// A save that the store has done, and that the value does not show yet.
 pub(super) struct CompletedSave<T> {
     pub(super) guard: SaveGuard<T>,
     pub(super) revision: u64,
@@ -69,13 +85,13 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
         Ok(CompletedSave { guard, revision, new })
     }
 
-    /// Blocks this thread until it is saved.
+    /// Blocks this thread until the value is saved.
     ///
     /// # Errors
-    /// Why it was not.
+    /// The value was not saved: see [`DurableError`].
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(self) -> Result<(), DurableError> {
         let (shared, run) = (Arc::clone(&self.shared), self.run());
@@ -84,9 +100,11 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Save<T> {
         saved.unwrap_or_else(stopped).map(CompletedSave::settle)
     }
 
-    /// Has `then` called when it is saved, as a message of this actor, which goes on with others meanwhile. They find the former
-    /// value, and cannot save ([`DurableError::Busy`]). If the actor is restarted meanwhile, or has gone to another theater, `then` is
-    /// not called: the next life opens the value, and finds what has come of it.
+    /// Calls `then` after the save as a message of this actor, which handles other messages in the meantime. Those
+    /// messages find the former value, and cannot save ([`DurableError::Busy`]).
+    ///
+    /// The call is omitted if the actor was restarted or has migrated. The next incarnation opens the value, and
+    /// finds the outcome.
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,

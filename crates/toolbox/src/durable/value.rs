@@ -12,17 +12,39 @@ use super::store::Store;
 use crate::panics::lock;
 use crate::resource::ResourcePool;
 
-/// A value in a store: as it was saved last, by this one or before it was opened.
+/// A value in a store, as it was saved last.
 ///
-/// It is written with the names of its fields: what an earlier version of a program has saved is read where the fields that were
-/// added since have a `#[serde(default)]`.
+/// The value is written with the names of its fields. A later version of the program reads it if its new fields have
+/// `#[serde(default)]`.
 ///
-/// One save at a time is under way. An actor that awaits it handles nothing else meanwhile, so each message finds the value that the
-/// messages before it have left. An actor that goes on ([`Save::then`]) finds the former value until it is told of the save.
+/// One save runs at a time. An actor that awaits the save handles no other message, and each message finds the value
+/// of the messages before it. With [`Save::then`] the actor handles messages during the save, and they find the
+/// former value.
 ///
-/// Two of them for one key, in two lives of an actor or two processes, do not see each other's saves. But only one can save: the
-/// other one is told [`StoreError::Conflict`]. It is out of date then, and so best crashes, and opens the value again in its next
-/// life.
+/// Two values of one key, in two incarnations or two processes, do not see each other's saves. Only one of them can
+/// save, and the other fails with [`StoreError::Conflict`](super::StoreError::Conflict). A value with a conflict is
+/// out of date. Let the actor crash, and open the value again in its next incarnation.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{Durable, MemoryStore};
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 10)?;
+/// let store = MemoryStore::new();
+/// let first = Durable::open(&pool, store.clone(), "counter", 0).wait()?;
+/// let second = Durable::open(&pool, store, "counter", 0).wait()?;
+/// first.update(|n| *n += 1).wait()?;
+/// assert!(second.update(|n| *n += 1).wait().unwrap_err().is_conflict());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "persistence")]
+#[doc(alias = "DurableStateBehavior")]
+#[doc(alias = "EventSourcedBehavior")]
 pub struct Durable<T> {
     pub(super) shared: Arc<Shared<T>>,
 }
@@ -41,37 +63,39 @@ pub(super) struct Current<T> {
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
-    /// Loads what was saved under `key`, by a thread of `pool`; where there is nothing, it is `empty`, and nothing is saved yet.
+    /// Loads the value under `key` on a thread of `pool`. If the store has none, the value is `empty`, and nothing is
+    /// saved yet.
     pub fn open(pool: &ResourcePool, store: impl Store, key: impl Into<String>, empty: T) -> Open<T> {
         Open { pool: pool.clone(), store: Arc::new(store), key: key.into(), empty }
     }
 
-    /// The value as it was saved last.
+    /// Returns the value as it was saved last.
     pub fn get(&self) -> Arc<T> {
         Arc::clone(&lock(&self.shared.current).value)
     }
 
-    /// Its revision in the store. 0: it was never saved.
+    /// Returns the revision in the store, or 0 if the value was never saved.
     pub fn revision(&self) -> u64 {
         lock(&self.shared.current).revision
     }
 
-    /// Saves `new` in the shared of the value. If that fails, the value is the former one here.
+    /// Saves `new` as the value. If the save fails, the local value stays the former one.
     ///
-    /// After [`StoreError::Io`], or where the save was dropped in the middle, it is not known which of them is in the store: if it is
-    /// `new`, the next save is a [`StoreError::Conflict`]. To open it again tells.
+    /// After [`StoreError::Io`](super::StoreError::Io) or a dropped save, the store may have either value. If it has
+    /// `new`, the next save fails with [`StoreError::Conflict`](super::StoreError::Conflict). Open the value again to
+    /// find out.
     pub fn save(&self, new: T) -> Save<T> {
         Save { shared: Arc::clone(&self.shared), guard: self.guard(), new: Arc::new(new) }
     }
 
-    /// None: another save is under way.
+    /// Returns the guard of a save, or `None` if another save is running.
     pub(super) fn guard(&self) -> Option<SaveGuard<T>> {
         let guard = !std::mem::replace(&mut lock(&self.shared.current).saving, true);
         guard.then(|| SaveGuard(Arc::clone(&self.shared)))
     }
 
-    /// Saves the value as `change` leaves a copy of it: as [`save`](Durable::save). If another save is under way, `change` is not called, and this one fails
-    /// with [`DurableError::Busy`].
+    /// Saves a copy of the value after `change`, as [`save`](Durable::save) does. If another save is running,
+    /// `change` is not called, and this save fails with [`DurableError::Busy`](super::DurableError::Busy).
     ///
     /// ```
     /// use playhouse_toolbox::durable::{Durable, MemoryStore};
@@ -89,7 +113,7 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
     where
         T: Clone,
     {
-        // The guard comes first: no other save ends between the copy and this one.
+        // The guard is taken first, so that no other save ends between the copy and this save.
         let guard = self.guard();
         let mut new = self.get();
         if guard.is_some() {

@@ -1,19 +1,19 @@
-//! What `#[playhouse::main]` and `#[playhouse::test]` call.
+//! Functions that the code of `#[playhouse::main]` and `#[playhouse::test]` calls.
 
 use std::ops::RangeInclusive;
 
 use playhouse_actor::{System, SystemBuilder};
 
-/// The seeds of a test that names none.
+/// The seeds of a test without the option `seeds`.
 pub const SEEDS: RangeInclusive<u64> = 0..=19;
 
-/// What a test returns.
+/// A return type of a test.
 #[diagnostic::on_unimplemented(
-    message = "a test returns nothing or a `Result<(), _>`, and not a `{Self}`",
-    note = "remove what the function returns, or check it with `assert_eq!`"
+    message = "a test returns nothing or a `Result<(), _>`, not a `{Self}`",
+    note = "remove the return type, or check the value with `assert_eq!`"
 )]
 pub trait Outcome {
-    /// Returns whether it is an error.
+    /// Returns whether the test has failed.
     fn has_failed(&self) -> bool;
 }
 
@@ -29,7 +29,7 @@ impl<E> Outcome for Result<(), E> {
     }
 }
 
-/// Starts a system, gives it to `body`, and shuts it down.
+/// Starts a system, passes it to `body`, and shuts it down.
 ///
 /// # Panics
 /// The system does not start.
@@ -37,13 +37,13 @@ pub fn main<R>(builder: SystemBuilder, body: impl FnOnce(&System) -> R) -> R {
     let system = started(builder);
     let output = body(&system);
     if let Err(late) = system.shutdown() {
-        // The process ends in any case.
+        // A late shutdown is printed only, because the process ends in any case.
         eprintln!("playhouse: {late}");
     }
     output
 }
 
-/// Gives `body` a system on threads.
+/// Runs `body` with a system on threads.
 ///
 /// # Panics
 /// The system does not start, `body` fails, or the system is not shut down in time.
@@ -54,10 +54,10 @@ pub fn test_on_threads<R: Outcome>(builder: SystemBuilder, body: impl FnOnce(&Sy
     outcome
 }
 
-/// Gives `body` one simulated system after another, one for each seed, until it fails with one.
+/// Runs `body` with one simulated system per seed, until one run fails.
 ///
 /// # Panics
-/// As [`test_on_threads`]. The seed is printed on stderr.
+/// The same as of [`test_on_threads`]. The seed is printed on stderr.
 pub fn test<R: Outcome>(
     builder: impl Fn() -> SystemBuilder,
     seeds: RangeInclusive<u64>,
@@ -79,7 +79,7 @@ pub fn test<R: Outcome>(
     panic!("the test has no seeds")
 }
 
-/// Names the seed of a test that panics.
+/// A guard that prints the seed of a test that panics.
 struct PrintSeedOnPanic(u64);
 
 impl Drop for PrintSeedOnPanic {
@@ -97,10 +97,10 @@ fn print_seed(seed: u64) {
 /// Runs `future` to its end.
 ///
 /// # Panics
-/// In a simulated system, if nothing is left to do that could bring what `future` waits for.
+/// A simulated system has nothing left to do that could make `future` ready.
 pub fn block_on<F: Future>(system: &System, future: F) -> F::Output {
     crate::wait::block_on(system.core(), future)
-        .expect("the function waits for something that cannot come: nothing is left to do in the simulated system")
+        .expect("the function waits forever: the simulated system has nothing left to do")
 }
 
 fn started(builder: SystemBuilder) -> System {

@@ -1,4 +1,4 @@
-//! The actors under one type and key.
+//! The actors and subscribers under one type and key.
 
 use std::any::Any;
 
@@ -6,7 +6,7 @@ use playhouse_actor::{Actor, ActorId, ActorRef, Recipient};
 
 use super::Listing;
 
-/// Who is registered under one type and key, and who wants to know.
+/// The actors of one type that are registered under one key, and the subscribers of that key.
 pub(super) struct Entry<A: Actor> {
     pub(super) key: String,
     pub(super) actors: Vec<ActorRef<A>>,
@@ -14,7 +14,7 @@ pub(super) struct Entry<A: Actor> {
 }
 
 pub(super) trait AnyEntry: Any + Send {
-    /// That actor has ended. Returns whether nobody is left.
+    /// Removes an actor that has ended. Returns whether the entry is empty.
     fn forget(&mut self, who: ActorId) -> bool;
 }
 

@@ -1,4 +1,4 @@
-//! Looking actors up.
+//! Looking up actors.
 
 use std::any::type_name;
 use std::fmt;
@@ -8,14 +8,37 @@ use playhouse_actor::{Actor, ActorRef, Context, Handler, Message};
 
 use super::Receptionist;
 
-/// Asks for all actors of type `A` under a key, in the order of registration. It is no error if there is none.
+/// A request for all actors of type `A` under a key, in the order of registration. The answer may be empty.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::{Find, Receptionist, Register};
+///
+/// struct Till;
+/// #[actor]
+/// impl Till {}
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// let till = system.spawn(Till);
+/// receptionist.ask(Register::new("front", till)).wait()?;
+/// assert_eq!(receptionist.ask(Find::<Till>::new("front")).wait()?, [till]);
+/// assert!(receptionist.ask(Find::<Till>::new("back")).wait()?.is_empty());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "whereis")]
+#[doc(alias = "lookup")]
+#[doc(alias = "get_members")]
 pub struct Find<A> {
     key: String,
     actor: PhantomData<fn() -> A>,
 }
 
 impl<A: Actor> Find<A> {
-    /// Who is registered under `key`?
+    /// Creates a request for the actors under `key`.
     pub fn new(key: impl Into<String>) -> Find<A> {
         Find { key: key.into(), actor: PhantomData }
     }
@@ -37,12 +60,34 @@ impl<A: Actor> Handler<Find<A>> for Receptionist {
     }
 }
 
-/// Who is registered under a key: sent to those that have [subscribed](Subscribe).
+/// The actors under a key, sent to those that have [subscribed](super::Subscribe).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::Listing;
+///
+/// struct Till;
+/// #[actor]
+/// impl Till {}
+///
+/// struct Balancer {
+///     tills: Vec<ActorRef<Till>>,
+/// }
+///
+/// impl Actor for Balancer {}
+/// impl Handler<Listing<Till>> for Balancer {
+///     fn handle(&mut self, listing: Listing<Till>, _: &mut Context<Self>) {
+///         self.tills = listing.actors;
+///     }
+/// }
+/// ```
 pub struct Listing<A: Actor> {
     /// The key.
     pub key: String,
-    /// The actors, in the order in which they were registered. One that ended a moment ago may still be among them; then
-    /// another listing follows.
+    /// The actors, in the order of registration. An actor that has just ended may still be listed, and then another
+    /// listing follows.
     pub actors: Vec<ActorRef<A>>,
 }
 

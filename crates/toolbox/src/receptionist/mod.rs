@@ -1,8 +1,33 @@
-//! The receptionist: actors find each other by type and key.
+//! A receptionist: actors find each other by type and key.
 //!
-//! A [`Receptionist`] is an actor. Actors are registered with it by [`Register`], under a key and their type; several may have
-//! the same key, but for one that was [claimed](Claim). [`Find`] asks for those that are there now, [`Subscribe`] for a [`Listing`] now and at each change. Who ends is
-//! taken out. Actors of other theaters may be registered too; to be asked from other theaters, there is the `NameServer`.
+//! A [`Receptionist`] is an actor. [`Register`] registers an actor under its type and a key. Several actors may have
+//! the same key, unless it was [claimed](Claim). [`Find`] returns the present actors of a key. [`Subscribe`] sends a
+//! [`Listing`] now and at each change. An actor that ends is removed. Actors of other theaters can be registered too;
+//! theaters look each other's actors up in the `NameServer`.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::receptionist::{Find, Receptionist, Register};
+//!
+//! struct Printer;
+//!
+//! #[actor]
+//! impl Printer {
+//!     #[message]
+//!     fn pages(&self) -> u32 { 3 }
+//! }
+//!
+//! let system = System::start()?;
+//! let receptionist = system.spawn(Receptionist::new());
+//! receptionist.ask(Register::new("floor 2", system.spawn(Printer))).wait()?;
+//!
+//! let printers = receptionist.ask(Find::<Printer>::new("floor 2")).wait()?;
+//! assert_eq!(printers[0].ask(Pages).wait()?, 3);
+//! # system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod entry;
 mod find;
@@ -20,11 +45,28 @@ pub use self::find::{Find, Listing};
 pub use self::register::{Claim, Deregister, Register};
 pub use self::subscribe::{Subscribe, Unsubscribe};
 
-/// Knows actors by type and key: see [the module](self).
+/// An actor that knows actors by type and key: see [the module](self).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::Receptionist;
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// assert!(!receptionist.is_stopped());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "registry")]
+#[doc(alias = "Registry")]
+#[doc(alias = "whereis")]
+#[doc(alias = "pg")]
 #[derive(Default)]
 pub struct Receptionist {
     entries: HashMap<(TypeId, String), Box<dyn AnyEntry>>,
-    /// In which entries an actor is, registered or subscribed.
+    /// The entries in which an actor is registered or subscribed.
     entries_of: HashMap<ActorId, HashSet<(TypeId, String)>>,
 }
 
@@ -35,7 +77,7 @@ impl fmt::Debug for Receptionist {
 }
 
 impl Receptionist {
-    /// One that knows nobody.
+    /// Creates a receptionist that knows no actors.
     pub fn new() -> Receptionist {
         Receptionist::default()
     }
@@ -53,7 +95,8 @@ impl Receptionist {
         entry.downcast_mut().expect("the type is part of its key")
     }
 
-    /// `who` is neither registered nor subscribed in this entry any more, it may be.
+    /// Removes the entry if it is empty, and forgets it for `who` if `who` is neither registered nor subscribed in
+    /// it.
     fn remove_unused<A: Actor>(&mut self, key: String, who: ActorId) {
         let Some(entry) = self.entry::<A>(&key) else { return };
         let empty = entry.is_empty();

@@ -6,14 +6,33 @@ use playhouse_actor::{Actor, ActorRef, Context, Handler, Message};
 
 use super::Receptionist;
 
-/// Registers an actor under a key, until it ends or is [deregistered](Deregister). Again, it changes nothing.
+/// A request to register an actor under a key, until the actor ends or is [deregistered](Deregister). A second
+/// registration changes nothing.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::{Receptionist, Register};
+///
+/// struct Till;
+/// #[actor]
+/// impl Till {}
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// receptionist.tell(Register::new("till", system.spawn(Till)));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "register")]
 pub struct Register<A: Actor> {
     key: String,
     actor: ActorRef<A>,
 }
 
 impl<A: Actor> Register<A> {
-    /// `actor` is to be found under `key`, besides others.
+    /// Creates a request to register `actor` under `key`, besides other actors.
     pub fn new(key: impl Into<String>, actor: ActorRef<A>) -> Register<A> {
         Register { key: key.into(), actor }
     }
@@ -35,23 +54,44 @@ impl<A: Actor> Handler<Register<A>> for Receptionist {
         if !entry.actors.contains(&actor) {
             entry.actors.push(actor);
             entry.tell_all();
-            // Of one that has ended before, too, the end is told.
+            // The watch also reports an actor that has ended before.
             ctx.watch(actor);
         }
     }
 }
 
-/// Gives an actor a key that it has for itself: an alias. As [`Register`], but only where no other `A` is registered under the
-/// key; the answer is who is, otherwise. The key is free again when the actor ends or is [deregistered](Deregister).
+/// A request to register an actor alone under a key, as an alias. The claim succeeds if no other `A` is registered
+/// under the key. Otherwise the answer is the actor that has the key. The key is free again when its actor ends or is
+/// [deregistered](Deregister).
 ///
-/// It is its own as long as all claim this key: who is registered by [`Register`] comes besides.
+/// The key is exclusive as long as every actor claims it, because [`Register`] adds actors to a claimed key too.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::{Claim, Receptionist};
+///
+/// struct Leader;
+/// #[actor]
+/// impl Leader {}
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// let (first, second) = (system.spawn(Leader), system.spawn(Leader));
+/// assert_eq!(receptionist.ask(Claim::new("leader", first)).wait()?, Ok(()));
+/// assert_eq!(receptionist.ask(Claim::new("leader", second)).wait()?, Err(first));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "register_name")]
 pub struct Claim<A: Actor> {
     key: String,
     actor: ActorRef<A>,
 }
 
 impl<A: Actor> Claim<A> {
-    /// `actor` alone is to be found under `key`.
+    /// Creates a request to register `actor` alone under `key`.
     pub fn new(key: impl Into<String>, actor: ActorRef<A>) -> Claim<A> {
         Claim { key: key.into(), actor }
     }
@@ -69,7 +109,7 @@ impl<A: Actor> Message for Claim<A> {
 
 impl<A: Actor> Handler<Claim<A>> for Receptionist {
     fn handle(&mut self, Claim { key, actor }: Claim<A>, ctx: &mut Context<Self>) -> Result<(), ActorRef<A>> {
-        // One that has ended, and of which that was not told yet, has the key no more.
+        // An actor that has ended no longer holds the key, even if its end was not reported yet.
         let others = self.entry::<A>(&key).map(|entry| entry.actors.as_slice()).unwrap_or_default();
         match others.iter().find(|other| **other != actor && !other.is_stopped()) {
             Some(other) => Err(*other),
@@ -81,14 +121,35 @@ impl<A: Actor> Handler<Claim<A>> for Receptionist {
     }
 }
 
-/// Takes an actor out. The answer is whether it was there.
+/// A request to remove an actor from a key. The answer is whether the actor was registered.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::{Deregister, Receptionist, Register};
+///
+/// struct Till;
+/// #[actor]
+/// impl Till {}
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// let till = system.spawn(Till);
+/// receptionist.ask(Register::new("till", till)).wait()?;
+/// assert!(receptionist.ask(Deregister::new("till", till)).wait()?);
+/// assert!(!receptionist.ask(Deregister::new("till", till)).wait()?);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "unregister")]
 pub struct Deregister<A: Actor> {
     key: String,
     actor: ActorRef<A>,
 }
 
 impl<A: Actor> Deregister<A> {
-    /// `actor` is not to be found under `key` any more.
+    /// Creates a request to remove `actor` from `key`.
     pub fn new(key: impl Into<String>, actor: ActorRef<A>) -> Deregister<A> {
         Deregister { key: key.into(), actor }
     }

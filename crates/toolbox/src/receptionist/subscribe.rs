@@ -1,4 +1,4 @@
-//! Subscribing to changes.
+//! Subscribing to the actors of a key.
 
 use std::any::type_name;
 use std::fmt;
@@ -8,10 +8,37 @@ use playhouse_actor::{Actor, ActorId, ActorRef, Context, HandledBy, Handler, Mes
 
 use super::{Listing, Receptionist};
 
-/// Has the receptionist watch an actor, whose type is known to who subscribes it.
+/// A function that watches a subscriber, whose type only [`Subscribe::new`] knows.
 pub(super) type WatchFn = Box<dyn FnOnce(&mut Context<Receptionist>) + Send>;
 
-/// Has an actor get a [`Listing`] now, and again whenever it has changed. It ends with the subscriber, or by [`Unsubscribe`].
+/// A request for a [`Listing`] now, and at each change. The subscription ends with the subscriber, or by
+/// [`Unsubscribe`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::{Listing, Receptionist, Subscribe};
+///
+/// struct Till;
+/// #[actor]
+/// impl Till {}
+///
+/// struct Balancer;
+/// impl Actor for Balancer {}
+/// impl Handler<Listing<Till>> for Balancer {
+///     fn handle(&mut self, listing: Listing<Till>, _: &mut Context<Self>) {
+///         println!("{} tills", listing.actors.len());
+///     }
+/// }
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// receptionist.tell(Subscribe::<Till>::new("till", system.spawn(Balancer)));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "monitor")]
 pub struct Subscribe<A: Actor> {
     key: String,
     to: Recipient<Listing<A>>,
@@ -19,7 +46,8 @@ pub struct Subscribe<A: Actor> {
 }
 
 impl<A: Actor> Subscribe<A> {
-    /// `to` wants to know who is registered under `key`. Again, it gets another listing.
+    /// Creates a subscription of `to` to the actors under `key`. A second subscription of the same actor only sends
+    /// another listing.
     pub fn new<B: Actor, Mode>(key: impl Into<String>, to: ActorRef<B>) -> Subscribe<A>
     where
         Listing<A>: HandledBy<B, Mode>,
@@ -49,7 +77,30 @@ impl<A: Actor> Handler<Subscribe<A>> for Receptionist {
     }
 }
 
-/// Ends a subscription. A listing that is under way may still arrive.
+/// A request to end a subscription. A listing on its way may still arrive.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::receptionist::{Listing, Receptionist, Unsubscribe};
+///
+/// struct Till;
+/// #[actor]
+/// impl Till {}
+///
+/// struct Balancer;
+/// impl Actor for Balancer {}
+/// impl Handler<Listing<Till>> for Balancer {
+///     fn handle(&mut self, _: Listing<Till>, _: &mut Context<Self>) {}
+/// }
+///
+/// let system = System::start()?;
+/// let receptionist = system.spawn(Receptionist::new());
+/// receptionist.tell(Unsubscribe::<Till>::new("till", system.spawn(Balancer)));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Unsubscribe<A: Actor> {
     key: String,
     who: ActorId,
@@ -57,7 +108,7 @@ pub struct Unsubscribe<A: Actor> {
 }
 
 impl<A: Actor> Unsubscribe<A> {
-    /// `subscriber` is not to be told of `key` any more.
+    /// Creates a request to end the subscription of `subscriber` to `key`.
     pub fn new<B: Actor>(key: impl Into<String>, subscriber: ActorRef<B>) -> Unsubscribe<A> {
         Unsubscribe { key: key.into(), who: subscriber.id(), actor: PhantomData }
     }

@@ -1,11 +1,34 @@
-//! Cancelling.
+//! Cancellation of work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use playhouse_actor::ActorId;
 
-/// Says to work under way that nobody waits for it any more.
+/// A token that tells running work whether its result is still wanted.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 10)?;
+/// let sum = pool.run(|token| {
+///     let mut sum = 0_u64;
+///     for n in 0..1_000_000 {
+///         if n % 1_000 == 0 && token.is_cancelled() {
+///             break;
+///         }
+///         sum += n;
+///     }
+///     sum
+/// });
+/// assert_eq!(sum.wait()?, 499_999_500_000);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CancelToken {
     pub(super) cancelled: Arc<AtomicBool>,
@@ -14,8 +37,8 @@ pub struct CancelToken {
 }
 
 impl CancelToken {
-    /// Whether the work is for nothing: its [`Job`] was dropped, the actor that was to have it has ended, or the pool was
-    /// stopped. Long work looks now and then, and returns.
+    /// Returns whether nobody waits for the result: the [`Job`](super::Job) was dropped, the owning actor has ended,
+    /// or the pool was stopped. Long work checks this from time to time, and returns early.
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
             || self.pool_stopped.load(Ordering::Relaxed)

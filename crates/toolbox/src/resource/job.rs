@@ -1,4 +1,4 @@
-//! Work that a pool has taken, or is to take.
+//! Work that a pool has taken.
 
 use std::fmt;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::{CancelToken, JobError};
 use crate::panics::lock;
 use crate::wait::{block_on, pipe};
 
-/// Where a result is waited for.
+/// The result of a job, and the waker of the task that waits for it.
 pub(super) struct ResultSlot<R> {
     pub(super) result: Option<Result<R, JobError>>,
     pub(super) waker: Option<Waker>,
@@ -28,10 +28,24 @@ pub(super) fn complete<R>(slot: &Mutex<ResultSlot<R>>, result: Result<R, JobErro
     waker.inspect(Waker::wake_by_ref);
 }
 
-/// Work that a pool has taken. `.await` it, or `.wait()` in a thread outside, or `.then(ctx, ..)` in a handler.
+/// Work that a pool has taken. Use `.await`, `.wait()` in a thread outside, or `.then(ctx, ..)` in a handler.
 ///
 /// # Cancel safety
-/// Dropping it cancels the work: it is not begun any more, and if it runs, it can see so.
+/// Dropping the job cancels the work. Queued work never begins, and running work sees the cancellation in its token.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::resource::{Job, ResourcePool};
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 10)?;
+/// let job: Job<usize> = pool.try_run(|_| std::env::args().count())?;
+/// assert!(job.wait()? > 0);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "the work is cancelled when this is dropped"]
 pub struct Job<R> {
     pub(super) shared: Arc<Shared>,
@@ -44,18 +58,20 @@ impl<R: Send + 'static> Job<R> {
     /// Blocks this thread until the work is done.
     ///
     /// # Errors
-    /// Why there is no result.
+    /// The work has panicked, or the pool was stopped: see [`JobError`].
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(self) -> Result<R, JobError> {
         let shared = Arc::clone(&self.shared);
         block_on(shared.system.core(), self).unwrap_or(Err(JobError::Stopped))
     }
 
-    /// Has the result handled by `then`, as a message of this actor, which goes on with others meanwhile. When the actor ends,
-    /// the work is cancelled.
+    /// Calls `then` with the result as a message of this actor, which handles other messages in the meantime. The end
+    /// of the actor cancels the work.
+    #[doc(alias = "pipeToSelf")]
+    #[doc(alias = "pipe_to")]
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,
@@ -93,7 +109,7 @@ impl<R> Drop for Job<R> {
             }
             entry
         };
-        // What the work owns is dropped behind the lock.
+        // The work is dropped after the lock is released, because its values are the user's.
         drop(entry);
     }
 }

@@ -1,10 +1,38 @@
-//! Blocking and long work on threads of its own, so that it never holds a worker (the resource actors of
-//! actor4j §V).
+//! Blocking and long work on threads of its own, which keeps it away from workers (the resource actors of actor4j
+//! §V).
 //!
-//! A [`ResourcePool`] has a fixed number of threads and a bounded queue. An actor whose handlers have their work done there is a
-//! resource actor: [`run`](ResourcePool::run) in an `async` handler, [`try_run`](ResourcePool::try_run) with
-//! [`then`](Job::then) in one that is not. For one actor that blocks all the time, there is also
-//! [`Placement::Dedicated`](playhouse_actor::Placement::Dedicated), a thread of its own.
+//! A [`ResourcePool`] has a fixed number of threads and a bounded queue. An `async` handler uses
+//! [`run`](ResourcePool::run). Any other handler uses [`try_run`](ResourcePool::try_run) with [`then`](Job::then). An
+//! actor that blocks all the time is better started with
+//! [`Placement::Dedicated`](playhouse_actor::Placement::Dedicated), which gives it a thread.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::resource::ResourcePool;
+//!
+//! struct Archive {
+//!     disk: ResourcePool,
+//! }
+//!
+//! #[actor]
+//! impl Archive {
+//!     #[message]
+//!     async fn size(&mut self, path: String) -> Result<u64, String> {
+//!         let read = move |_: &_| std::fs::metadata(path).map(|file| file.len());
+//!         let size = self.disk.run(read).await.map_err(|error| error.to_string())?;
+//!         size.map_err(|error| error.to_string())
+//!     }
+//! }
+//!
+//! let system = System::start()?;
+//! let disk = ResourcePool::start(&system, 4, 100)?;
+//! let archive = system.spawn(Archive { disk });
+//! assert!(archive.ask(Size("/nowhere".to_owned())).wait()?.is_err());
+//! # system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod cancel;
 mod error;
@@ -29,32 +57,49 @@ pub use self::run::Run;
 use self::simulated::SimulatedTimes;
 use crate::panics::lock;
 
-/// Threads for blocking and long work, and a bounded queue in front of them: see [the module](self). Clones are handles to the
-/// same pool, which stops when the last one is dropped.
+/// A pool of threads for blocking and long work, with a bounded queue: see [the module](self). Clones are handles to
+/// the same pool, which stops when the last one is dropped.
 ///
-/// In a simulated system the work is done by the thread that runs the system, in an order drawn from the seed. There, it cannot
-/// wait for actors, and takes as much virtual time as [`simulate_times`](ResourcePool::simulate_times) and
-/// [`simulate_stalls`](ResourcePool::simulate_stalls) say: none, where nothing else is asked for.
+/// In a simulated system, the thread that runs the system does the work, in an order drawn from the seed. The work
+/// cannot wait for actors. It takes the virtual time that [`simulate_times`](ResourcePool::simulate_times) and
+/// [`simulate_stalls`](ResourcePool::simulate_stalls) set, by default none.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 2, 100)?;
+/// assert_eq!(pool.run(|_| 6 * 7).wait()?, 42);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "spawn_blocking")]
+#[doc(alias = "SyncArbiter")]
+#[doc(alias = "dispatcher")]
+#[doc(alias = "thread_pool")]
 #[derive(Clone)]
 pub struct ResourcePool {
     handle: Arc<Handle>,
 }
 
-/// Stops the pool when it is dropped.
+/// The shared handle that stops the pool when it is dropped.
 struct Handle {
     shared: Arc<Shared>,
 }
 
 impl ResourcePool {
-    /// Starts `threads` threads. At most so many jobs run, and at most `queue` wait.
+    /// Starts a pool of `threads` threads. At most `threads` jobs run, and at most `queue` jobs wait.
     ///
     /// # Errors
-    /// `threads` is 0, or a thread could not be started.
+    /// `threads` is 0, or a thread cannot be started.
     pub fn start(system: &System, threads: usize, queue: usize) -> io::Result<ResourcePool> {
         if threads == 0 {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a resource pool needs at least one thread"));
         }
-        // Other numbers than those that the run of the system itself is drawn from.
+        // The seed is inverted, because the run of the system draws from the seed itself.
         let choices = system.core().config().simulated.map(|seed| Choices::new(!seed));
         let shared = Arc::new(Shared {
             system: Uncounted::of(system),
@@ -68,7 +113,7 @@ impl ResourcePool {
             ready: Condvar::new(),
             idle: Condvar::new(),
         });
-        // Dropped on an error, it stops the threads that were started.
+        // On an error, the drop of this pool stops the threads that were started.
         let pool = ResourcePool { handle: Arc::new(Handle { shared: Arc::clone(&shared) }) };
         if !shared.is_simulated() {
             for number in 0..threads {
@@ -80,10 +125,10 @@ impl ResourcePool {
         Ok(pool)
     }
 
-    /// Has `work` done by one of the threads, and waits while there is no room for it: in an `async` handler, or in any async
-    /// code, by `.await`; in a thread outside by `.wait()`. An actor that waits is slowed down by it.
+    /// Runs `work` on one of the threads, and waits while the pool is full. Use `.await` in an `async` handler, and
+    /// `.wait()` in a thread outside. The wait slows the actor down.
     ///
-    /// An actor that is killed while it waits cancels the work. One that is stopped goes on to the end of its handler, as ever.
+    /// An actor that is killed during the wait cancels the work. An actor that is stopped finishes its handler first.
     pub fn run<R, F>(&self, work: F) -> Run<R, F>
     where
         R: Send + 'static,
@@ -92,10 +137,10 @@ impl ResourcePool {
         Run { shared: Arc::clone(&self.handle.shared), work: Some(work), waiter: None, job: None }
     }
 
-    /// Has `work` done by one of the threads, if there is room for it; never waits.
+    /// Runs `work` on one of the threads, without a wait for room.
     ///
     /// # Errors
-    /// There is no room, or the pool was stopped: the work is given back.
+    /// The pool is full, or was stopped: the error gives the work back.
     pub fn try_run<R, F>(&self, work: F) -> Result<Job<R>, TryRunError<F>>
     where
         R: Send + 'static,
@@ -109,31 +154,33 @@ impl ResourcePool {
         self.handle.shared.system.core()
     }
 
-    /// In a simulated system, has each job that is begun from now on take from `least` to `most` of virtual time, drawn from the
-    /// seed; its effect and its result come at the end of that, rounded up to the next millisecond. No more jobs run at one time than the pool has threads. On threads
-    /// it does nothing: work takes the time that it takes.
+    /// Sets the virtual time of jobs in a simulated system: from `least` to `most`, drawn from the seed. The setting
+    /// holds for jobs that begin after the call. The effect and the result of a job come at the end of its time,
+    /// rounded up to the next millisecond. No more jobs run at one time than the pool has threads. On threads the
+    /// setting does nothing.
     ///
     /// # Panics
-    /// If `least` is more than `most`.
+    /// `least` is greater than `most`.
     pub fn simulate_times(&self, least: Duration, most: Duration) {
         assert!(least <= most, "work cannot take {least:?} at least and {most:?} at most");
         let mut state = lock(&self.handle.shared.state);
         (state.times.least, state.times.most) = (least, most);
     }
 
-    /// In a simulated system, has about one in `one_in` of the jobs that are begun from now on take `stall` longer, drawn from the
-    /// seed, as a disk does that is worn out; none, if `one_in` is 0. On threads it does nothing.
+    /// Adds `stall` to the virtual time of about one in `one_in` jobs of a simulated system, drawn from the seed. The
+    /// setting models a worn disk, and holds for jobs that begin after the call. A `one_in` of 0 means no stalls. On
+    /// threads the setting does nothing.
     pub fn simulate_stalls(&self, one_in: u64, stall: Duration) {
         lock(&self.handle.shared.state).times.stalls = (one_in, stall);
     }
 
-    /// Stops the pool: what waits is not done any more and fails with [`JobError::Stopped`], what runs can see that it is
-    /// cancelled. Waits until all of it has returned, for up to `limit`. Stopping again waits again.
+    /// Stops the pool: queued jobs fail with [`JobError::Stopped`], and running jobs see that they are cancelled. The
+    /// call blocks until all jobs have returned, for up to `limit`. A second call waits again.
     ///
-    /// It blocks: in a handler, use a limit of zero.
+    /// In a handler, use a limit of zero, because the call blocks.
     ///
     /// # Errors
-    /// Something has not returned in time.
+    /// A job has not returned in time.
     pub fn stop_within(&self, limit: Duration) -> Result<(), StillRunning> {
         let shared = &self.handle.shared;
         shared.stop();

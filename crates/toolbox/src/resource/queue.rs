@@ -16,7 +16,7 @@ use crate::panics::{describe, lock};
 
 pub(super) struct Shared {
     pub(super) system: Uncounted,
-    /// Of jobs that run or wait.
+    /// The largest number of jobs that run or wait.
     pub(super) capacity: usize,
     pub(super) threads: usize,
     pub(super) stopped: Arc<AtomicBool>,
@@ -30,9 +30,9 @@ pub(super) struct State {
     pub(super) queue: VecDeque<Entry>,
     pub(super) running: usize,
     pub(super) next: u64,
-    /// Who waits for room, with its number. The first one is woken when there is room.
+    /// Tasks that wait for room, by number. The first one is woken when there is room.
     pub(super) waiting: VecDeque<(u64, Waker)>,
-    /// In simulation: how long work takes.
+    /// The virtual time of jobs in a simulated system.
     pub(super) times: SimulatedTimes,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Entry {
     pub(super) work: Work,
 }
 
-/// Does the work, unless it is said why not; returns how to tell of it.
+/// A job: runs the work, or takes the error instead. The result is a function that notifies the waiting task.
 pub(super) type Work = Box<dyn FnOnce(Result<CancelToken, JobError>) -> Notify + Send>;
 
 pub(super) type Notify = Box<dyn FnOnce()>;
@@ -93,7 +93,7 @@ impl Shared {
         Ok(Job { shared: Arc::clone(self), number, token, slot })
     }
 
-    /// In simulation, a thread is a timer that runs for as long as its work takes.
+    /// Starts jobs of a simulated system. A timer per job stands for a thread, and runs for as long as the job takes.
     pub(super) fn start_simulated(self: &Arc<Self>, state: &mut State) {
         while state.running < self.threads
             && let Some(entry) = state.queue.pop_front()
@@ -109,13 +109,13 @@ impl Shared {
         }
     }
 
-    /// In simulation: waits until nothing runs, for up to `limit` of virtual time.
+    /// Waits until no job of a simulated system runs, for up to `limit` of virtual time.
     pub(super) fn wait_idle_within(&self, limit: Duration) -> Result<(), StillRunning> {
         let core = self.system.core();
         let running = || lock(&self.state).running;
         if !limit.is_zero() && running() > 0 {
             let deadline = core.now() + limit;
-            // So that time does not pass over it.
+            // The alarm stops virtual time at the deadline.
             let alarm = core.start_timer(limit, Box::new(|| None));
             core.block_until(None, &mut || running() == 0 || core.now() >= deadline);
             core.cancel_timer(alarm);
@@ -126,7 +126,7 @@ impl Shared {
         }
     }
 
-    /// What each thread does.
+    /// Runs jobs until the pool is stopped: the main function of each thread.
     pub(super) fn run_worker(&self) {
         loop {
             let mut state = lock(&self.state);
@@ -145,9 +145,9 @@ impl Shared {
         }
     }
 
-    /// Does work that was counted as running.
+    /// Runs a job that was counted as running.
     pub(super) fn run_entry(&self, Entry { token, work, .. }: Entry) {
-        // Whoever would have the result is gone: nobody sees this error.
+        // A cancelled job has no task that waits for it, so the error is never seen.
         let go = if token.is_cancelled() { Err(JobError::Stopped) } else { Ok(token) };
         let notify = work(go);
         {
@@ -158,11 +158,11 @@ impl Shared {
             }
             self.wake_first_waiter(&state);
         }
-        // Behind the lock, and when there is room: who is told may come with more.
+        // The lock is released, and there is room, before the notified task can come with more work.
         notify();
     }
 
-    /// Wakes who waits first, if there is room.
+    /// Wakes the first task that waits for room, if there is room.
     pub(super) fn wake_first_waiter(&self, state: &State) {
         if let Some((_, waker)) = state.waiting.front()
             && (self.has_room(state) || self.is_stopped())

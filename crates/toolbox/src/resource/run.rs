@@ -1,4 +1,4 @@
-//! Work that waits for room.
+//! Work that waits for room in a pool.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,11 +10,27 @@ use super::{CancelToken, Job, JobError, TryRunError};
 use crate::panics::lock;
 use crate::wait::block_on;
 
-/// Work that is to be done when there is room for it: see [`ResourcePool::run`](super::ResourcePool::run).
+/// Work that a pool takes when there is room: see [`ResourcePool::run`](super::ResourcePool::run).
 ///
 /// # Cancel safety
-/// Dropping it cancels the work: it is not begun any more, and if it runs, it can see so.
-#[must_use = "nothing is done before it is awaited or waited for"]
+/// Dropping it cancels the work. Queued work never begins, and running work sees the cancellation in its token.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::resource::ResourcePool;
+///
+/// let system = System::start()?;
+/// let pool = ResourcePool::start(&system, 1, 0)?;
+/// let runs: Vec<_> = (0..4).map(|n| pool.run(move |_| n)).collect();
+/// for (n, run) in runs.into_iter().enumerate() {
+///     assert_eq!(run.wait()?, n);
+/// }
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is done until it is awaited or waited for"]
 pub struct Run<R, F> {
     pub(super) shared: Arc<Shared>,
     pub(super) work: Option<F>,
@@ -33,10 +49,10 @@ where
     /// Blocks this thread until the work is done.
     ///
     /// # Errors
-    /// Why there is no result.
+    /// The work has panicked, or the pool was stopped: see [`JobError`].
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// The call is made inside an actor, because it would block the worker.
     #[track_caller]
     pub fn wait(self) -> Result<R, JobError> {
         let shared = Arc::clone(&self.shared);
@@ -45,7 +61,7 @@ where
 }
 
 impl<R, F> Run<R, F> {
-    /// It waits for room no more.
+    /// Leaves the queue of tasks that wait for room.
     fn leave_queue(&mut self, state: &mut State) {
         if let Some(number) = self.waiter.take() {
             state.waiting.retain(|(other, _)| *other != number);
@@ -72,7 +88,7 @@ where
                     this.leave_queue(&mut state);
                 }
                 Err(TryRunError::Stopped(work)) => {
-                    // What the work owns is dropped behind the lock.
+                    // The work is dropped after the lock is released, because its values are the user's.
                     drop(state);
                     drop(work);
                     return Poll::Ready(Err(JobError::Stopped));
@@ -94,7 +110,7 @@ where
                 }
             }
         }
-        let job = this.job.as_mut().expect("it was taken by the pool, and is not polled again when it is done");
+        let job = this.job.as_mut().expect("the pool has taken the work, and a finished future is not polled again");
         Pin::new(job).poll(cx)
     }
 }

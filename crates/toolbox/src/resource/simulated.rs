@@ -1,17 +1,17 @@
-//! How long work takes in simulation.
+//! The virtual time of jobs in a simulated system.
 
 use std::time::Duration;
 
 use playhouse_executor::Choices;
 
-/// How long work takes in simulation.
+/// The distribution of the virtual time of jobs.
 #[derive(Default)]
 pub(super) struct SimulatedTimes {
     pub(super) least: Duration,
     pub(super) most: Duration,
-    /// About one job in so many (none, where it is 0) takes so much longer.
+    /// The chance of a stall, as one in a number of jobs (0: none), and its length.
     pub(super) stalls: (u64, Duration),
-    /// In simulation only.
+    /// The source of random numbers. Only a simulated system has one.
     pub(super) choices: Option<Choices>,
 }
 

@@ -1,4 +1,4 @@
-//! The members of a router.
+//! The state that handles to a router share, and its members.
 
 use std::any::type_name;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,9 +15,9 @@ use crate::member_watcher::{MemberWatcher, WatchMember};
 
 pub(super) struct Members<A: Actor> {
     pub(super) list: Vec<Member<A>>,
-    /// How many were added from outside, ever.
+    /// The number of members that were ever added by [`Router::add`](super::Router::add).
     pub(super) added: u64,
-    /// How many the router is to keep by itself.
+    /// The number of members that the pool keeps alive.
     pub(super) size: usize,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Member<A: Actor> {
     pub(super) load: Arc<AtomicUsize>,
 }
 
-/// What a member is known by for keys: of a pool's member, its successors have the same.
+/// The identity of a member for keys. The successor of a pool's member keeps the slot.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Slot {
     Pooled(usize),
@@ -74,16 +74,16 @@ impl<A: Actor> RouterState<A> {
         Some(members.list.remove(at).slot)
     }
 
-    /// Starts the member of a pool for `slot`, if one is wanted. False: the factory has panicked.
+    /// Starts the member of a pool for `slot`, if the pool wants one. Returns false if the factory has panicked.
     pub(super) fn start_member(&self, slot: usize) -> bool {
         let Some(factory) = &self.factory else { return true };
         if slot >= self.read().size {
             return true;
         }
-        // No code of the user's is run under the lock.
+        // The factory is the user's code, so no lock is held while it runs.
         let Ok(state) = catch_unwind(AssertUnwindSafe(factory)) else { return false };
         let spread = SpawnOptions::new().placement(Placement::Spread);
-        // After the end of the system nobody is missed.
+        // A system that has ended needs no member.
         let Ok(actor) = self.system.system().try_spawn_with(spread, state) else { return true };
         let mut members = self.write();
         let taken = members.list.iter().any(|member| member.slot == Slot::Pooled(slot));
@@ -107,7 +107,7 @@ impl<A: Actor> RouterState<A> {
             (missing, members.list.extract_if(.., is_surplus).map(|member| member.actor).collect::<Vec<_>>())
         };
         for slot in missing {
-            assert!(self.start_member(slot), "the pool's function that makes a {} has panicked", type_name::<A>());
+            assert!(self.start_member(slot), "the pool's factory of {} has panicked", type_name::<A>());
         }
         for actor in surplus {
             actor.drain();

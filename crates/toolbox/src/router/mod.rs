@@ -1,8 +1,29 @@
-//! Routers: one of several actors of a type takes each message.
+//! Routers: each message goes to one of several actors of a type.
 //!
-//! A [`Router`] is a handle to be cloned, not an actor. [`pick`](Router::pick) chooses a member, to which its user sends
-//! directly: nothing stands between, so asks, deadlines, the order of messages and the slowing down of senders are those of
-//! any reference. Members are watched, and leave when they end. A [`Pool`] is a router that starts its members itself.
+//! A [`Router`] is a cloned handle, not an actor. [`pick`](Router::pick) chooses a member, and the user sends to that
+//! member directly. Asks, deadlines, the order of messages and overload are those of any reference. The router
+//! watches its members, and removes those that end. A [`Pool`] is a router that starts its members itself.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::router::{Pool, Routing};
+//!
+//! struct Square;
+//!
+//! #[actor]
+//! impl Square {
+//!     #[message]
+//!     fn of(&self, n: u64) -> u64 { n * n }
+//! }
+//!
+//! let system = System::start()?;
+//! let pool = Pool::start(&system, Routing::LeastLoaded, 4, || Square);
+//! assert_eq!(pool.pick()?.ask(Of(7)).wait()?, 49);
+//! # system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod error;
 mod members;
@@ -27,29 +48,83 @@ use self::replace::RouterMembership;
 use crate::asks::{AskMany, ask_many};
 use crate::member_watcher::{MemberWatcher, WatchMember};
 
-/// How [`Router::pick`] chooses. [`Router::pick_for`] goes by a key instead, whatever is said here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Routing {
-    /// One after the other.
-    RoundRobin,
-    /// Any; in a simulated system, drawn from its seed.
-    Random,
-    /// Who has the least load; among equals, one after the other.
-    ///
-    /// Load is what was sent through this router and is not handled yet: a member has one more from when it is picked until
-    /// the [`Picked`] is dropped and all that was sent to it before that is handled. It costs one small message for each
-    /// pick. What others send to a member is not counted. Of a member in another theater, what is on its way counts no more:
-    /// there only asks that are waited for are load.
-    LeastLoaded,
-}
-
-/// Chooses one of its members for each message: see [the module](self). Clones are handles to the same router.
+/// A strategy of [`Router::pick`]. [`Router::pick_for`] chooses by a key instead.
 ///
 /// # Examples
 ///
-/// `router.pick()?.tell(message)`, `router.pick()?.ask(message).await`, `router.pick_for(&customer)?.tell(message)`,
-/// `router.broadcast(message)?`, `router.ask_all(message)?.first(1).await`.
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::router::{Router, Routing};
+///
+/// struct Idle;
+/// #[actor]
+/// impl Idle {}
+///
+/// let system = System::start()?;
+/// let router = Router::new(&system, Routing::RoundRobin);
+/// let (first, second) = (system.spawn(Idle), system.spawn(Idle));
+/// router.add(first);
+/// router.add(second);
+/// assert_ne!(*router.pick()?, *router.pick()?);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Routing {
+    /// Members in turn.
+    RoundRobin,
+    /// A random member. A simulated system draws it from the seed.
+    Random,
+    /// The member with the least load, and among equal loads the members in turn.
+    ///
+    /// The load of a member is the number of picks whose messages are not handled yet. A pick counts until the
+    /// [`Picked`] is dropped and all messages sent before that are handled. Each pick costs one small message.
+    ///
+    /// Messages that are sent past the router are not counted. For a member in another theater, only asks that are
+    /// waited for are load, because messages on their way are not counted.
+    LeastLoaded,
+}
+
+/// A handle that chooses one of its members for each message: see [the module](self). Clones are handles to the same
+/// router.
+///
+/// # Examples
+///
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::router::{Router, Routing};
+///
+/// #[derive(Default)]
+/// struct Counter(u64);
+///
+/// #[actor]
+/// impl Counter {
+///     #[message(derive(Clone))]
+///     fn count(&mut self) -> u64 {
+///         self.0 += 1;
+///         self.0
+///     }
+/// }
+///
+/// let system = System::start()?;
+/// let router = Router::new(&system, Routing::RoundRobin);
+/// for _ in 0..3 {
+///     router.add(system.spawn(Counter::default()));
+/// }
+/// router.pick()?.tell(Count);
+/// let one = router.pick_for("customer 7")?.ask(Count).wait()?; // the same member for the same key
+/// assert_eq!(router.pick_for("customer 7")?.ask(Count).wait()?, one + 1);
+/// assert_eq!(router.broadcast(Count)?, 3);
+/// let fastest = router.ask_all(Count)?.first(1).wait()?;
+/// assert_eq!(fastest.len(), 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "group")]
+#[doc(alias = "RouterActor")]
+#[doc(alias = "scatter_gather")]
 pub struct Router<A: Actor> {
     state: Arc<RouterState<A>>,
 }
@@ -67,11 +142,11 @@ impl<A: Actor> fmt::Debug for Router<A> {
 }
 
 impl<A: Actor> Router<A> {
-    /// A router without members. An actor in `system` watches them. It ends with the last handle to the router; members live
-    /// on.
+    /// Creates a router without members. An actor in `system` watches the members. The router ends with its last
+    /// handle, and the members live on.
     ///
     /// # Panics
-    /// If the system was shut down.
+    /// The system was shut down.
     pub fn new(system: &System, routing: Routing) -> Router<A> {
         Router::build(system, routing, None)
     }
@@ -93,7 +168,8 @@ impl<A: Actor> Router<A> {
         Router { state }
     }
 
-    /// Makes `actor` a member, if it is none yet; it may live in another theater. It leaves when it ends.
+    /// Adds `actor` to the members, unless it is one. The actor may live in another theater. It is removed when it
+    /// ends.
     pub fn add(&self, actor: ActorRef<A>) {
         let mut members = self.state.write();
         if members.list.iter().any(|member| member.actor == actor) {
@@ -106,7 +182,7 @@ impl<A: Actor> Router<A> {
         self.state.watcher.tell_urgent(WatchMember { member: actor, watch: true });
     }
 
-    /// Takes a member out, which lives on. False if it is none.
+    /// Removes a member, which lives on. Returns false if `actor` is no member.
     pub fn remove(&self, actor: ActorRef<A>) -> bool {
         let removed = self.state.remove(actor.id()).is_some();
         if removed {
@@ -115,15 +191,16 @@ impl<A: Actor> Router<A> {
         removed
     }
 
-    /// The members that are not known to have ended, in the order in which they came.
+    /// Returns the members that are not known to have ended, in the order in which they were added.
     pub fn members(&self) -> Vec<ActorRef<A>> {
         self.state.read().alive().map(|member| member.actor).collect()
     }
 
-    /// Chooses a member, as the [`Routing`] says. Members that are known to have ended are passed over.
+    /// Chooses a member by the [`Routing`]. Members that are known to have ended are skipped.
     ///
     /// # Errors
-    /// There is no member.
+    /// The router has no living member.
+    #[doc(alias = "route")]
     pub fn pick(&self) -> Result<Picked<A>, NoMember> {
         let RouterState { routing, seed, next, .. } = &*self.state;
         let next = next.fetch_add(1, Ordering::Relaxed);
@@ -141,14 +218,17 @@ impl<A: Actor> Router<A> {
         picked.map(|member| self.state.picked(member)).ok_or_else(|| self.state.no_member(&members))
     }
 
-    /// The member for `key`: the same for equal keys, while the members stay the same. When one comes or goes, only the keys
-    /// that it gets or had go to another one (consistent hashing, by the highest random weight: Thaler and Ravishankar 1998).
-    /// The successor of a [`Pool`]'s member has the same keys.
+    /// Chooses the member for `key`: equal keys have the same member while the members stay the same.
     ///
-    /// Takes time in proportion to the number of members.
+    /// A member that is added or removed changes only the keys that it gets or had. This is consistent hashing by the
+    /// highest random weight (Thaler and Ravishankar 1998). The successor of a [`Pool`]'s member has the same keys.
+    ///
+    /// The time is proportional to the number of members.
     ///
     /// # Errors
-    /// There is no member.
+    /// The router has no living member.
+    #[doc(alias = "consistent_hashing")]
+    #[doc(alias = "ConsistentHashingRouting")]
     pub fn pick_for(&self, key: &(impl Hash + ?Sized)) -> Result<Picked<A>, NoMember> {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
@@ -166,10 +246,12 @@ impl<A: Actor> Router<A> {
             .ok_or_else(|| self.state.no_member(&members))
     }
 
-    /// Sends a clone of `message` to every member, as [`ActorRef::tell`] does. Returns how many there are.
+    /// Sends a clone of `message` to every member, as [`ActorRef::tell`] does. Returns the number of members.
     ///
     /// # Errors
-    /// There is no member.
+    /// The router has no living member.
+    #[doc(alias = "Broadcast")]
+    #[doc(alias = "cast")]
     pub fn broadcast<M, Mode>(&self, message: M) -> Result<usize, NoMember>
     where
         M: HandledBy<A, Mode> + Clone,
@@ -183,10 +265,12 @@ impl<A: Actor> Router<A> {
         Ok(members.len())
     }
 
-    /// Asks every member with a clone of `message`: for all answers, or (scatter, gather first) the first that come.
+    /// Asks every member with a clone of `message`. The result waits for all answers, or (scatter-gather) for the
+    /// first that arrive.
     ///
     /// # Errors
-    /// There is no member.
+    /// The router has no living member.
+    #[doc(alias = "ScatterGatherFirstCompleted")]
     pub fn ask_all<M, Mode>(&self, message: M) -> Result<AskMany<A, M>, NoMember>
     where
         M: HandledBy<A, Mode> + Clone,

@@ -1,4 +1,4 @@
-//! A member that was chosen, and its load.
+//! A chosen member, and its load.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,10 +7,35 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use playhouse_actor::{Actor, ActorRef};
 
-/// A member that a router has chosen: used like its reference, in the same statement or for as long as it is needed.
+/// A chosen member, used like its reference.
 ///
-/// Under [`Routing::LeastLoaded`], the member counts as loaded until this is dropped and what was sent to it before is handled.
-#[must_use = "nothing is sent by picking a member"]
+/// Under [`Routing::LeastLoaded`](super::Routing::LeastLoaded), the pick counts as load until it is dropped and the
+/// messages sent before that are handled.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::router::{Pool, Routing};
+///
+/// struct Printer;
+///
+/// #[actor]
+/// impl Printer {
+///     #[message]
+///     fn print(&self, page: u32) {}
+/// }
+///
+/// let system = System::start()?;
+/// let printers = Pool::start(&system, Routing::LeastLoaded, 2, || Printer);
+/// let printer = printers.pick()?; // both pages go to one printer
+/// printer.tell(Print(1));
+/// printer.tell(Print(2));
+/// # drop(printer);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "picking a member sends nothing"]
 pub struct Picked<A: Actor> {
     pub(super) actor: ActorRef<A>,
     pub(super) load: Option<Load>,
@@ -38,7 +63,7 @@ impl<A: Actor> Drop for Picked<A> {
     }
 }
 
-/// One of the things that load a member.
+/// One unit of a member's load, until it is dropped.
 pub(super) struct Load(pub(super) Arc<AtomicUsize>);
 
 impl Load {

@@ -1,4 +1,4 @@
-//! Pools.
+//! Routers that start their members.
 
 use std::fmt;
 use std::ops::Deref;
@@ -7,13 +7,41 @@ use playhouse_actor::{Actor, System};
 
 use super::{Router, Routing};
 
-/// A [`Router`] that starts its members, spread over the stages, and replaces those that end.
+/// A [`Router`] that starts its members, spreads them over the stages, and replaces those that end.
 ///
-/// A member that ends, crashes too, is replaced by one with a new state: at once, or where several end within two seconds
-/// after a pause that grows from 10 ms to 1 s. What was queued for it is dead letters. Where members are to keep their mailbox
-/// over a crash, have them started by a [`Supervisor`](playhouse_actor::Supervisor), and add them to a router.
+/// A member that ends or crashes is replaced by one with a new state. The replacement is started at once, or after a
+/// pause from 10 ms to 1 s if several members end within 2 s. Messages that were queued for the ended member are dead
+/// letters. To keep mailboxes over crashes, start members under a [`Supervisor`](playhouse_actor::Supervisor) and add
+/// them to a router.
 ///
-/// When the last handle to its router is dropped, members are drained. (A member that has a handle in its state keeps it.)
+/// The members are drained when the last handle to the router is dropped. A member with a handle in its own state
+/// keeps the pool alive.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::router::{Pool, Routing};
+///
+/// struct Worker;
+///
+/// #[actor]
+/// impl Worker {
+///     #[message]
+///     fn double(&self, n: u64) -> u64 { 2 * n }
+/// }
+///
+/// let system = System::start()?;
+/// let pool = Pool::start(&system, Routing::RoundRobin, 2, || Worker);
+/// pool.resize(3);
+/// assert_eq!(pool.members().len(), 3);
+/// assert_eq!(pool.pick()?.ask(Double(4)).wait()?, 8);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "PoolRouter")]
+#[doc(alias = "ActorPool")]
+#[doc(alias = "worker_pool")]
 pub struct Pool<A: Actor> {
     router: Router<A>,
 }
@@ -22,7 +50,7 @@ impl<A: Actor> Pool<A> {
     /// Starts `size` members that `factory` makes.
     ///
     /// # Panics
-    /// If the system was shut down, or `factory` panics.
+    /// The system was shut down, or `factory` panics.
     pub fn start(
         system: &System,
         routing: Routing,
@@ -34,10 +62,11 @@ impl<A: Actor> Pool<A> {
         Pool { router }
     }
 
-    /// Changes how many members there are: starts some, or takes out those that came last and drains them.
+    /// Changes the number of members. The pool starts new members, or removes and drains the youngest.
     ///
     /// # Panics
-    /// If the factory panics.
+    /// The factory panics.
+    #[doc(alias = "Resizer")]
     pub fn resize(&self, size: usize) {
         self.router.state.resize(size);
     }

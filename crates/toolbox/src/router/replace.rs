@@ -1,4 +1,4 @@
-//! The members of a pool that ended, and their successors.
+//! The watcher of a router's members, and the successors of a pool's members.
 
 use std::sync::Weak;
 use std::time::Duration;
@@ -8,17 +8,18 @@ use playhouse_actor::{Actor, Context, StopReason, Terminated};
 use super::members::{RouterState, Slot};
 use crate::member_watcher::{MemberWatcher, Membership};
 
-/// Before a member of a [`Pool`] is replaced that has ended within [`QUIET_PERIOD`] of another one: doubled for each in a row.
+/// The pause before the replacement of a pool's member that has ended within [`QUIET_PERIOD`] of another one. It is
+/// doubled for each further end.
 const REPLACE_DELAY: Duration = Duration::from_millis(10);
 
 const REPLACE_DELAY_MAX: Duration = Duration::from_secs(1);
 
 const QUIET_PERIOD: Duration = Duration::from_secs(2);
 
-/// What the watcher of a router does.
+/// The reaction of a router to the end of its members.
 pub(super) struct RouterMembership<A: Actor> {
     pub(super) router: Weak<RouterState<A>>,
-    /// How many have ended one soon after the other.
+    /// The number of recent ends, each within [`QUIET_PERIOD`] of the one before.
     pub(super) recent_ends: u32,
     pub(super) last_end: Duration,
 }

@@ -1,7 +1,30 @@
-//! Coordinated shutdown: what a program does before it ends, in phases.
+//! Coordinated shutdown: the tasks of a program before its end, in phases.
 //!
-//! Phases come one after the other, in the order in which they were made, each with a deadline. The tasks of a phase run at the
-//! same time: closures, and actors that are drained. What has not finished in time is left behind, and the report names it.
+//! Phases run one after the other, in the order of their creation, each with a deadline. The tasks of a phase run at
+//! the same time. A task is a closure, or the drain of an actor. A task that misses the deadline is left behind, and
+//! the report names it.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::shutdown::CoordinatedShutdown;
+//! use std::time::Duration;
+//!
+//! struct Gate;
+//! #[actor]
+//! impl Gate {}
+//!
+//! let system = System::start()?;
+//! let shutdown = CoordinatedShutdown::new(&system);
+//! shutdown.phase("stop intake", Duration::from_secs(5)).drain("gate", system.spawn(Gate))?;
+//! shutdown.phase("flush", Duration::from_secs(5)).task("log", || Ok(()))?;
+//!
+//! let report = shutdown.run();
+//! assert!(report.is_clean(), "{report}");
+//! system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod phase;
 mod progress;
@@ -25,38 +48,58 @@ pub use self::signal::Signal;
 use crate::member_watcher::MemberWatcher;
 use crate::panics::{describe, lock};
 
-/// What a program does before it ends: see [the module](self). Clones are handles to the same plan, for the parts of a program
-/// that register their own tasks.
+/// A plan of the tasks before the end of a program: see [the module](self). Clones are handles to the same plan, so
+/// that each part of a program can register its tasks.
 ///
-/// It does not end the system: [`System::shutdown`] comes behind it.
+/// The plan does not end the system: call [`System::shutdown`] after it.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::shutdown::CoordinatedShutdown;
+/// use std::time::Duration;
+///
+/// let system = System::start()?;
+/// let shutdown = CoordinatedShutdown::new(&system);
+/// let last = shutdown.phase("last", Duration::from_secs(1));
+/// last.task("fails", || Err("no disk".into()))?;
+/// assert!(!shutdown.run().is_clean());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "graceful_shutdown")]
+#[doc(alias = "terminate")]
 #[derive(Clone)]
 pub struct CoordinatedShutdown {
     system: System,
     plan: Arc<Mutex<Plan>>,
-    /// Held by who goes through the phases.
+    /// The lock of the thread that runs the phases.
     running: Arc<Mutex<()>>,
 }
 
 impl CoordinatedShutdown {
-    /// A plan without phases.
+    /// Creates a plan without phases.
     pub fn new(system: &System) -> CoordinatedShutdown {
         CoordinatedShutdown { system: system.clone(), plan: Arc::default(), running: Arc::default() }
     }
 
-    /// Another phase, behind those that there are. Its tasks have `within` together.
+    /// Adds a phase behind the existing ones. Its tasks share the deadline `within`.
     pub fn phase(&self, name: impl Into<String>, within: Duration) -> Phase {
         let mut plan = lock(&self.plan);
         plan.phases.push(PhasePlan { name: name.into(), within, tasks: Vec::new() });
         Phase { plan: Arc::clone(&self.plan), number: plan.phases.len() - 1 }
     }
 
-    /// Goes through the phases that have not been gone through, and blocks meanwhile, also while another thread does. A phase
-    /// without tasks takes no time.
+    /// Runs the phases that have not run yet, and blocks until they are over, also if another thread runs them. A
+    /// phase without tasks takes no time.
     ///
-    /// In a simulated system, closures are run on this thread, one after the other, and deadlines are in virtual time.
+    /// In a simulated system, the closures run on this thread, one after the other, and deadlines are in virtual
+    /// time.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker. If the system was shut down before, and an actor is to be drained.
+    /// The call is made inside an actor, because it would block the worker. The system was shut down before, and an
+    /// actor is to be drained.
     #[track_caller]
     pub fn run(&self) -> Report {
         playhouse_actor::assert_outside("`CoordinatedShutdown::run`", "run it in the main thread");
@@ -98,7 +141,10 @@ impl CoordinatedShutdown {
                     } else if let Err(error) =
                         std::thread::Builder::new().name("playhouse-shutdown".to_owned()).spawn(call)
                     {
-                        progress.finish(number, Outcome::Failed(format!("its thread could not be started: {error}")));
+                        progress.finish(
+                            number,
+                            Outcome::Failed(format!("the thread of the task could not be started: {error}")),
+                        );
                     }
                 }
             }
@@ -112,7 +158,7 @@ impl CoordinatedShutdown {
             }
             watcher
         });
-        // In simulation, time goes on for a timer only.
+        // Virtual time advances only to a timer.
         let timer = core.start_timer(within, Box::new(|| None));
         core.block_until(Some(deadline), &mut || progress.is_over() || core.now() >= deadline);
         core.cancel_timer(timer);

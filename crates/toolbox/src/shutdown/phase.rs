@@ -16,7 +16,7 @@ pub(super) type TaskError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Default)]
 pub(super) struct Plan {
     pub(super) phases: Vec<PhasePlan>,
-    /// How many have begun.
+    /// The number of phases that have begun.
     pub(super) begun: usize,
 }
 
@@ -28,11 +28,26 @@ pub(super) struct PhasePlan {
 
 pub(super) enum Task {
     Call(Box<dyn FnOnce() -> Result<(), TaskError> + Send>),
-    /// Has the watcher watch an actor, which is drained, and tells who it is.
+    /// The drain of an actor: its id, and a function that has the watcher watch it and then drains it.
     Drain(ActorId, Box<dyn FnOnce(ActorRef<MemberWatcher<DrainedActors>>) + Send>),
 }
 
-/// A phase of a [`CoordinatedShutdown`], to register tasks in.
+/// A phase of a [`CoordinatedShutdown`](super::CoordinatedShutdown), in which tasks are registered.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::shutdown::{CoordinatedShutdown, Phase};
+/// use std::time::Duration;
+///
+/// let system = System::start()?;
+/// let shutdown = CoordinatedShutdown::new(&system);
+/// let flush: Phase = shutdown.phase("flush", Duration::from_secs(5));
+/// flush.task("metrics", || Ok(()))?;
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Phase {
     pub(super) plan: Arc<Mutex<Plan>>,
@@ -40,7 +55,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Has `task` run in this phase, in a thread of its own. What it returns, or that it panics, is in the report.
+    /// Registers `task`, which runs on a thread of its own in this phase. Its error or its panic is in the report.
     ///
     /// # Errors
     /// The phase has begun.
@@ -52,10 +67,12 @@ impl Phase {
         self.add(name.into(), Task::Call(Box::new(task)))
     }
 
-    /// Has `actor` [drained](ActorRef::drain) in this phase: it handles what it was sent, and ends.
+    /// Registers the [drain](ActorRef::drain) of `actor` in this phase. The actor handles the messages that it has,
+    /// and ends.
     ///
     /// # Errors
     /// The phase has begun.
+    #[doc(alias = "gracefulStop")]
     pub fn drain<A: Actor>(&self, name: impl Into<String>, actor: ActorRef<A>) -> Result<(), TooLate> {
         let begin = move |watcher: ActorRef<MemberWatcher<DrainedActors>>| {
             watcher.tell_urgent(WatchMember { member: actor, watch: true });
@@ -82,7 +99,24 @@ impl fmt::Debug for Phase {
     }
 }
 
-/// A task was registered in a phase that has begun already, and will not be run.
+/// An error: a task was registered in a phase that has begun, and will not run.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::shutdown::CoordinatedShutdown;
+/// use std::time::Duration;
+///
+/// let system = System::start()?;
+/// let shutdown = CoordinatedShutdown::new(&system);
+/// let flush = shutdown.phase("flush", Duration::from_secs(5));
+/// shutdown.run();
+/// let late = flush.task("metrics", || Ok(())).unwrap_err();
+/// assert!(late.to_string().contains("has begun"));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLate {
     task: String,
@@ -91,7 +125,11 @@ pub struct TooLate {
 
 impl fmt::Display for TooLate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the shutdown task {:?} comes too late: the phase {:?} has begun", self.task, self.phase)
+        write!(
+            f,
+            "the shutdown task {:?} is too late: the phase {:?} has begun; register tasks before `run`",
+            self.task, self.phase
+        )
     }
 }
 

@@ -1,4 +1,4 @@
-//! How far a phase has come.
+//! The progress of a phase.
 
 use std::sync::{Arc, Mutex};
 use std::thread::Thread;
@@ -9,7 +9,7 @@ use super::Outcome;
 use crate::member_watcher::{MemberWatcher, Membership};
 use crate::panics::lock;
 
-/// How far a phase has come.
+/// The outcomes of a phase's tasks so far.
 pub(super) struct Progress {
     pub(super) outcomes: Mutex<Vec<Option<Outcome>>>,
     pub(super) waiting: Thread,
@@ -17,7 +17,7 @@ pub(super) struct Progress {
 
 impl Progress {
     pub(super) fn finish(&self, number: usize, outcome: Outcome) {
-        // After the phase, nobody asks any more.
+        // Outcomes after the end of the phase are ignored.
         if let Some(place) = lock(&self.outcomes).get_mut(number) {
             *place = Some(outcome);
         }
@@ -29,7 +29,7 @@ impl Progress {
     }
 }
 
-/// What the watcher of a phase does.
+/// The reaction of a phase to the end of its drained actors.
 pub(super) struct DrainedActors {
     pub(super) drained: Vec<(ActorId, usize)>,
     pub(super) progress: Arc<Progress>,

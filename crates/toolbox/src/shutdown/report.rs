@@ -1,49 +1,116 @@
-//! How a shutdown went.
+//! The report of a shutdown.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What has become of a task.
+/// The outcome of a task.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::shutdown::{CoordinatedShutdown, Outcome};
+/// use std::time::Duration;
+///
+/// let system = System::start()?;
+/// let shutdown = CoordinatedShutdown::new(&system);
+/// shutdown.phase("flush", Duration::from_secs(5)).task("disk", || Err("it is full".into()))?;
+/// let report = shutdown.run();
+/// assert_eq!(report.phases[0].tasks[0].outcome, Outcome::Failed("it is full".to_owned()));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It has finished, or its actor has ended.
+    /// The task has finished, or its actor has ended.
     Finished,
-    /// It has returned an error or panicked, or its actor has crashed: why.
+    /// The task has returned an error or panicked, or its actor has crashed. The text is the cause.
     Failed(String),
-    /// Its phase was over before it had finished. It goes on.
+    /// The phase was over before the task had finished. The task goes on.
     Unfinished,
 }
 
-/// What has become of one task.
+/// The outcome of one task.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::shutdown::{Outcome, TaskReport};
+/// # use playhouse::prelude::*;
+/// # use playhouse::shutdown::CoordinatedShutdown;
+/// # use std::time::Duration;
+/// #
+/// # let system = System::start()?;
+/// # let shutdown = CoordinatedShutdown::new(&system);
+/// # shutdown.phase("flush", Duration::from_secs(5)).task("log", || Ok(()))?;
+/// let report = shutdown.run();
+/// let task: &TaskReport = &report.phases[0].tasks[0];
+/// assert_eq!((&*task.name, &task.outcome), ("log", &Outcome::Finished));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskReport {
-    /// Its name.
+    /// The name of the task.
     pub name: String,
-    /// What has become of it.
+    /// The outcome of the task.
     pub outcome: Outcome,
 }
 
-/// How a phase went.
+/// The course of one phase.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::shutdown::PhaseReport;
+/// # use playhouse::prelude::*;
+/// # use playhouse::shutdown::CoordinatedShutdown;
+/// # use std::time::Duration;
+/// #
+/// # let system = System::start()?;
+/// # let shutdown = CoordinatedShutdown::new(&system);
+/// # shutdown.phase("flush", Duration::from_secs(5)).task("log", || Ok(()))?;
+/// let report = shutdown.run();
+/// let phase: &PhaseReport = &report.phases[0];
+/// assert_eq!((&*phase.name, phase.tasks.len()), ("flush", 1));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PhaseReport {
-    /// Its name.
+    /// The name of the phase.
     pub name: String,
-    /// How long it took, in the system's time.
+    /// The duration of the phase, in the time of the system.
     pub took: Duration,
-    /// Its tasks, in the order in which they were registered.
+    /// The tasks, in the order of registration.
     pub tasks: Vec<TaskReport>,
 }
 
-/// How a shutdown went. Shown to people, it names what did not finish, a line each.
+/// The course of a shutdown. As text, it names each task that did not finish, one per line.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::shutdown::CoordinatedShutdown;
+/// use std::time::Duration;
+///
+/// let system = System::start()?;
+/// let shutdown = CoordinatedShutdown::new(&system);
+/// shutdown.phase("flush", Duration::from_secs(5)).task("log", || Ok(()))?;
+/// assert_eq!(shutdown.run().to_string(), "1 of 1 shutdown tasks finished");
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The phases that were gone through, in their order.
+    /// The phases that have run, in their order.
     pub phases: Vec<PhaseReport>,
 }
 
 impl Report {
-    /// Whether every task has finished.
+    /// Returns whether every task has finished.
     pub fn is_clean(&self) -> bool {
         self.phases.iter().flat_map(|phase| &phase.tasks).all(|task| task.outcome == Outcome::Finished)
     }

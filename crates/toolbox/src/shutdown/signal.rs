@@ -3,15 +3,32 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The signals that end a program: Ctrl-C and `SIGTERM`.
+/// A wait for the signals that end a program: Ctrl-C (`SIGINT`) and `SIGTERM`.
+///
+/// # Examples
+///
+/// ```no_run
+/// use playhouse::prelude::*;
+/// use playhouse::shutdown::{CoordinatedShutdown, Signal};
+///
+/// let signal = Signal::catch()?;
+/// let system = System::start()?;
+/// let shutdown = CoordinatedShutdown::new(&system);
+/// signal.wait();
+/// eprintln!("{}", shutdown.run());
+/// system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "ctrl_c")]
+#[doc(alias = "SIGTERM")]
 #[derive(Debug)]
 pub struct Signal {
     signals: signal_hook::iterator::Signals,
 }
 
 impl Signal {
-    /// From now on, the first of these signals is waited for instead of ending the process; a further one ends it at once, with
-    /// 128 and the number of the signal as the exit code.
+    /// Catches these signals from now on. The first signal ends [`wait`](Signal::wait) and not the process. A second
+    /// signal ends the process at once, with 128 plus the number of the signal as the exit code.
     ///
     /// # Errors
     /// The signals cannot be caught.
@@ -22,14 +39,14 @@ impl Signal {
         let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
         let again = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the first signal only sets the flag.
+            // The order of registration lets the first signal only set the flag.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&again))?;
             flag::register(signal, Arc::clone(&again))?;
         }
         Ok(Signal { signals })
     }
 
-    /// Blocks this thread until one has come, also if it came before.
+    /// Blocks this thread until a signal has come, including one that came before the call.
     pub fn wait(mut self) {
         let _which = self.signals.forever().next();
     }

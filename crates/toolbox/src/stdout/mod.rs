@@ -1,10 +1,24 @@
-//! Standard output as an actor: what many actors print does not mix.
+//! Standard output as an actor: the output of many actors does not mix.
 //!
-//! (SALSA's `standardOutput` is one, too.) A [`Stdout`] writes each [`Print`] as a whole, in the order in which they come; so the
-//! lines of one actor keep their order, and those of several never cut into each other.
+//! A [`Stdout`] writes each [`Print`] in one piece, in the order of arrival. The lines of one actor keep their order,
+//! and the lines of several actors never interleave. (SALSA has such an actor, `standardOutput`.)
 //!
-//! Writing may block, where the other end is slow to read: then the actor holds its worker for a while. One that is started with
-//! [`Placement::Dedicated`](playhouse_actor::Placement::Dedicated) has a thread of its own for that.
+//! A slow reader of the output blocks the actor, and with it a worker. Start the actor with
+//! [`Placement::Dedicated`](playhouse_actor::Placement::Dedicated) to give it a thread of its own.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::stdout::{Flush, Print, Stdout};
+//!
+//! let system = System::start()?;
+//! let out = system.spawn(Stdout::new());
+//! out.tell(Print::line("Hello"));
+//! out.ask(Flush).wait()?;
+//! system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod print;
 
@@ -15,16 +29,33 @@ use playhouse_actor::{Actor, Context};
 
 pub use self::print::{Flush, Print};
 
-/// Writes what it is sent: see [the module](self).
+/// An actor that writes each [`Print`] to a writer: see [the module](self).
 ///
-/// What cannot be written is a crash with the `io::Error`: a supervisor decides what comes of it. Without one, the actor ends,
-/// and what is sent to it later becomes dead letters.
+/// A failed write crashes the actor with the `io::Error`, and its supervisor decides. Without a supervisor the actor
+/// ends, and later prints are dead letters.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::stdout::{Flush, Print, Stdout};
+///
+/// let system = System::start()?;
+/// let log = system.spawn(Stdout::to(Vec::new()));
+/// log.tell(Print::text("no line yet"));
+/// log.ask(Flush).wait()?;
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "console")]
+#[doc(alias = "print")]
+#[doc(alias = "standardOutput")]
 pub struct Stdout<W = io::Stdout> {
     writer: W,
 }
 
 impl Stdout {
-    /// One that writes to the standard output of the process.
+    /// Creates an actor that writes to the standard output of the process.
     pub fn new() -> Stdout {
         Stdout { writer: io::stdout() }
     }
@@ -37,7 +68,7 @@ impl Default for Stdout {
 }
 
 impl<W: Write + Send + 'static> Stdout<W> {
-    /// One that writes elsewhere: to standard error, to a file, to what a test looks at.
+    /// Creates an actor that writes to `writer`, such as standard error, a file, or a buffer of a test.
     pub fn to(writer: W) -> Stdout<W> {
         Stdout { writer }
     }
@@ -50,7 +81,7 @@ impl<W> fmt::Debug for Stdout<W> {
 }
 
 impl<W: Write + Send + 'static> Actor for Stdout<W> {
-    /// What was written goes out, also where the writer has a buffer. An error has nobody to be told to any more.
+    /// Flushes the writer. An error is ignored, because nobody is left to handle it.
     fn stopped(&mut self, _: &mut Context<Self>) {
         let _ = self.writer.flush();
     }

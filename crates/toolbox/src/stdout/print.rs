@@ -1,4 +1,4 @@
-//! The messages of an output.
+//! The messages of [`Stdout`].
 
 use std::fmt;
 use std::io::Write;
@@ -7,21 +7,29 @@ use playhouse_actor::{Context, Handler, Message};
 
 use super::Stdout;
 
-/// Something to be written in one piece. Who asks is answered when it was given to the writer.
+/// A text that is written in one piece. An ask is answered when the writer has taken the text.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::stdout::Print;
+///
+/// assert_eq!(Print::line("done"), Print::text("done\n"));
+/// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct Print {
     text: String,
 }
 
 impl Print {
-    /// This, with the end of a line behind it.
+    /// Creates a print of `text` and an end of line.
     pub fn line(text: impl Into<String>) -> Print {
         let mut text = text.into();
         text.push('\n');
         Print { text }
     }
 
-    /// This, as it is: several lines that belong together, or the beginning of one.
+    /// Creates a print of `text` as it is, such as several lines, or the beginning of one.
     pub fn text(text: impl Into<String>) -> Print {
         Print { text: text.into() }
     }
@@ -36,7 +44,7 @@ impl fmt::Debug for Print {
 impl Message for Print {
     type Reply = ();
 
-    /// With the text.
+    /// Returns the size of the message with its text.
     fn bytes(&self) -> usize {
         size_of::<Self>() + self.text.len()
     }
@@ -50,7 +58,19 @@ impl<W: Write + Send + 'static> Handler<Print> for Stdout<W> {
     }
 }
 
-/// Has all that was written go out. Who asks is answered when it has.
+/// Flushes the writer. An ask is answered when the writer has flushed.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::stdout::{Flush, Stdout};
+///
+/// let system = System::start()?;
+/// system.spawn(Stdout::new()).ask(Flush).wait()?;
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flush;
 

@@ -1,4 +1,4 @@
-//! The actor in front of a topic, which other theaters send to.
+//! The actor through which other theaters use a topic.
 
 use std::fmt;
 use std::sync::Weak;
@@ -12,22 +12,44 @@ use super::WhenOverloaded;
 use super::state::TopicState;
 use super::subscriber::{SendOutcome, SendPublication, Subscriber, Target};
 
-/// Messages whose topics reach over theaters: by [`remote_topic!`](crate::remote_topic), which the crate of the message says.
+/// A message whose topics can be joined from other theaters. Implement it with [`remote_topic!`](crate::remote_topic)
+/// in the crate of the message.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+/// use playhouse::topic::Topic;
+///
+/// #[derive(Message, Clone, Serialize, Deserialize)]
+/// #[serde(crate = "playhouse::serde")]
+/// struct Order(u64);
+/// playhouse::remote_topic!(Order = "shop.Order");
+///
+/// let system = System::start()?;
+/// let orders: Topic<Order> = Topic::new(&system);
+/// let endpoint = orders.endpoint();
+/// assert!(!endpoint.is_stopped());
+/// # drop(orders);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
-    message = "topics of `{Self}` do not reach over theaters",
-    label = "no topic of this message can be joined from another theater",
-    note = "put `playhouse::remote_topic!({Self});` where `{Self}` is declared; it derives `Message`, `Clone`, `Serialize` and `Deserialize`"
+    message = "topics of `{Self}` cannot be joined from other theaters",
+    label = "this message has no `remote_topic!`",
+    note = "put `playhouse::remote_topic!({Self});` where `{Self}` is declared; `{Self}` derives `Message`, `Clone`, `Serialize` and `Deserialize`"
 )]
 pub trait RemoteTopic: Message + Clone + Serialize + DeserializeOwned {
     #[doc(hidden)]
     fn endpoint_name() -> &'static str;
 }
 
-/// Has topics of a message reach over theaters: `remote_topic!(Order)`, once, in the crate of the message, which derives
-/// `Message`, `Clone`, `Serialize` and `Deserialize`.
+/// Lets other theaters join topics of a message: `remote_topic!(Order)`. Call it once, in the crate of the message.
+/// The message derives `Message`, `Clone`, `Serialize` and `Deserialize`.
 ///
-/// Programs that share a topic call it alike: as the type of the message, with its path, or, where that may be renamed or
-/// moved, by a name: `remote_topic!(Order = "shop.Order")`.
+/// All programs that share a topic use one name for it. The default is the path of the message's type. A name makes
+/// the type free to move: `remote_topic!(Order = "shop.Order")`.
 #[macro_export]
 macro_rules! remote_topic {
     ($message:ty) => {
@@ -51,7 +73,28 @@ macro_rules! remote_topic {
     };
 }
 
-/// The actor in front of a [`Topic`](super::Topic): see [`Topic::endpoint`](super::Topic::endpoint).
+/// The actor through which other theaters use a [`Topic`](super::Topic): see
+/// [`Topic::endpoint`](super::Topic::endpoint).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+/// use playhouse::topic::{Topic, TopicEndpoint};
+///
+/// #[derive(Message, Clone, Serialize, Deserialize)]
+/// #[serde(crate = "playhouse::serde")]
+/// struct Order(u64);
+/// playhouse::remote_topic!(Order);
+///
+/// let system = System::start()?;
+/// let orders: Topic<Order> = Topic::new(&system);
+/// let endpoint: ActorRef<TopicEndpoint<Order>> = orders.endpoint(); // publish it for other theaters
+/// # drop(orders);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct TopicEndpoint<M: Message> {
     pub(super) topic: Weak<TopicState<M>>,
     pub(super) home: Option<ActorRef<TopicEndpoint<M>>>,
@@ -76,7 +119,8 @@ impl<M: Message> Actor for TopicEndpoint<M> {
         }
     }
 
-    /// A home that stops has us drained, behind what it has sent; the news of its end may be here before that.
+    /// A home that stops drains this actor behind its last messages. The notice of its end may arrive before them, so
+    /// an ordinary stop is ignored.
     fn terminated(&mut self, terminated: Terminated, ctx: &mut Context<Self>) {
         if !matches!(terminated.reason, StopReason::Stopped | StopReason::NotAlive) {
             ctx.this().drain();
@@ -90,7 +134,7 @@ impl<M: RemoteTopic> Remote for TopicEndpoint<M> {
     }
 }
 
-/// To the endpoint of a topic: another one joins it. False: the topic has ended.
+/// A request to join a topic. The answer is false if the topic has ended.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "M: RemoteTopic")]
@@ -101,7 +145,7 @@ pub struct JoinRequest<M: Message> {
     pub(super) when_overloaded: WhenOverloaded,
 }
 
-/// To the home: what was published at a topic that has joined it.
+/// A message that was published at a joined topic, on its way to the home.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
 pub struct PublishRequest<M> {
@@ -109,12 +153,12 @@ pub struct PublishRequest<M> {
     pub(super) message: M,
 }
 
-/// From the home: what was published.
+/// A published message, on its way from the home.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
 pub struct Publication<M> {
     pub(super) subject: Option<String>,
-    /// How many before it were dropped, since the target was overloaded.
+    /// The number of earlier messages that were dropped, because the link was overloaded.
     pub(super) missed: u64,
     pub(super) message: M,
 }

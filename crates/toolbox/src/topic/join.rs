@@ -11,14 +11,36 @@ use super::state::Home;
 use super::{Topic, WhenOverloaded};
 use crate::wait::{block_on, pipe};
 
-/// Why a topic was not joined.
+/// An error of [`Topic::join`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+/// use playhouse::topic::{JoinError, Topic, WhenOverloaded};
+///
+/// #[derive(Message, Clone, Serialize, Deserialize)]
+/// #[serde(crate = "playhouse::serde")]
+/// struct Order(u64);
+/// playhouse::remote_topic!(Order);
+///
+/// let system = System::start()?;
+/// let orders: Topic<Order> = Topic::new(&system);
+/// let endpoint = orders.endpoint();
+/// drop(orders);
+/// let error = Topic::join(&system, endpoint, WhenOverloaded::SlowPublisher).wait().unwrap_err();
+/// assert_eq!(error, JoinError::Ended);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JoinError {
     /// The topic has ended.
     Ended,
-    /// Its endpoint has not answered: why. Where its theater is lost, that is [`AskError::TheaterLost`]; where the program there
-    /// has no `remote_topic!` of this message, [`AskError::Unreachable`].
+    /// The endpoint has not answered. [`AskError::TheaterLost`] means that its theater is lost.
+    /// [`AskError::Unreachable`] means that its program has no `remote_topic!` of this message.
     NoAnswer(AskError),
 }
 
@@ -40,11 +62,32 @@ impl std::error::Error for JoinError {
     }
 }
 
-/// A topic that is to be joined: see [`Topic::join`]. `.await` it, or `.wait()`, or `.then(ctx, ..)`.
+/// A topic that is being joined: see [`Topic::join`]. Use `.await`, `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropped while it is under target, nothing has joined: the home forgets who was about to.
-#[must_use = "nothing is joined before it is awaited or waited for"]
+/// Dropping the future leaves the topic unjoined, and the home forgets the request.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::serde::{Deserialize, Serialize};
+/// use playhouse::topic::{Topic, WhenOverloaded};
+///
+/// #[derive(Message, Clone, Serialize, Deserialize)]
+/// #[serde(crate = "playhouse::serde")]
+/// struct Order(u64);
+/// playhouse::remote_topic!(Order);
+///
+/// let system = System::start()?;
+/// let home: Topic<Order> = Topic::new(&system);
+/// let joined = Topic::join(&system, home.endpoint(), WhenOverloaded::SlowPublisher).wait()?;
+/// assert_eq!(home.joined(), 1);
+/// # drop((home, joined));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "nothing is joined until it is awaited or waited for"]
 pub struct Join<M: RemoteTopic> {
     pub(super) system: System,
     pub(super) home: ActorRef<TopicEndpoint<M>>,
@@ -63,20 +106,20 @@ impl<M: RemoteTopic> Join<M> {
         }
     }
 
-    /// Blocks this thread until it is joined.
+    /// Blocks this thread until the topic is joined.
     ///
     /// # Errors
-    /// Why it was not.
+    /// The topic has ended, or its endpoint has not answered: see [`JoinError`].
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker. If the system was shut down.
+    /// The call is made inside an actor, because it would block the worker. The system was shut down.
     #[track_caller]
     pub fn wait(self) -> Result<Topic<M>, JoinError> {
         let system = self.system.clone();
         block_on(system.core(), self.run()).unwrap_or(Err(JoinError::NoAnswer(AskError::Unanswered)))
     }
 
-    /// Has the topic handled by `then`, as a message of this actor, which goes on with others meanwhile.
+    /// Calls `then` with the topic as a message of this actor, which handles other messages in the meantime.
     pub fn then<A: Actor>(
         self,
         ctx: &mut Context<A>,

@@ -1,38 +1,76 @@
-//! Topics: who publishes a message does not know who gets it.
+//! Topics: publish and subscribe between actors that do not know each other.
 //!
-//! A [`Topic`] is for one type of messages. Subscribers take all of them, or those whose subject fits a pattern such as
-//! `orders.*.eu`. Subscribers are watched, and leave when they end. They may be actors of other theaters.
+//! A [`Topic`] carries one type of messages. A subscriber gets all of them, or those with a subject that matches a
+//! pattern such as `orders.*.eu`. The topic watches its subscribers, and removes those that end. A subscriber may
+//! live in another theater.
 //!
-//! A topic is a handle to be cloned, not an actor: publishing sends to each subscriber directly, so what one publisher
-//! publishes reaches each subscriber in that order.
+//! A topic is a cloned handle, not an actor. Publishing sends to each subscriber directly, so the messages of one
+//! publisher reach each subscriber in their order.
+//!
+//! # Examples
+//!
+//! ```
+//! use playhouse::prelude::*;
+//! use playhouse::topic::{Topic, WhenOverloaded};
+//!
+//! #[derive(Message, Clone)]
+//! struct Price(u64);
+//!
+//! struct Trader {
+//!     last: u64,
+//! }
+//!
+//! #[actor]
+//! impl Trader {
+//!     #[message]
+//!     fn last(&self) -> u64 { self.last }
+//! }
+//!
+//! impl Handler<Price> for Trader {
+//!     fn handle(&mut self, price: Price, _: &mut Context<Self>) {
+//!         self.last = price.0;
+//!     }
+//! }
+//!
+//! let system = System::start()?;
+//! let prices = Topic::new(&system);
+//! let trader = system.spawn(Trader { last: 0 });
+//! prices.subscribe_to("metals.*", trader, WhenOverloaded::DropNewest)?;
+//! prices.publish_to("metals.gold", Price(1900))?;
+//! prices.publish_to("grain", Price(7))?;
+//! assert_eq!(trader.ask(Last).wait()?, 1900);
+//! # system.shutdown()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Over theaters
 //!
-//! A topic has a home: the theater in which [`Topic::new`] was called. Others [join](Topic::join) it, once for each theater,
-//! and have a topic of their own system, used like any other. In front of each stands an actor, its [endpoint](Topic::endpoint).
+//! A topic has a home: the theater that called [`Topic::new`]. Another theater [joins](Topic::join) the topic once,
+//! and then has a topic of its own system with the same methods. An actor represents each of these topics, its
+//! [endpoint](Topic::endpoint).
 //!
 //! ```text
 //!              home                                     theater that has joined
 //!
 //!  publish ──▶ subscribers                              subscribers ◀── endpoint ◀─┐
-//!         └──▶ endpoint of each theater that has joined ───────────────────────────┘
-//!  endpoint ──▶ publish  ◀───────────────────────────────── publish
+//!         └──▶ endpoint of each joined theater ────────────────────────────────────┘
+//!  endpoint ──▶ publish  ◀──────────────────────────────── publish
 //! ```
 //!
-//! - Subscribers are kept where they have subscribed: one copy of each message goes to a theater that has joined, however
-//!   many subscribe there, and whether or not the subject is one that they want.
-//! - What is published at a topic that has joined goes to the home, and from there to all, those of the publisher's own theater
-//!   included. So each step is one actor's or thread's messages to another, and what one publisher publishes (at one handle)
-//!   reaches each subscriber in that order, wherever both are.
-//! - Publishing at home sends directly, past the endpoint: it costs the same whether others could join or not. So what two
-//!   publishers publish at one time may reach two subscribers in different orders, as it may in one theater.
-//! - The endpoint of a topic that has joined is a subscriber of the home: watched, with a [`WhenOverloaded`] of its own. It ends when
-//!   the topic is [cut off](Topic::is_disconnected), so to watch it is to be told.
-//! - A topic that has joined can be joined in turn: it has a endpoint as well. What makes a tree of it is that a topic joins when it
-//!   is made, and one only.
+//! - Each theater keeps its own subscribers. One copy of each message goes to a theater that has joined, however many
+//!   subscribers it has, and with any subject.
+//! - A message that is published at a joined topic goes to the home, and from the home to all subscribers, including
+//!   those of the publisher's theater. Each step is between the same two actors or threads. The messages of one
+//!   publisher at one handle therefore reach each subscriber in their order, in any theater.
+//! - Publishing at home bypasses the endpoint, and costs the same with and without other theaters. Two publishers at
+//!   one time may reach two subscribers in different orders, as in one theater.
+//! - The endpoint of a joined topic is a subscriber of the home, watched, with a [`WhenOverloaded`] of its own. The
+//!   endpoint ends when the topic is [disconnected](Topic::is_disconnected), so watch it to be notified.
+//! - A joined topic has an endpoint too, and can be joined in turn. The topics form a tree, because a topic joins
+//!   only one other topic, when it is created.
 //!
-//! Of messages on their target when the home's last handle is dropped, those of who drops it still arrive. Of those on their target when
-//! the home's theater shuts down, or is lost, some may not.
+//! When the last handle of the home is dropped, earlier messages of the same thread or actor still arrive. When the
+//! home's theater shuts down or is lost, some messages on their way may be lost.
 
 mod endpoint;
 mod join;
@@ -61,23 +99,90 @@ use self::subscriber::{Subscriber, Target};
 pub use self::subscription::Subscription;
 use crate::member_watcher::MemberWatcher;
 
-/// What is done when a message is published and a subscriber's worker is overloaded: said by who subscribes.
+/// A policy for a published message whose subscriber is overloaded. The subscription sets it.
 ///
-/// Overload is what [`ActorRef::try_tell`] finds: of a subscriber in another theater, that more waits to be sent there than
-/// the link takes.
+/// Overload is defined as for [`ActorRef::try_tell`]. A subscriber in another theater is overloaded if the link to
+/// that theater is full.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::topic::{Topic, WhenOverloaded};
+///
+/// #[derive(Message, Clone)]
+/// struct Sample(f64);
+///
+/// struct Plot;
+/// impl Actor for Plot {}
+/// impl Handler<Sample> for Plot {
+///     fn handle(&mut self, _: Sample, _: &mut Context<Self>) {}
+/// }
+///
+/// let system = System::start()?;
+/// let samples = Topic::new(&system);
+/// let plot = samples.subscribe(system.spawn(Plot), WhenOverloaded::DropNewest);
+/// samples.publish(Sample(1.5));
+/// assert_eq!(plot.dropped(), 0);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum WhenOverloaded {
-    /// Who publishes is slowed down, as by [`ActorRef::tell`]; no message is lost. One slow subscriber slows the publishers for
-    /// all of them.
+    /// The publisher is slowed down, as by [`ActorRef::tell`], and no message is lost. One slow subscriber slows the
+    /// publishers for all subscribers.
     SlowPublisher,
-    /// The subscriber does not get this message, and it is counted: [`Subscription::dropped`].
+    /// The subscriber misses this message, and [`Subscription::dropped`] counts it.
     DropNewest,
-    /// The subscriber does not get this message nor any later one: the subscription ends.
+    /// The subscription ends with this message.
     Unsubscribe,
 }
 
-/// A topic for messages of type `M`: see [the module](self). Clones are handles to the same topic.
+/// A handle to a topic of messages of type `M`: see [the module](self). Clones are handles to the same topic.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::topic::{Topic, WhenOverloaded};
+///
+/// #[derive(Message, Clone)]
+/// struct Note(String);
+///
+/// #[derive(Default)]
+/// struct Reader(Vec<String>);
+///
+/// #[actor]
+/// impl Reader {
+///     #[message]
+///     fn count(&self) -> usize { self.0.len() }
+/// }
+///
+/// impl Handler<Note> for Reader {
+///     fn handle(&mut self, note: Note, _: &mut Context<Self>) {
+///         self.0.push(note.0);
+///     }
+/// }
+///
+/// let system = System::start()?;
+/// let notes = Topic::new(&system);
+/// let reader = system.spawn(Reader::default());
+/// let subscription = notes.subscribe(reader, WhenOverloaded::SlowPublisher);
+/// assert_eq!(notes.publish(Note("hello".to_owned())).sent, 1);
+/// subscription.cancel();
+/// assert_eq!(notes.publish(Note("anybody?".to_owned())).sent, 0);
+/// assert_eq!(reader.ask(Count).wait()?, 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "pubsub")]
+#[doc(alias = "PubSub")]
+#[doc(alias = "eventbus")]
+#[doc(alias = "EventBus")]
+#[doc(alias = "EventStream")]
+#[doc(alias = "DistributedPubSub")]
+#[doc(alias = "Broker")]
 pub struct Topic<M: Message> {
     state: Arc<TopicState<M>>,
 }
@@ -94,27 +199,44 @@ impl<M: Message> fmt::Debug for Topic<M> {
     }
 }
 
-/// What has become of a message that was published.
+/// The fate of a published message, in numbers.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::topic::{Published, Topic};
+///
+/// #[derive(Message, Clone)]
+/// struct Note;
+///
+/// let system = System::start()?;
+/// let notes = Topic::new(&system);
+/// assert_eq!(notes.publish(Note), Published::default()); // no subscriber
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Published {
-    /// To how many subscribers of this theater's topic it was sent. 0 at a topic that has [joined](Topic::join) another one:
-    /// it comes back from the home.
+    /// The number of subscribers of this theater that got the message. The number is 0 at a topic that has
+    /// [joined](Topic::join) another one, because the message comes back from the home.
     pub sent: usize,
-    /// To how many other theaters it was sent. At home: those that have joined. At a topic that has joined: 1, the home, if that
-    /// is not known to have ended; how many get it there is not known here.
+    /// The number of other theaters that got the message. At home, these are the theaters that have joined. At a
+    /// joined topic the number is 1, or 0 if the home is known to have ended.
     pub elsewhere: usize,
-    /// How many did not get it since they were overloaded, and get later ones: subscribers, and theaters that have joined.
+    /// The number of overloaded subscribers and joined theaters that missed the message, and get later ones.
     pub dropped: usize,
-    /// How many subscriptions ended with it, and how many theaters were cut off.
+    /// The number of subscriptions and joined theaters that this message has ended, because they were overloaded.
     pub unsubscribed: usize,
 }
 
 impl<M: Message + Clone> Topic<M> {
-    /// A topic without subscribers. An actor in `system` watches them, and ends with the last handle to the topic.
+    /// Creates a topic without subscribers. An actor in `system` watches subscribers, and ends with the last handle
+    /// to the topic.
     ///
     /// # Panics
-    /// If the system was shut down.
+    /// The system was shut down.
     pub fn new(system: &System) -> Topic<M> {
         Topic::build(system, None)
     }
@@ -133,9 +255,9 @@ impl<M: Message + Clone> Topic<M> {
         Topic { state }
     }
 
-    /// Has `actor` get every message that is published from now on, with and without a subject.
+    /// Subscribes `actor` to every message that is published from now on, with and without a subject.
     ///
-    /// Each subscription delivers on its own: who subscribes twice gets messages twice.
+    /// Each subscription delivers on its own: an actor with two subscriptions gets each message twice.
     pub fn subscribe<A: Actor, Mode>(&self, actor: ActorRef<A>, when_overloaded: WhenOverloaded) -> Subscription<M>
     where
         M: HandledBy<A, Mode>,
@@ -143,13 +265,13 @@ impl<M: Message + Clone> Topic<M> {
         self.add(actor, None, when_overloaded)
     }
 
-    /// Has `actor` get the messages that are published to a subject that fits `pattern`.
+    /// Subscribes `actor` to the messages with a subject that matches `pattern`.
     ///
-    /// A subject is some parts between dots: `orders.42.eu`. In a pattern, the part `*` stands for any one part, and `>` at the
-    /// end for one or more.
+    /// A subject has parts between dots: `orders.42.eu`. In a pattern, the part `*` matches any one part, and `>` at
+    /// the end matches one or more parts.
     ///
     /// # Errors
-    /// It is no pattern: nobody was subscribed.
+    /// `pattern` is malformed, and nobody was subscribed.
     pub fn subscribe_to<A: Actor, Mode>(
         &self,
         pattern: &str,
@@ -175,31 +297,33 @@ impl<M: Message + Clone> Topic<M> {
         Subscription { topic: Arc::downgrade(&self.state), subscriber: self.state.add(actor, subscriber) }
     }
 
-    /// Sends a clone of `message` to each subscriber that has not narrowed its subscription by a pattern.
+    /// Sends a clone of `message` to each subscriber without a pattern.
     ///
-    /// At a topic that has [joined](Topic::join) another one, it is sent to the home, as by [`ActorRef::tell`]: who publishes is
-    /// slowed while the target there is overloaded. Where the home has ended, it is a dead letter.
+    /// At a topic that has [joined](Topic::join) another one, the message goes to the home, as by [`ActorRef::tell`].
+    /// An overloaded link to the home slows the publisher. If the home has ended, the message is a dead letter.
     pub fn publish(&self, message: M) -> Published {
         self.state.publish(None, message)
     }
 
-    /// Sends a clone of `message` to each subscriber whose pattern fits `subject`, and to those without a pattern. Otherwise as
-    /// [`publish`](Topic::publish).
+    /// Sends a clone of `message` to each subscriber whose pattern matches `subject`, and to those without a pattern.
+    /// See [`publish`](Topic::publish) for the rest.
     ///
-    /// Takes time in proportion to the number of subscriptions.
+    /// The time is proportional to the number of subscriptions.
     ///
     /// # Errors
-    /// It is no subject: the message was sent to nobody.
+    /// `subject` is malformed, and the message was sent to nobody.
     pub fn publish_to(&self, subject: &str, message: M) -> Result<Published, SubjectError> {
         check_subject(subject)?;
         Ok(self.state.publish(Some(subject), message))
     }
 
-    /// The actor in front of this topic, for other theaters to join it: published by `theater.publish("orders", topic.endpoint())`,
-    /// found by `theater.find(..)`. It is started by the first call, and ends with the last handle to the topic: keep one.
+    /// Returns the actor through which other theaters join this topic. Publish it with `theater.publish("orders",
+    /// topic.endpoint())`, and find it with `theater.find(..)`. The first call starts the actor. The actor ends with
+    /// the last handle to the topic, so keep one.
     ///
     /// # Panics
-    /// If the system was shut down.
+    /// The system was shut down.
+    #[doc(alias = "mediator")]
     pub fn endpoint(&self) -> ActorRef<TopicEndpoint<M>>
     where
         M: RemoteTopic,
@@ -211,19 +335,20 @@ impl<M: Message + Clone> Topic<M> {
         })
     }
 
-    /// Joins the topic behind `endpoint`, which was found in another theater: gives a topic of this `system`, with the same methods.
-    /// Once that is there, all that is published at home from then on is received. A theater needs to join once, and clones the
-    /// handle: for each time, a copy of each message comes.
+    /// Joins the topic behind `endpoint`, an actor of another theater. The result is a topic of this `system`, which
+    /// gets every message that the home publishes from then on. Join once per theater and clone the handle, because
+    /// each further join costs another copy of each message.
     ///
-    /// What was published crosses to this theater as `when_overloaded` says, if the target is overloaded: more waits to be sent than
-    /// the link takes, or than this theater handles. [`SlowPublisher`](WhenOverloaded::SlowPublisher) slows who publishes, wherever;
-    /// for [`DropNewest`](WhenOverloaded::DropNewest), [`missed`](Topic::missed) counts;
-    /// [`Unsubscribe`](WhenOverloaded::Unsubscribe) [cuts it off](Topic::is_disconnected). Subscribers here each have their own, besides.
+    /// `when_overloaded` applies to the link between the theaters, when it is full or this theater is overloaded.
+    /// [`SlowPublisher`](WhenOverloaded::SlowPublisher) slows publishers in every theater. With
+    /// [`DropNewest`](WhenOverloaded::DropNewest), [`missed`](Topic::missed) counts the lost messages.
+    /// [`Unsubscribe`](WhenOverloaded::Unsubscribe) [disconnects](Topic::is_disconnected) the topic. Each local
+    /// subscriber has a policy of its own besides.
     ///
-    /// When its last handle is dropped, or this theater is lost, the home forgets it.
+    /// The home forgets this topic when its last handle is dropped, or its theater is lost.
     ///
     /// # Errors
-    /// When awaited: the topic has ended, its theater is lost, or the program there has no
+    /// The awaited result is an error if the topic has ended, its theater is lost, or its program has no
     /// [`remote_topic!`](crate::remote_topic) of this message.
     pub fn join(system: &System, endpoint: ActorRef<TopicEndpoint<M>>, when_overloaded: WhenOverloaded) -> Join<M>
     where
@@ -234,27 +359,27 @@ impl<M: Message + Clone> Topic<M> {
 }
 
 impl<M: Message> Topic<M> {
-    /// How many subscriptions there are in this theater.
+    /// Returns the number of subscriptions in this theater.
     pub fn subscriptions(&self) -> usize {
         self.state.subscribers().iter().filter(|subscriber| matches!(subscriber.target, Target::Actor(_))).count()
     }
 
-    /// How many have [joined](Topic::join) this topic, and are not cut off.
+    /// Returns the number of topics that have [joined](Topic::join) this topic and are connected.
     pub fn joined(&self) -> usize {
         self.state.subscribers().iter().filter(|subscriber| matches!(subscriber.target, Target::Endpoint(..))).count()
     }
 
-    /// Whether nothing comes from the home any more: it has ended, its theater is lost, or this one was unsubscribed for overload.
-    /// Then it stays so; join again. Always false at home.
+    /// Returns whether the home sends nothing any more: it has ended, its theater is lost, or it has unsubscribed
+    /// this topic for overload. A disconnected topic stays so; join again. The result is always false at home.
     ///
-    /// Its [endpoint](Topic::endpoint) has ended then, for who wants to be told. Subscriptions stay and get nothing. What is published
-    /// here still goes to the home, if that lives, and is a dead letter otherwise.
+    /// The [endpoint](Topic::endpoint) of a disconnected topic has ended, so watch it to be notified. Subscriptions
+    /// stay, and get nothing. Published messages still go to the home if it lives, and are dead letters otherwise.
     pub fn is_disconnected(&self) -> bool {
         self.state.home.is_some() && self.state.endpoint.get().is_some_and(|endpoint| endpoint.is_stopped())
     }
 
-    /// How many messages have not come from the home since the target was overloaded, by [`WhenOverloaded::DropNewest`]; as told by
-    /// the last one that has come. Always 0 at home.
+    /// Returns the number of messages that were lost on the way from the home by [`WhenOverloaded::DropNewest`], as
+    /// of the last message that has arrived. The result is always 0 at home.
     pub fn missed(&self) -> u64 {
         self.state.home.as_ref().map_or(0, |home| home.missed.load(Ordering::Relaxed))
     }

@@ -1,8 +1,8 @@
-//! Subjects, and patterns that they fit.
+//! Subjects and their patterns.
 
 use std::fmt;
 
-/// Which subjects a subscription is for.
+/// A pattern of subjects.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern(String);
 
@@ -13,14 +13,14 @@ impl Pattern {
         let error = |why| SubjectError { what: "pattern", text: text.to_owned(), why };
         for part in state.split('.') {
             if part.contains('>') {
-                return Err(error("`>` stands for all further parts, and must be the whole last one"));
+                return Err(error("`>` stands for all further parts, and must be the whole last part"));
             }
             if part.contains('*') && part != "*" {
                 return Err(error("`*` stands for one whole part"));
             }
         }
         if text.ends_with('>') && !(state.is_empty() || state.ends_with('.')) {
-            return Err(error("`>` stands for all further parts, and must be the whole last one"));
+            return Err(error("`>` stands for all further parts, and must be the whole last part"));
         }
         Ok(Pattern(text.to_owned()))
     }
@@ -44,7 +44,7 @@ fn check_parts(what: &'static str, text: &str) -> Result<(), SubjectError> {
         return Err(SubjectError {
             what,
             text: text.to_owned(),
-            why: "there must be something before, between and behind its dots",
+            why: "each of its parts between dots needs at least one character",
         });
     }
     Ok(())
@@ -59,7 +59,23 @@ pub(super) fn check_subject(text: &str) -> Result<(), SubjectError> {
     Ok(())
 }
 
-/// A text is no subject, or no pattern.
+/// An error: a text is no subject, or no pattern.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::topic::Topic;
+///
+/// #[derive(Message, Clone)]
+/// struct Note;
+///
+/// let system = System::start()?;
+/// let error = Topic::new(&system).publish_to("orders..eu", Note).unwrap_err();
+/// assert!(error.to_string().starts_with("\"orders..eu\" is no subject"));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubjectError {
     what: &'static str,
@@ -104,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_and_no_subject_is_said() {
+    fn malformed_patterns_and_subjects_are_refused() {
         for pattern in ["", ".", "a..b", ".a", "a.", "a.>.b", "a>", "a.b>", ">.a", "a*", "a.*b", ">>"] {
             let error = Pattern::new(pattern).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{pattern:?} is no pattern: ")), "{error}");
@@ -115,7 +131,7 @@ mod tests {
         }
         assert_eq!(
             Pattern::new("a.>.b").unwrap_err().to_string(),
-            "\"a.>.b\" is no pattern: `>` stands for all further parts, and must be the whole last one"
+            "\"a.>.b\" is no pattern: `>` stands for all further parts, and must be the whole last part"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! What the handles to a topic share.
+//! The state that handles to a topic share.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockWriteGuard, Weak};
@@ -15,18 +15,18 @@ pub(super) struct TopicState<M: Message> {
     pub(super) subscribers: RwLock<Subscribers<M>>,
     pub(super) watcher: ActorRef<MemberWatcher<TopicMembership<M>>>,
     pub(super) endpoint: OnceLock<ActorRef<TopicEndpoint<M>>>,
-    /// None: this is the home.
+    /// The home that this topic has joined, or `None` at home.
     pub(super) home: Option<Home<M>>,
 }
 
-/// What a topic that has joined another one knows of that.
+/// The connection of a joined topic to its home.
 pub(super) struct Home<M: Message> {
     pub(super) endpoint: ActorRef<TopicEndpoint<M>>,
     pub(super) send: fn(ActorRef<TopicEndpoint<M>>, PublishRequest<M>),
     pub(super) missed: AtomicU64,
 }
 
-/// Copied where it changes, so that nobody publishes under the lock.
+/// The subscribers. The list is copied on change, so that publishing holds no lock.
 pub(super) type Subscribers<M> = Arc<Vec<Arc<Subscriber<M>>>>;
 
 impl<M: Message + Clone> TopicState<M> {
@@ -36,7 +36,7 @@ impl<M: Message + Clone> TopicState<M> {
         Published { elsewhere: usize::from(!home.endpoint.is_stopped()), ..Published::default() }
     }
 
-    /// Sends `message` to those who have subscribed here.
+    /// Sends `message` to the subscribers of this topic.
     pub(super) fn deliver(&self, subject: Option<&str>, message: M) -> Published {
         let subscribers = self.subscribers();
         let mut published = Published::default();
@@ -48,7 +48,7 @@ impl<M: Message + Clone> TopicState<M> {
             match (subscriber.send(subject, &message), &subscriber.target) {
                 (SendOutcome::Sent, Target::Actor(_)) => published.sent += 1,
                 (SendOutcome::Sent, Target::Endpoint(..)) => published.elsewhere += 1,
-                // The watcher will hear of it.
+                // The watcher is notified of the end.
                 (SendOutcome::Stopped, _) => {}
                 (SendOutcome::Overloaded, _) if subscriber.when_overloaded == WhenOverloaded::DropNewest => {
                     subscriber.dropped.fetch_add(1, Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl<M: Message + Clone> TopicState<M> {
             }
         }
         for subscriber in over {
-            // Of several that publish at this moment, one ends it.
+            // Only one of several concurrent publishers ends the subscription.
             published.unsubscribed += usize::from(self.end(&subscriber));
         }
         published
@@ -81,7 +81,7 @@ impl<M: Message> TopicState<M> {
         subscriber
     }
 
-    /// Ends a subscription. False if it has ended before.
+    /// Ends a subscription. Returns false if it has ended before.
     pub(super) fn end(&self, subscriber: &Arc<Subscriber<M>>) -> bool {
         Arc::make_mut(&mut self.write()).retain(|other| !Arc::ptr_eq(other, subscriber));
         let ends = subscriber.active.swap(false, Ordering::Relaxed);
@@ -101,7 +101,7 @@ impl<M: Message> TopicState<M> {
         });
     }
 
-    /// Nothing more comes to those who have joined, behind what was sent before.
+    /// Drains the endpoints that have joined, behind the messages that were sent to them.
     pub(super) fn disconnect_all(&self) {
         for subscriber in self.subscribers().iter() {
             if let Target::Endpoint(endpoint, _) = subscriber.target {
@@ -110,7 +110,7 @@ impl<M: Message> TopicState<M> {
         }
     }
 
-    /// The home has said so of the target from there.
+    /// Records the number of lost messages, as the home has reported it.
     pub(super) fn record_missed(&self, messages: u64) {
         if let Some(home) = &self.home {
             home.missed.fetch_max(messages, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl<M: Message> Drop for TopicState<M> {
     }
 }
 
-/// What the watcher of a topic does.
+/// The reaction of a topic to the end of its subscribers.
 pub(super) struct TopicMembership<M: Message> {
     pub(super) topic: Weak<TopicState<M>>,
 }

@@ -1,4 +1,4 @@
-//! Who gets what is published: actors, and topics that have joined.
+//! The receivers of published messages: actors, and topics that have joined.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,16 +17,16 @@ pub(super) struct Subscriber<M: Message> {
     pub(super) active: AtomicBool,
 }
 
-/// To whom a subscription sends.
+/// The receiver of a subscription.
 pub(super) enum Target<M: Message> {
     Actor(Recipient<M>),
-    /// A topic that has joined this one, and how it is sent to.
+    /// The endpoint of a topic that has joined this one, and the function that sends to it.
     Endpoint(ActorRef<TopicEndpoint<M>>, SendPublication<M>),
 }
 
 pub(super) type SendPublication<M> = fn(ActorRef<TopicEndpoint<M>>, Publication<M>, WhenOverloaded) -> SendOutcome;
 
-/// What has become of a message for a subscriber.
+/// The fate of a message for one subscriber.
 pub(super) enum SendOutcome {
     Sent,
     Overloaded,
@@ -34,7 +34,7 @@ pub(super) enum SendOutcome {
 }
 
 impl SendOutcome {
-    /// Sends by one of two functions.
+    /// Sends with `tell` or `try_tell`, as the policy says.
     pub(super) fn by<T>(
         when_overloaded: WhenOverloaded,
         message: T,

@@ -1,4 +1,4 @@
-//! Subscriptions.
+//! Handles to subscriptions.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -9,24 +9,51 @@ use playhouse_actor::Message;
 use super::state::TopicState;
 use super::subscriber::Subscriber;
 
-/// What an actor has subscribed to. It goes on when this is dropped.
+/// A handle to a subscription. Dropping the handle does not end the subscription.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::prelude::*;
+/// use playhouse::topic::{Topic, WhenOverloaded};
+///
+/// #[derive(Message, Clone)]
+/// struct Note;
+///
+/// struct Reader;
+/// impl Actor for Reader {}
+/// impl Handler<Note> for Reader {
+///     fn handle(&mut self, _: Note, _: &mut Context<Self>) {}
+/// }
+///
+/// let system = System::start()?;
+/// let notes: Topic<Note> = Topic::new(&system);
+/// let subscription = notes.subscribe(system.spawn(Reader), WhenOverloaded::SlowPublisher);
+/// assert!(subscription.is_active());
+/// subscription.cancel();
+/// assert!(!subscription.is_active());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Subscription<M: Message> {
     pub(super) topic: Weak<TopicState<M>>,
     pub(super) subscriber: Arc<Subscriber<M>>,
 }
 
 impl<M: Message> Subscription<M> {
-    /// Whether messages still come: it was not cancelled, and has not ended by [`WhenOverloaded::Unsubscribe`] or with its actor.
+    /// Returns whether messages still arrive. A subscription ends by [`cancel`](Subscription::cancel), by
+    /// [`WhenOverloaded::Unsubscribe`](super::WhenOverloaded::Unsubscribe), or with its actor.
     pub fn is_active(&self) -> bool {
         self.subscriber.active.load(Ordering::Relaxed)
     }
 
-    /// How many messages the subscriber has not got, by [`WhenOverloaded::DropNewest`].
+    /// Returns the number of messages that the subscriber has missed by
+    /// [`WhenOverloaded::DropNewest`](super::WhenOverloaded::DropNewest).
     pub fn dropped(&self) -> u64 {
         self.subscriber.dropped.load(Ordering::Relaxed)
     }
 
-    /// Ends it. What was sent before still arrives.
+    /// Ends the subscription. Messages that were sent before still arrive.
     pub fn cancel(&self) {
         if let Some(topic) = self.topic.upgrade() {
             topic.end(&self.subscriber);

@@ -1,4 +1,4 @@
-//! How a thread outside waits for a future.
+//! Blocking a thread until a future is ready.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::thread::Thread;
 use playhouse_actor::{ActorId, assert_outside};
 use playhouse_executor::SystemCore;
 
-/// The system that this actor, or the place of it, is in; none after its end.
+/// Returns the system of this actor or of its stub, or `None` after the end of the system.
 pub(crate) fn system_of(actor: ActorId) -> Option<Arc<SystemCore>> {
     SystemCore::by_id(actor.address().system())
 }
@@ -21,11 +21,12 @@ impl Wake for Unpark {
     }
 }
 
-/// Blocks this thread until `future` is ready; in a simulated system, runs it meanwhile. None: there is nothing left to do
-/// in a simulated system that could make it ready.
+/// Blocks this thread until `future` is ready. In a simulated system, this thread runs the system until then.
+///
+/// Returns `None` if the simulated system has nothing left to do that could make the future ready.
 ///
 /// # Panics
-/// Inside an actor.
+/// The call is made inside an actor.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(system: &Arc<SystemCore>, future: F) -> Option<F::Output> {
     assert_outside("`.wait()`", "`.await` it in an async handler, or use `.then(ctx, ..)`");

@@ -1,4 +1,4 @@
-//! How threads and handlers wait for futures.
+//! Waiting for futures: in a thread outside of the system, and in a handler.
 
 mod block;
 mod pipe;

@@ -1,4 +1,4 @@
-//! How a handler that is not `async` has a future awaited.
+//! Awaiting a future for a handler that is not `async`.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ struct Panicked;
 
 impl fmt::Display for Panicked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what the actor waited for has panicked")
+        f.write_str("a future that the actor awaited has panicked")
     }
 }
 
 impl std::error::Error for Panicked {}
 
-/// Has `future` awaited by an actor of its own; `then` is called with the outcome as a message of this actor, or not at all if
-/// it has ended. Where the future panics, this actor crashes.
+/// Awaits `future` in a child actor, and calls `then` with the output as a message of this actor. The call is omitted
+/// if the actor has ended. A future that panics crashes this actor.
 pub(crate) fn pipe<A: Actor, F>(
     ctx: &mut Context<A>,
     future: F,
@@ -30,7 +30,8 @@ pub(crate) fn pipe<A: Actor, F>(
     });
 }
 
-/// The same, but only `settle` is called where the actor was restarted, or has been away, meanwhile: see [`Context::incarnation`].
+/// Awaits `future` as [`pipe`] does, but calls `then` only in the incarnation that began it: see [`Context::incarnation`].
+/// In a later incarnation only `settle` is called.
 pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
     ctx: &mut Context<A>,
     future: F,
@@ -47,7 +48,7 @@ pub(crate) fn pipe_in_incarnation<A: Actor, F, R>(
     });
 }
 
-/// None: the future has panicked.
+/// Calls `then` with the output, or with `None` if the future has panicked.
 fn await_in_child<A: Actor, F>(
     ctx: &mut Context<A>,
     future: F,

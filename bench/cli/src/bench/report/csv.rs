@@ -7,7 +7,7 @@ use playhouse_bench::report::latency::PER_MILLE;
 use playhouse_bench::scaling::activity::Activity;
 use playhouse_bench::scaling::measured;
 
-/// Of benchmarks beside their floors.
+/// Of benchmarks beside their baselines.
 pub fn runs(measured: &[Measured], options: &Options) -> String {
     let head = "bench,op,size,who,workers,stages,run,ops,ns_per_op,limit_ns_per_op,peak_rss_mb";
     let lines = measured.iter().flat_map(|Measured { report, runs, .. }| {

@@ -82,3 +82,31 @@ impl Folder {
         &self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_report_is_written_whole_or_not_at_all() {
+        let path = std::env::temp_dir().join(format!("playhouse-report-{}", std::process::id()));
+        let folder = Folder::check(&path).unwrap();
+        let file = |name: &str| (name.to_owned(), b"figures".to_vec());
+        let failure = folder.write(&[file("raw.csv"), file("no/index.html")]).unwrap_err();
+        assert!(failure.to_string().contains("the report cannot be written to"), "{failure}");
+        assert!(names(&path).is_empty());
+        folder.write(&[file("raw.csv"), file("index.html")]).unwrap();
+        assert_eq!(names(&path), ["index.html", "raw.csv"]);
+        let failure = folder.write(&[file("raw.csv")]).unwrap_err();
+        assert!(failure.to_string().ends_with("it is not empty any more"), "{failure}");
+        assert_eq!(names(&path), ["index.html", "raw.csv"]);
+        fs::remove_dir_all(&path).unwrap();
+    }
+}

@@ -31,7 +31,7 @@ struct Report<'a> {
     machine: Machine,
     /// When it began.
     began: SystemTime,
-    /// Benchmarks beside their floors, or
+    /// Benchmarks beside their baselines, or
     measured: Vec<Measured>,
     /// beside peers.
     rows: Vec<Row>,

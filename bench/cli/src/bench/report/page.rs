@@ -41,8 +41,8 @@ pub fn of(report: &Report, plots: &[Plot]) -> String {
         );
     }
     if !report.rows.is_empty() || !report.measured.is_empty() {
-        page +=
-            if report.rows.is_empty() { beside_floors(&report.measured) } else { beside_peers(&report.rows) }.as_str();
+        page += if report.rows.is_empty() { beside_baselines(&report.measured) } else { beside_peers(&report.rows) }
+            .as_str();
         page += &over_workers(report);
     }
     page += &patterns::table(&report.patterns);
@@ -132,9 +132,9 @@ pub fn heads(heads: &[&str]) -> Vec<String> {
     heads.iter().map(|&head| head.to_owned()).collect()
 }
 
-fn beside_floors(measured: &[Measured]) -> String {
+fn beside_baselines(measured: &[Measured]) -> String {
     let row = |Measured { report, runs, .. }: &Measured| {
-        let (ours, floor) = times(runs);
+        let (ours, baseline) = times(runs);
         let ratio = ratio(runs);
         let target = report.target.map(|target| {
             let bounds = [target.ratio.map(|most| format!("{} ×", figure(most))), target.ns_per_op.map(plain_figure)];
@@ -146,7 +146,7 @@ fn beside_floors(measured: &[Measured]) -> String {
             plain_figure(report.ns_per_op),
             interval(Estimate::of(&ours), plain_figure),
             or_dash(report.baseline_ns_per_op, plain_figure),
-            interval(Estimate::of(&floor), plain_figure),
+            interval(Estimate::of(&baseline), plain_figure),
             or_dash(ratio, |ratio| figure(ratio.median)),
             interval(ratio, figure),
             or_dash(target, |target| target),
@@ -159,9 +159,9 @@ fn beside_floors(measured: &[Measured]) -> String {
         "operation",
         "median",
         "95 %",
-        "floor",
+        "baseline",
         "95 %",
-        "× floor",
+        "× baseline",
         "95 %",
         "target",
         "reached",

@@ -26,14 +26,14 @@ pub struct Plot {
 pub fn of(report: &Report) -> Vec<Plot> {
     let mut plots = match (report.rows.is_empty(), report.measured.is_empty()) {
         (false, _) => beside_peers(report),
-        (true, false) => beside_floors(report),
+        (true, false) => beside_baselines(report),
         (true, true) => Vec::new(),
     };
     if !report.sweeps.is_empty() {
         plots.insert(plots.len().saturating_sub(1), Plot {
             name: "scaling",
             drawing: speed::draw(&report.sweeps, &report.machine.topology.counts()),
-            caption: "The same workload on more and more workers, without floors. What happens one thing after the other, such as \
+            caption: "The same workload on more and more workers, without baselines. What happens one thing after the other, such as \
                 one message that two actors send back and forth, cannot become faster.",
         });
     }
@@ -56,21 +56,21 @@ fn latencies(measured: &Measured) -> Option<(String, Vec<Cdf>)> {
     (!cdfs.is_empty()).then(|| (measured.report.bench.clone(), cdfs))
 }
 
-/// The times of the runs, and those of the floor; empty where there is none.
+/// The times of the runs, and those of the baseline; empty where there is none.
 pub fn times(runs: &[Run]) -> (Vec<f64>, Vec<f64>) {
     (runs.iter().map(|run| run.ns_per_op).collect(), runs.iter().filter_map(|run| run.baseline_ns_per_op).collect())
 }
 
-/// How many times as long as the floor, if there is one.
+/// How many times as long as the baseline, if there is one.
 pub fn ratio(runs: &[Run]) -> Option<Estimate> {
-    let (ours, floor) = times(runs);
-    if ours.len() == floor.len() { Estimate::of_ratio(&ours, &floor) } else { None }
+    let (ours, baseline) = times(runs);
+    if ours.len() == baseline.len() { Estimate::of_ratio(&ours, &baseline) } else { None }
 }
 
-fn beside_floors(report: &Report) -> Vec<Plot> {
+fn beside_baselines(report: &Report) -> Vec<Plot> {
     let line = |measured: &Measured| {
-        let (ours, floor) = times(&measured.runs);
-        let dots = [(true, Estimate::of(&ours)), (false, Estimate::of(&floor))];
+        let (ours, baseline) = times(&measured.runs);
+        let dots = [(true, Estimate::of(&ours)), (false, Estimate::of(&baseline))];
         let dots = dots.into_iter().filter_map(|(ours, estimate)| Some((ours, estimate?))).collect();
         Line { group: measured.report.bench.clone(), who: None, dots, ratio: ratio(&measured.runs) }
     };
@@ -78,15 +78,15 @@ fn beside_floors(report: &Report) -> Vec<Plot> {
         name: "bars",
         drawing: dots::draw(
             &About {
-                title: "Time per operation, and beside the floor",
+                title: "Time per operation, and beside the baseline",
                 measure: "time per operation (logarithmic; left is faster)",
                 unit: plain_figure,
-                others: Some("the floor: the same by hand, without actors"),
-                ratio: "times the floor (bars from 1; left is faster)",
+                others: Some("the baseline: the same by hand, without actors"),
+                ratio: "times the baseline (bars from 1; left is faster)",
             },
             &report.measured.iter().map(line).collect::<Vec<_>>(),
         ),
-        caption: "Medians of the runs. The floor is the same workload written by hand, without actors; of -remote, -mobile and -tls it is the \
+        caption: "Medians of the runs. The baseline is the same workload written by hand, without actors; of -remote, -mobile and -tls it is the \
             same with local actors, remote ones, plain links. Runs of both alternate.",
     };
     let peak = |measured: &Measured| {
@@ -98,7 +98,7 @@ fn beside_floors(report: &Report) -> Vec<Plot> {
         bars,
         memory(
             &lines,
-            "Of the first run, before the floor has run in the same process. An empty program takes some MiB, most of them pages of its file.",
+            "Of the first run, before the baseline has run in the same process. An empty program takes some MiB, most of them pages of its file.",
         ),
     ]
 }

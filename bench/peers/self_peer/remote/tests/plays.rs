@@ -18,7 +18,7 @@ fn it_answers_and_ends_with_its_input() {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         assert!(line.starts_with(r#"{"peer":"alone","version":""#), "{line}");
         assert!(line.contains(&format!(r#""workload":"{workload}""#)), "{line}");
-        // Its input was open until here.
+        // Its input was open until this line.
         assert!(child.try_wait().unwrap().is_none());
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());
@@ -29,7 +29,7 @@ fn it_answers_and_ends_with_its_input() {
 fn what_it_does_not_play_is_said() {
     for (words, said) in [
         (&["count", "--size", "smoke", "--workers", "1"][..], "there is no benchmark `count`"),
-        (&["rpingpong", "--size", "smoke", "--workers", "two"], "`two` is no number of workers"),
+        (&["rpingpong", "--size", "smoke", "--workers", "two"], "`two` is not a number of workers"),
         (&["rpingpong"], "usage: alone WORKLOAD --size smoke|default --workers N"),
     ] {
         // Not at its end, or it would not be said.

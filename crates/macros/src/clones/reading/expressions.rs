@@ -1,9 +1,9 @@
-//! What an expression is, by its form.
+//! Classes of expressions, by their form.
 
 use syn::visit::{self, Visit};
 use syn::{Expr, ExprLet, ExprMethodCall, PatIdent};
 
-/// The variables of a pattern.
+/// A visitor that collects the variables of a pattern.
 #[derive(Default)]
 pub(super) struct Names(pub(super) Vec<String>);
 
@@ -15,7 +15,7 @@ impl<'ast> Visit<'ast> for Names {
     fn visit_expr(&mut self, _: &'ast Expr) {}
 }
 
-/// Whether there is a `let` in a condition.
+/// A visitor that finds a `let` in a condition.
 pub(super) struct HasLet(pub(super) bool);
 
 impl<'ast> Visit<'ast> for HasLet {
@@ -24,7 +24,7 @@ impl<'ast> Visit<'ast> for HasLet {
     }
 }
 
-/// The variable that an expression clones: `list.clone()`, `Arc::clone(&list)`.
+/// Returns the variable that an expression clones: `list.clone()`, `Arc::clone(&list)`.
 pub(super) fn cloned_variable(expr: &Expr) -> Option<String> {
     let variable = match expr {
         Expr::MethodCall(call) if is_clone(call) => &*call.receiver,
@@ -50,23 +50,23 @@ pub(super) fn is_clone(call: &ExprMethodCall) -> bool {
     call.method == "clone" && call.args.is_empty() && call.turbofish.is_none()
 }
 
-/// Whether an expression makes a value, which has no name.
+/// Returns whether an expression makes a value without a name.
 pub(super) fn makes_value(expr: &Expr) -> bool {
     matches!(expr, Expr::Call(_) | Expr::MethodCall(_) | Expr::Macro(_) | Expr::Try(_) | Expr::Await(_))
 }
 
-/// Methods of which everybody knows that nothing of what they return is borrowed.
+/// Returns whether the method is known to return no borrow.
 pub(super) fn returns_no_borrow(call: &ExprMethodCall) -> bool {
     const NAMES: [&str; 7] = ["is_empty", "len", "split_off", "swap_remove", "to_owned", "to_string", "to_vec"];
     NAMES.iter().any(|name| call.method == name)
 }
 
-/// Methods that send a message, which owns what it has.
+/// Returns whether the method sends a message, which owns its arguments.
 pub(super) fn sends(call: &ExprMethodCall) -> bool {
     ["ask", "tell", "tell_urgent", "try_tell"].iter().any(|name| call.method == name)
 }
 
-/// Whether an expression has branches or a body, whose statements are read for themselves.
+/// Returns whether an expression has branches or a body, whose statements are read one by one.
 pub(super) fn is_block_like(expr: &Expr) -> bool {
     matches!(
         expr,
@@ -80,7 +80,7 @@ pub(super) fn is_block_like(expr: &Expr) -> bool {
     )
 }
 
-/// Whether an expression names a place: no value is made for it that would live on.
+/// Returns whether an expression names a place, so that no temporary value is made.
 pub(super) fn is_place(expr: &Expr) -> bool {
     match expr {
         Expr::Path(_) => true,

@@ -1,14 +1,14 @@
-//! What a function uses when, read in its text.
+//! The uses of variables in a function, read from its text.
 //!
-//! Where the text does not say it for sure, nothing is reported:
+//! The reader reports nothing if the text leaves a doubt:
 //!
-//! - A clone in a loop or a closure needs its original again, unless that began to be in there.
-//! - What follows in the text follows in the run, but the branches of an `if` or `match` exclude each other, and
-//!   behind a `return` nothing does.
-//! - A variable may borrow what stood in the statement that made it, and what has stood beside it in a later one, for as long as it
-//!   is in scope. Messages own what they have, and so do the results of methods like `len`; parameters outlive the borrows of a
-//!   function.
-//! - What stands in a macro call is used there, words in its strings too; clones in there are not seen.
+//! - A clone in a loop or a closure needs its original again, unless the original is declared in there.
+//! - The run follows the text, except that the branches of an `if` or `match` exclude each other, and that nothing
+//!   follows a `return`.
+//! - A variable may borrow the other variables of its statement, and of later statements that mention both, as long
+//!   as it is in scope. Messages own their arguments, and so do the results of methods like `len`. Parameters outlive
+//!   the borrows of a function.
+//! - A macro call uses all its words, including those in strings. Clones in macro calls are not found.
 
 mod expressions;
 mod visit;
@@ -22,7 +22,7 @@ use syn::{Block, Expr, FnArg, Pat, Signature, UnOp};
 
 use self::expressions::Names;
 
-/// Marks the clones in a function; for each that is one of a variable, whether nothing needs that any more.
+/// Marks the clones in a function. Returns for each clone of a variable whether the original is dead afterwards.
 pub(super) fn dead_clones(sig: &Signature, block: &mut Block) -> Vec<bool> {
     let mut reader = UsageReader::default();
     reader.scopes.push(Vec::new());
@@ -43,15 +43,15 @@ pub(super) fn dead_clones(sig: &Signature, block: &mut Block) -> Vec<bool> {
 struct Variable {
     name: String,
     is_parameter: bool,
-    /// How many loops and closures it is in.
+    /// The number of enclosing loops and closures.
     depth: usize,
-    /// How many closures and futures.
+    /// The number of enclosing closures and futures.
     inner: usize,
-    /// What it may borrow.
+    /// The variables that it may borrow.
     borrows: BTreeSet<usize>,
 }
 
-/// The branches that something is in: which fork, and which path.
+/// A path through branches: pairs of a fork and a branch.
 type BranchPath = Vec<(usize, usize)>;
 
 /// The clone of a variable.
@@ -60,43 +60,43 @@ struct CloneSite {
     at: usize,
     path: BranchPath,
     depth: usize,
-    /// Whether a variable in scope may borrow it, or something else in its statement.
+    /// Whether a variable in scope, or a value in the statement, may borrow the original.
     is_borrowed: bool,
 }
 
-/// A statement, or the head of a branch: what is mentioned in it.
+/// A statement, or the head of a branch, with the variables that it mentions.
 #[derive(Default)]
 struct Statement {
     mentioned: BTreeSet<usize>,
-    /// Borrowed until its end at least.
+    /// The variables that are borrowed at least to its end.
     borrowed: BTreeSet<usize>,
-    /// Those of them that may be borrowed longer.
+    /// The borrowed variables that may be borrowed longer.
     kept: BTreeSet<usize>,
     sites: Vec<usize>,
 }
 
-/// Reads a function from its beginning to its end.
+/// A reader of a function, from its beginning to its end.
 #[derive(Default)]
 struct UsageReader {
     variables: Vec<Variable>,
     scopes: Vec<Vec<usize>>,
     depth: usize,
-    /// Goes up with each mention.
+    /// The number of mentions so far, as a clock.
     now: usize,
     path: BranchPath,
     forks: usize,
     uses: BTreeMap<usize, Vec<(usize, BranchPath)>>,
     sites: Vec<CloneSite>,
     statements: Vec<Statement>,
-    /// How many messages the text is in the arguments of: those own what they have.
+    /// The number of enclosing arguments of messages, which own their data.
     sending: usize,
-    /// Where the function is left: when, in which branch, and how deep in loops.
+    /// The places that leave the function: the time, the branch and the depth in loops.
     returns: Vec<(usize, BranchPath, usize)>,
-    /// How many closures and futures the text is in: a `return` leaves those.
+    /// The number of enclosing closures and futures, which a `return` leaves.
     inner: usize,
-    /// Whether a block has a label: who breaks out of it gets round what follows in it.
+    /// Whether a block has a label, because a labelled `break` skips code.
     has_labels: bool,
-    /// Whether a macro is defined in there, which may mention variables wherever it is called.
+    /// Whether a macro is defined in the function, because its calls may mention any variable.
     is_opaque: bool,
 }
 
@@ -128,7 +128,7 @@ impl UsageReader {
     fn mention(&mut self, name: &str, is_borrow: bool) {
         if let Some(variable) = self.variable(name) {
             self.use_of(variable);
-            // A closure or a future borrows what is not its own, however it uses that, for as long as it lives.
+            // A closure or a future borrows captured variables for as long as it lives, whatever it does with them.
             let is_captured = self.variables[variable].inner < self.inner;
             for statement in &mut self.statements {
                 statement.mentioned.insert(variable);
@@ -147,7 +147,7 @@ impl UsageReader {
         self.uses.entry(variable).or_default().push((self.now, self.path.clone()));
     }
 
-    /// The words in a macro call.
+    /// Mentions all words in a macro call.
     fn mention_all(&mut self, tokens: TokenStream) {
         for token in tokens {
             match token {
@@ -164,7 +164,7 @@ impl UsageReader {
         }
     }
 
-    /// Visits an expression whose value may go on borrowing what it names.
+    /// Visits an expression whose value may keep a borrow of the variables in it.
     fn borrow(&mut self, expr: &mut Expr) {
         match expr {
             Expr::Path(path) => match path.path.get_ident() {
@@ -183,7 +183,8 @@ impl UsageReader {
         }
     }
 
-    /// Reads one statement, or head of a branch: whatever is declared in it may borrow what it mentions. Returns what it borrows.
+    /// Reads one statement, or the head of a branch. Its declared variables may borrow the mentioned ones. Returns
+    /// the borrowed variables.
     fn statement(&mut self, read: impl FnOnce(&mut Self)) -> BTreeSet<usize> {
         self.statements.push(Statement::default());
         read(self);
@@ -203,7 +204,8 @@ impl UsageReader {
         borrowed
     }
 
-    /// What was in the head of a branch may be kept to its end by a value that has no name: no site from `first` on is free of it.
+    /// Marks the sites from `first` on as borrowed, because an unnamed value of a branch's head may live to the end
+    /// of the branch.
     fn keep(&mut self, borrowed: &BTreeSet<usize>, first: usize) {
         for site in &mut self.sites[first..] {
             site.is_borrowed |= borrowed.contains(&site.variable);
@@ -216,7 +218,7 @@ impl UsageReader {
         self.scopes.pop();
     }
 
-    /// Reads what may run again, or never, or later.
+    /// Reads code that may run again, or later, or never.
     fn repeated(&mut self, read: impl FnOnce(&mut Self)) {
         self.depth += 1;
         self.scope(read);
@@ -229,7 +231,7 @@ impl UsageReader {
         self.path.pop();
     }
 
-    /// Reads what may be passed over; its variables are in scope behind it.
+    /// Reads code that may be skipped, and whose variables stay in scope.
     fn optional(&mut self, read: impl FnOnce(&mut Self)) {
         let fork = self.fork();
         self.path.push((fork, 0));
@@ -242,7 +244,7 @@ impl UsageReader {
         self.forks
     }
 
-    /// Notes the clone of a variable; returns the number of its site.
+    /// Adds the clone of a variable. Returns the number of its site.
     fn clone_of(&mut self, name: &str) -> Option<usize> {
         let variable = self.variable(name)?;
         self.mention(name, false);
@@ -255,7 +257,7 @@ impl UsageReader {
         Some(number)
     }
 
-    /// Whether nothing needs the variable of a site any more.
+    /// Returns whether no later code needs the variable of a site.
     fn is_dead(&self, site: &CloneSite) -> bool {
         let is_end = |(at, path, depth): &&(usize, BranchPath, usize)| {
             *at > site.at && site.path.starts_with(path) && *depth == site.depth && !self.has_labels
@@ -269,7 +271,7 @@ impl UsageReader {
     }
 }
 
-/// Whether two places are in different ways of a fork.
+/// Returns whether two places are in different branches of a fork.
 fn exclude_each_other(one: &BranchPath, other: &BranchPath) -> bool {
     one.iter().zip(other).find(|(one, other)| one != other).is_some_and(|(one, other)| one.0 == other.0)
 }

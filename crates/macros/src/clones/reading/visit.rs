@@ -1,4 +1,4 @@
-//! How each kind of expression is read.
+//! The reading of each kind of expression.
 
 use std::collections::BTreeSet;
 

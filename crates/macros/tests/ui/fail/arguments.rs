@@ -68,6 +68,6 @@ struct Eleventh;
 impl Eleventh {}
 
 fn main() {
-    // The rest is still understood.
+    // The other messages are still understood.
     System::start().unwrap().spawn(Counter).tell(Add(1));
 }

@@ -2,7 +2,7 @@
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 
-// Has no wire form.
+// A type without a wire form.
 struct Socket;
 
 #[derive(Message)]

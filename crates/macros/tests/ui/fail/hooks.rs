@@ -35,7 +35,7 @@ struct C;
 
 #[actor]
 impl C {
-    // Forgotten: nothing would call it.
+    // The mark is missing, so nothing would call the method.
     fn started(&mut self, ctx: &mut Context<Self>) {}
 
     #[started]

@@ -34,7 +34,7 @@ impl Counter {
     fn take(&mut self) {}
 }
 
-// Remote messages of an actor that is not remote.
+// The messages are remote, but the actor is not.
 #[actor(more, remote)]
 impl Counter {
     #[message]

@@ -1,4 +1,4 @@
-//! Clones that are reported. Those that are not are in `tests/clones.rs`.
+//! Reported clones. Clones that are not reported are in `tests/clones.rs`.
 #![deny(deprecated)]
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 #![allow(unused)]
 use playhouse::prelude::*;
 
-// Has no wire form.
+// A type without a wire form.
 struct Socket;
 
 struct Counter;

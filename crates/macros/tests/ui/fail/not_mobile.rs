@@ -3,7 +3,7 @@ use playhouse::prelude::*;
 
 struct Counter;
 
-// `mobile` is forgotten.
+// `mobile` is missing.
 #[actor(remote)]
 impl Counter {
     #[message]

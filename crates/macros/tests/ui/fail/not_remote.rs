@@ -3,7 +3,7 @@ use playhouse::prelude::*;
 
 struct Counter;
 
-// `remote` is forgotten.
+// `remote` is missing.
 #[actor]
 impl Counter {
     #[message]

@@ -33,13 +33,13 @@ impl Counter {
         async { 1 }
     }
 
-    // Nothing says that it is reentrant.
+    // The method is not marked as reentrant.
     #[message]
     fn plain(&mut self) -> impl Future<Output = u64> + Send + use<> {
         async { 1 }
     }
 
-    // As the compiler suggests where the future uses `ctx`.
+    // The compiler suggests this form if the future uses `ctx`.
     #[message(reentrant)]
     fn pause(&mut self, ctx: &mut Context<Self>) -> impl Future<Output = u64> + Send + use<'_> {
         async move {

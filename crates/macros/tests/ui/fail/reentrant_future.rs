@@ -7,7 +7,7 @@ struct Till(u64);
 
 #[actor]
 impl Till {
-    // It cannot be awaited on another thread, and does not say that it can.
+    // The future is not `Send`, and its type does not claim it.
     #[message(reentrant)]
     fn share(&mut self) -> impl Future<Output = u64> + use<> {
         let shared = Rc::new(1);

@@ -26,12 +26,12 @@ struct B;
 impl B {
     #[message]
     fn get(&mut self, reply: Reply<u32>) {
-        // Of another type than is answered.
+        // The answer has another type.
         reply.send("seven");
     }
 }
 
-/// Forwards to one that answers otherwise.
+/// An actor that forwards to an actor with another answer.
 struct C(ActorRef<B>);
 
 #[actor]

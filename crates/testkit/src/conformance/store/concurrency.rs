@@ -1,4 +1,4 @@
-//! Many threads.
+//! Rules of concurrent threads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,12 +15,12 @@ type StoreRule = Rule<Storage>;
 
 const THREADS: usize = 4;
 
-/// Who panics must not leave the others waiting.
+/// Runs `call`, and turns a panic into an error, because the other threads must not wait for it.
 fn guarded<R>(call: impl FnOnce() -> R) -> Result<R, String> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|thrown| format!("it has panicked: {}", panic_message(&*thrown)))
 }
 
-/// Calls `each` in so many threads, each with a handle of its own, and returns what they say.
+/// Calls `each` in [`THREADS`] threads, each with a handle of its own, and returns the results.
 fn in_threads<R: Send>(
     open: &(dyn Fn() -> Arc<dyn Store> + Send + Sync),
     each: impl Fn(usize, StoreHandle) -> Result<R, String> + Sync,
@@ -37,12 +37,12 @@ fn in_threads<R: Send>(
 
 pub(super) const ONE_WINS: StoreRule = Rule {
     name: "one wins each revision",
-    says: "of those who save, remove or begin a key at one time with one revision, exactly one does, and the others are told",
+    says: "of several concurrent saves or removals with one expected revision, one succeeds and the others get a conflict",
     check: |storage| {
         const ROUNDS: u64 = 60;
         let open = (storage.fresh)();
         let together = Barrier::new(THREADS);
-        // Each expects what is there: all the same, since nobody goes on before all have looked.
+        // All threads expect the same revision, because none goes on before all have loaded.
         let won = in_threads(&*open, |number, store| {
             let mut won: Vec<(u64, Option<u64>)> = Vec::new();
             let mut failed = None;
@@ -51,7 +51,7 @@ pub(super) const ONE_WINS: StoreRule = Rule {
                 together.wait();
                 let expected = match seen {
                     Ok(seen) => seen.map_or(0, |saved| saved.revision),
-                    // It goes on, since the others wait for it.
+                    // The thread goes on, because the others wait for it.
                     Err(why) => {
                         failed = Some(why);
                         0
@@ -97,7 +97,7 @@ pub(super) const ONE_WINS: StoreRule = Rule {
 
 pub(super) const KEYS_AT_ONE_TIME: StoreRule = Rule {
     name: "keys at one time",
-    says: "what is saved under different keys at one time is all there, and each addition to one key that is tried until it succeeds",
+    says: "concurrent saves under different keys all take effect, and so does each addition to one key that is retried until it succeeds",
     check: |storage| {
         const EACH: u64 = 40;
         let open = (storage.fresh)();
@@ -143,7 +143,7 @@ fn number_in(bytes: &[u8]) -> u64 {
 
 pub(super) const STATES_ARE_WHOLE: StoreRule = Rule {
     name: "states are whole",
-    says: "who loads while others save finds one of their states, whole, and never an earlier one than before",
+    says: "a load during saves returns one of the saved states, complete and never earlier than the last load",
     check: |storage| {
         const SAVES: u8 = 40;
         let open = (storage.fresh)();

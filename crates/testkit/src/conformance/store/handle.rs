@@ -1,4 +1,4 @@
-//! A store in a test.
+//! A handle of a store in a test.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use playhouse::durable::{Saved, Store, StoreError};
 
 use super::OpenStore;
 
-/// A store in a test: what should not fail says what it was doing.
+/// A handle of a store. Its errors name the operation.
 pub(super) struct StoreHandle {
     pub(super) store: Arc<dyn Store>,
-    /// What only this one is open on.
+    /// The storage, if only this handle is open on it.
     pub(super) _storage: Option<OpenStore>,
 }
 
 impl StoreHandle {
-    /// One handle of several.
+    /// Creates one handle of several on the same storage.
     pub(super) fn of(store: Arc<dyn Store>) -> StoreHandle {
         StoreHandle { store, _storage: None }
     }
@@ -36,7 +36,7 @@ impl StoreHandle {
         self.store.keys(prefix).map_err(|error| format!("the keys that begin with {prefix:?} were not listed: {error}"))
     }
 
-    /// This is there now.
+    /// Checks that the store has this state.
     pub(super) fn has(&self, key: &str, expected: Option<(u64, &[u8])>, when: &str) -> Result<(), String> {
         let expected = expected.map(|(revision, bytes)| Saved { revision, bytes: bytes.to_vec() });
         let found = self.load(key)?;
@@ -44,7 +44,7 @@ impl StoreHandle {
         expect(&found, &expected, say)
     }
 
-    /// This, which was tried by a wrong revision, is a conflict.
+    /// Checks that the result of an operation with a wrong revision is a conflict.
     pub(super) fn is_conflict<R: std::fmt::Debug>(
         &self,
         what: &str,
@@ -69,7 +69,7 @@ impl StoreHandle {
     }
 }
 
-/// A state as reports show it.
+/// Shows a state in a report.
 pub(super) fn shown(saved: Option<&Saved>) -> String {
     match saved {
         None => "nothing".to_owned(),

@@ -1,4 +1,4 @@
-//! Many keys.
+//! Rules of many keys.
 
 use playhouse::durable::{KEY_BYTES_MAX, StoreError};
 
@@ -8,7 +8,7 @@ use crate::conformance::Rule;
 
 type StoreRule = Rule<Storage>;
 
-/// Keys that something might take for each other, or for something else than a key.
+/// Returns keys that a store might confuse with each other, or with something else.
 fn odd_keys() -> Vec<String> {
     let odd = [
         "a",
@@ -76,7 +76,7 @@ fn odd_keys() -> Vec<String> {
 
 pub(super) const KEYS_ARE_APART: StoreRule = Rule {
     name: "keys are apart",
-    says: "each key that `check_key` allows is taken, and is another one than all others, byte by byte",
+    says: "each key that `check_key` allows is accepted, and differs from all others byte by byte",
     check: |storage| {
         let open = (storage.fresh)();
         let store = StoreHandle::of(open());
@@ -91,7 +91,7 @@ pub(super) const KEYS_ARE_APART: StoreRule = Rule {
             store.has(key, Some((*revision, key.as_bytes())), "after others were saved")?;
             reopened.has(key, Some((*revision, key.as_bytes())), "after others were saved, opened again")?;
         }
-        // Each second one goes, the others stay.
+        // Every other key is removed, and the others stay.
         for (key, revision) in keys.iter().zip(&revisions).step_by(2) {
             store.remove(key, *revision)?;
         }
@@ -111,7 +111,7 @@ pub(super) const KEYS_ARE_APART: StoreRule = Rule {
 
 pub(super) const WRONG_KEYS: StoreRule = Rule {
     name: "wrong keys are refused",
-    says: "what `check_key` does not allow is refused as `StoreError::Key` by all calls",
+    says: "a key that `check_key` refuses is refused by all calls with `StoreError::Key`",
     check: |storage| {
         let store = storage.store();
         let long = "x".repeat(KEY_BYTES_MAX + 1);
@@ -136,7 +136,7 @@ pub(super) const WRONG_KEYS: StoreRule = Rule {
 
 pub(super) const PREFIXES: StoreRule = Rule {
     name: "prefixes",
-    says: "the keys are listed that begin with a prefix, byte by byte, each once, in the order of their bytes",
+    says: "the keys that begin with a prefix are listed once each, in the order of their bytes",
     check: |storage| {
         let store = storage.store();
         let mut keys = odd_keys();

@@ -12,7 +12,8 @@
 //! store::check(fresh).assert_all_kept();
 //! ```
 //!
-//! What a machine leaves of the storage when it fails, it cannot see. It takes some seconds where each save takes some milliseconds.
+//! The suite cannot see what a failed machine leaves in the storage. It takes some seconds if each save takes some
+//! milliseconds.
 
 mod concurrency;
 mod handle;
@@ -28,13 +29,23 @@ use playhouse::durable::Store;
 use self::handle::StoreHandle;
 use super::{Report, Rule};
 
-/// A rule that is not decided after so long is broken. Some save a thousand times.
+/// The time after which an undecided rule is broken. Some rules save a thousand times.
 const RULE_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// OpenStore storage: each handle that it returns is one on the same storage.
+/// A function that opens a storage. Each handle that it returns is on the same storage.
 type OpenStore = Box<dyn Fn() -> Arc<dyn Store> + Send + Sync>;
 
-/// What is tried: makes new storage.
+/// A source of new storage, which the rules try.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::conformance::Rule;
+/// use playhouse_testkit::conformance::store::{RULES, Storage};
+///
+/// let rules: &[Rule<Storage>] = &RULES;
+/// assert!(rules.iter().any(|rule| rule.name == "large states"));
+/// ```
 pub struct Storage {
     fresh: Box<dyn Fn() -> OpenStore + Send + Sync>,
 }
@@ -60,9 +71,10 @@ pub const RULES: [Rule<Storage>; 17] = [
     concurrency::STATES_ARE_WHOLE,
 ];
 
-/// Tries all rules. `fresh` makes new, empty storage each time it is called, and returns what opens it: the handles that this
-/// returns, one or several at one time, are on the same storage, which may go when it is dropped. A rule of which nothing has come
-/// after five minutes is broken; what it waits for is left behind.
+/// Tries all rules. `fresh` makes new, empty storage, and returns a function that opens it. The handles of that
+/// function are on the same storage, several at a time. The storage may go when the function is dropped.
+///
+/// A rule that is undecided after 5 minutes is broken, and its test is left behind on its thread.
 pub fn check<S, Open>(fresh: impl Fn() -> Open + Send + Sync + 'static) -> Report
 where
     S: Store,
@@ -83,7 +95,7 @@ impl fmt::Debug for Storage {
 }
 
 impl Storage {
-    /// A store with nothing in it.
+    /// Opens a new, empty store.
     fn store(&self) -> StoreHandle {
         let open = (self.fresh)();
         StoreHandle { store: open(), _storage: Some(open) }

@@ -1,4 +1,4 @@
-//! One key, one thread.
+//! Rules of one key and one thread.
 
 use playhouse::durable::{STATE_BYTES_MAX, StoreError};
 
@@ -10,7 +10,7 @@ type StoreRule = Rule<Storage>;
 
 pub(super) const EMPTY_AT_FIRST: StoreRule = Rule {
     name: "empty at first",
-    says: "nothing is in new storage, and nothing is removed from it",
+    says: "new storage is empty, and removing nothing from it succeeds",
     check: |storage| {
         let store = storage.store();
         store.has("key", None, "at first")?;
@@ -23,14 +23,14 @@ pub(super) const EMPTY_AT_FIRST: StoreRule = Rule {
 
 pub(super) const SAVED_IS_LOADED: StoreRule = Rule {
     name: "saved is loaded",
-    says: "what was saved is loaded, to the last byte, with the revision that the save has returned",
+    says: "a saved state is loaded byte by byte, with the revision that the save has returned",
     check: |storage| {
         let store = storage.store();
         let bytes: Vec<u8> = (0..=255).chain((0..=255).rev()).chain([0, 0, b'\r', b'\n', b' ']).collect();
         let revision = store.save("key", 0, &bytes)?;
         store.has("key", Some((revision, &bytes)), "after a save")?;
         store.has("key", Some((revision, &bytes)), "loaded again")?;
-        // Shorter than what was there.
+        // The second state is shorter than the first.
         let second = store.save("key", revision, b"short")?;
         store.has("key", Some((second, b"short")), "after a second save")
     },
@@ -38,7 +38,7 @@ pub(super) const SAVED_IS_LOADED: StoreRule = Rule {
 
 pub(super) const EMPTY_IS_A_STATE: StoreRule = Rule {
     name: "empty is a state",
-    says: "a state without bytes is another thing than none",
+    says: "a state without bytes differs from no state",
     check: |storage| {
         let store = storage.store();
         let revision = store.save("key", 0, b"")?;
@@ -51,7 +51,7 @@ pub(super) const EMPTY_IS_A_STATE: StoreRule = Rule {
 
 pub(super) const LARGE_STATES: StoreRule = Rule {
     name: "large states",
-    says: "a state may have `STATE_BYTES_MAX` bytes, and not one more",
+    says: "a state has at most `STATE_BYTES_MAX` bytes",
     check: |storage| {
         let store = storage.store();
         let mut bytes: Vec<u8> = (0..STATE_BYTES_MAX).map(|at| (at % 251) as u8).collect();
@@ -69,7 +69,7 @@ pub(super) const LARGE_STATES: StoreRule = Rule {
 
 pub(super) const REVISIONS_GROW: StoreRule = Rule {
     name: "revisions grow",
-    says: "the revision that a save returns is above 0, and above all that its key had before",
+    says: "the revision that a save returns is above 0, and above all earlier revisions of the key",
     check: |storage| {
         let store = storage.store();
         let mut last = 0;
@@ -83,7 +83,7 @@ pub(super) const REVISIONS_GROW: StoreRule = Rule {
     },
 };
 
-/// Revisions that are not this one.
+/// Returns revisions other than this one.
 fn wrong(revision: u64) -> Vec<u64> {
     let mut wrong = vec![0, revision - 1, revision + 1, u64::MAX];
     wrong.retain(|wrong| *wrong != revision);
@@ -93,7 +93,7 @@ fn wrong(revision: u64) -> Vec<u64> {
 
 pub(super) const CONFLICTS_ARE_TOLD: StoreRule = Rule {
     name: "conflicts are told",
-    says: "who expects another revision than is there is told so: its key, what it has expected and what was found",
+    says: "a caller that expects a wrong revision gets a conflict with the key, the expected and the found revision",
     check: |storage| {
         let store = storage.store();
         for expected in [1, 2, u64::MAX] {
@@ -139,7 +139,7 @@ pub(super) const CONFLICTS_CHANGE_NOTHING: StoreRule = Rule {
 
 pub(super) const REMOVED_IS_GONE: StoreRule = Rule {
     name: "removed is gone",
-    says: "what was removed is not loaded and not listed any more, and others are",
+    says: "a removed state is neither loaded nor listed, and other states are",
     check: |storage| {
         let store = storage.store();
         let (first, other) = (store.save("key", 0, b"state")?, store.save("other", 0, b"other")?);
@@ -159,12 +159,12 @@ pub(super) const REMOVED_IS_GONE: StoreRule = Rule {
 
 pub(super) const NO_REVISION_TWICE: StoreRule = Rule {
     name: "no revision twice",
-    says: "what is made anew after a removal has a larger revision than all before, so that who has slept overwrites nothing",
+    says: "a state that is created after a removal has a revision above all earlier ones, so that a stale caller overwrites nothing",
     check: |storage| {
         let open = (storage.fresh)();
         let mut revisions: Vec<u64> = Vec::new();
         for round in 0..4 {
-            // Opened again each time: what was removed is remembered in the storage.
+            // The store is opened again each time, because the storage itself must remember removals.
             let store = StoreHandle::of(open());
             let mut revision = 0;
             for _ in 0..=(round % 3) {
@@ -176,9 +176,9 @@ pub(super) const NO_REVISION_TWICE: StoreRule = Rule {
             }
             for stale in revisions.iter().filter(|stale| **stale != revision) {
                 let saved = store.store.save("key", *stale, b"stale");
-                store.is_conflict("a save of who has slept", saved, ("key", *stale, revision))?;
+                store.is_conflict("a save with a stale revision", saved, ("key", *stale, revision))?;
             }
-            // Another one, whose removal is another thing.
+            // The removal of another key is independent.
             let other = store.save("other", 0, b"")?;
             store.remove("key", revision)?;
             store.remove("other", other)?;
@@ -189,7 +189,7 @@ pub(super) const NO_REVISION_TWICE: StoreRule = Rule {
 
 pub(super) const REOPENED: StoreRule = Rule {
     name: "saved is there when reopened",
-    says: "what was saved and removed is so for a handle that is opened when all others are gone",
+    says: "a handle that is opened after all others were closed sees their saves and removals",
     check: |storage| {
         let open = (storage.fresh)();
         let store = StoreHandle::of(open());
@@ -211,7 +211,7 @@ pub(super) const REOPENED: StoreRule = Rule {
 
 pub(super) const HANDLES_AGREE: StoreRule = Rule {
     name: "handles agree",
-    says: "what one handle has saved or removed is so for the others at once",
+    says: "a save or removal by one handle is visible to the others at once",
     check: |storage| {
         let open = (storage.fresh)();
         let (one, two) = (StoreHandle::of(open()), StoreHandle::of(open()));

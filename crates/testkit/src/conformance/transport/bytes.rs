@@ -1,4 +1,4 @@
-//! Rules of bytes.
+//! Rules of transferred bytes.
 
 use std::io::IoSlice;
 use std::net::Shutdown;
@@ -8,13 +8,13 @@ use playhouse::transport::Wire;
 use super::subject::{Subject, describe, ensure};
 use super::{Outcome, STREAM_BYTES};
 
-/// What is at `place` of a stream that is named so.
+/// Returns the byte at `place` of the stream with this name.
 fn byte(stream: u64, place: usize) -> u8 {
     let mixed = (place as u64 ^ stream << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
 }
 
-/// Sizes that are large now and small then.
+/// Returns sizes of all magnitudes.
 fn sizes(mut seed: u64) -> impl Iterator<Item = usize> {
     std::iter::repeat_with(move || {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -39,7 +39,7 @@ pub(super) fn write_stream(wire: &dyn Wire, stream: u64, length: usize) -> Outco
             left = rest;
         }
         let count = describe("writing", wire.write(&slices))?;
-        ensure((1..=total).contains(&count), || format!("of {total} bytes it has written {count}"))?;
+        ensure((1..=total).contains(&count), || format!("a write of {total} bytes has reported {count}"))?;
         place += count;
     }
     Ok(())
@@ -63,7 +63,7 @@ pub(super) fn read_stream(wire: &dyn Wire, stream: u64, length: usize) -> Outcom
 pub(super) fn check_bytes(stream: u64, place: usize, came: &[u8]) -> Outcome {
     match came.iter().enumerate().find(|(ahead, came)| **came != byte(stream, place + ahead)) {
         None => Ok(()),
-        Some((ahead, _)) => Err(format!("another byte than was written there comes at place {}", place + ahead)),
+        Some((ahead, _)) => Err(format!("a wrong byte comes at place {}", place + ahead)),
     }
 }
 
@@ -87,19 +87,19 @@ pub(super) fn read_exact(wire: &dyn Wire, mut room: &mut [u8]) -> Outcome {
     Ok(())
 }
 
-/// Each end writes and reads, at the same time.
+/// Each end writes and reads at the same time.
 pub(super) fn bytes(subject: &Subject) -> Outcome {
     let (one, other) = subject.pair()?;
     let (one, other) = (&*one, &*other);
     let ends = |part: Outcome| {
         if part.is_err() {
-            // The others are not to wait for what does not come.
+            // The other parts must not wait for bytes that never come.
             let _ = (one.shutdown(Shutdown::Both), other.shutdown(Shutdown::Both));
         }
         part
     };
     std::thread::scope(|scope| {
-        // What readers find is why writers wait.
+        // The errors of readers come first, because they are the cause of waiting writers.
         let parts = [
             scope.spawn(|| ends(read_stream(other, 0, STREAM_BYTES))),
             scope.spawn(|| ends(read_stream(one, 1, STREAM_BYTES))),
@@ -126,7 +126,7 @@ pub(super) fn apart(subject: &Subject) -> Outcome {
         names.push(name[0]);
     }
     ensure(names == Vec::from_iter(0..16), || {
-        format!("16 callers who were heard in turn say that they are {names:?}")
+        format!("16 connections that were accepted in turn report the names {names:?}")
     })?;
     for turn in 0..3 {
         for (name, (calls, called)) in pairs.iter().enumerate() {
@@ -134,7 +134,9 @@ pub(super) fn apart(subject: &Subject) -> Outcome {
             write_all(&**to, &[name as u8; 1000])?;
             let mut came = [0; 1000];
             read_exact(&**from, &mut came)?;
-            ensure(came == [name as u8; 1000], || "what is written to one comes to another".to_owned())?;
+            ensure(came == [name as u8; 1000], || {
+                "bytes that were written to one connection come to another".to_owned()
+            })?;
         }
     }
     Ok(())

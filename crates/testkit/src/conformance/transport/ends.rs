@@ -1,4 +1,4 @@
-//! Rules of ends.
+//! Rules of the ends of connections.
 
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::waiting::within;
 use super::{Outcome, RULE_TIME_MAX, SHORT_WAIT};
 
 fn read_end(wire: &dyn Wire) -> Outcome {
-    match describe("reading what comes last", wire.read(&mut [0]))? {
+    match describe("reading the end", wire.read(&mut [0]))? {
         0 => Ok(()),
         _ => Err("more is read than was written".to_owned()),
     }
@@ -53,7 +53,7 @@ pub(super) fn woken(subject: &Subject) -> Outcome {
         std::thread::sleep(SHORT_WAIT);
         shuts.shutdown(Shutdown::Both)
     });
-    let read = within("a read on what was shut down", &one, |wire| wire.read(&mut [0]))?;
+    let read = within("a read on a wire that was shut down", &one, |wire| wire.read(&mut [0]))?;
     describe("shutting down", shut.join().map_err(|_| "`shutdown` panics")?)?;
     ensure(!matches!(read, Ok(1..)), || "nothing was written, and something is read".to_owned())
 }

@@ -1,4 +1,4 @@
-//! TCP with one fault at a time, which the rules that it breaks have to find.
+//! TCP with one fault at a time. Each fault breaks a rule, and the rule has to find it.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -17,47 +17,47 @@ const ANYWHERE: &str = "127.0.0.1:0";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
-    /// Says that it listens at port 0.
+    /// The listener reports port 0.
     NoPort,
-    /// Listens where another does.
+    /// Two listeners share an address.
     Shares,
-    /// Says that something is wrong with an address in use, but not what.
+    /// An address in use is refused with another error.
     OtherWords,
-    /// Listens on when it is dropped.
+    /// The listener goes on when it is dropped.
     ListensOn,
-    /// Waits where nobody has called.
+    /// `accept` waits if nobody connects.
     Waits,
-    /// The listener's descriptor is another one's.
-    DeafDoor,
-    /// Calls come through where nobody listens.
+    /// The listener registers a foreign descriptor.
+    DeafListener,
+    /// A connection succeeds where nobody listens.
     Anybody,
-    /// Two bytes change their places.
+    /// Two bytes are swapped.
     Swaps,
-    /// A byte comes twice.
+    /// A byte is repeated.
     Repeats,
-    /// A byte becomes another one.
+    /// A byte is changed.
     Damages,
-    /// Says that it has written more than it was given.
+    /// A write reports more bytes than it was given.
     Boasts,
-    /// Every other caller is given what the one before has.
+    /// Every other connection gets the stream of the one before.
     MixesUp,
     NoLimit,
-    /// Fails at once where it is to wait.
+    /// A call fails at once instead of waiting.
     NoPatience,
-    /// Reads nothing where nothing has come, as if that were the end.
+    /// A read without data reports the end.
     EndsEarly,
-    /// Reads a few bytes at a time, whatever has come.
+    /// A read returns a few bytes at a time, whatever has come.
     Pieces,
-    /// Takes all that it is given, and throws away what there is no room for.
+    /// A write takes all bytes, and loses those without room.
     NoBounds,
-    /// The descriptor is another one's.
+    /// The wire registers a foreign descriptor.
     Deaf,
     EndsBoth,
-    /// What is written last is lost.
+    /// The last byte of a write is lost.
     LosesTheRest,
-    /// Does not shut down.
+    /// A shutdown does nothing.
     SleepsOn,
-    /// Does not break where it is dropped.
+    /// The connection survives the drop of its wire.
     HangsOn,
 }
 
@@ -70,7 +70,7 @@ struct FaultyTransport {
 struct FaultyListener {
     fault: Fault,
     listener: TcpListener,
-    /// Never has anything to tell, and its other end.
+    /// A pair that is never ready.
     deaf: [UnixStream; 2],
     earlier: Mutex<Option<TcpStream>>,
 }
@@ -78,7 +78,7 @@ struct FaultyListener {
 struct FaultyWire {
     fault: Fault,
     stream: TcpStream,
-    /// Never has anything to tell.
+    /// A descriptor that is never ready.
     deaf: UnixStream,
     written: AtomicU64,
     done: AtomicBool,
@@ -134,7 +134,7 @@ impl Listener for FaultyListener {
 
     fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
         match self.fault {
-            Fault::DeafDoor => registration.descriptor(&self.deaf[0]),
+            Fault::DeafListener => registration.descriptor(&self.deaf[0]),
             _ => registration.descriptor(&self.listener),
         }
     }
@@ -189,7 +189,7 @@ impl Wire for FaultyWire {
         let mut bytes = slices.iter().flat_map(|slice| slice.to_vec()).collect::<Vec<u8>>();
         let count = bytes.len();
         let before = self.written.fetch_add(count as u64, Ordering::Relaxed);
-        // Once, behind some 64 KiB.
+        // The fault happens once, after about 64 KiB.
         let now = count > 8 && before > 1 << 16 && !self.done.swap(true, Ordering::Relaxed);
         match self.fault {
             Fault::Swaps if now => bytes.swap(3, 5),
@@ -225,15 +225,15 @@ impl Wire for FaultyWire {
     }
 }
 
-/// What each rule has to say of a fault.
+/// The fault that each rule has to find, and words of the finding.
 const FOUND: &[(&str, Fault, &str)] = &[
-    ("free ports", Fault::NoPort, ":0, which nobody can call"),
+    ("free ports", Fault::NoPort, ":0, to which nobody can connect"),
     ("in use", Fault::Shares, "two listen at 127.0.0.1:"),
-    ("in use", Fault::OtherWords, "and not AddrInUse"),
-    ("given back", Fault::ListensOn, "where somebody has listened"),
-    ("nobody", Fault::Anybody, "a call comes through"),
-    ("no caller", Fault::Waits, "waits for a caller"),
-    ("a caller", Fault::DeafDoor, "that somebody has called"),
+    ("in use", Fault::OtherWords, "not AddrInUse"),
+    ("given back", Fault::ListensOn, "an address that was given back"),
+    ("nobody", Fault::Anybody, "but a connection succeeds"),
+    ("no caller", Fault::Waits, "waits for a connection"),
+    ("a caller", Fault::DeafListener, "does not report a connection"),
     ("bytes", Fault::Swaps, "byte"),
     ("bytes", Fault::Repeats, "byte"),
     ("bytes", Fault::Boasts, "byte"),
@@ -241,18 +241,18 @@ const FOUND: &[(&str, Fault, &str)] = &[
     ("limits", Fault::NoLimit, "has not returned"),
     ("limits", Fault::NoPatience, "has waited for"),
     ("limits", Fault::EndsEarly, "nothing was written"),
-    ("would block", Fault::EndsEarly, "and not WouldBlock"),
+    ("would block", Fault::EndsEarly, "not WouldBlock"),
     ("would block", Fault::NoBounds, "bytes that nobody reads"),
-    ("something to read", Fault::Deaf, "that something has come"),
-    ("room to write", Fault::Deaf, "that there is room again"),
-    ("the end is told", Fault::HangsOn, "that the other end has gone"),
+    ("something to read", Fault::Deaf, "bytes to read"),
+    ("room to write", Fault::Deaf, "room again"),
+    ("the end is told", Fault::HangsOn, "the other end's close"),
     ("half an end", Fault::EndsBoth, ""),
     ("the rest", Fault::LosesTheRest, "it ends after 299999 of 300000"),
     ("woken", Fault::SleepsOn, "has not returned"),
     ("theaters go on", Fault::SleepsOn, "never broke"),
     ("theaters talk", Fault::Damages, ""),
     ("theaters end", Fault::ListensOn, "cannot be listened at"),
-    ("short reads", Fault::Pieces, "is not told"),
+    ("short reads", Fault::Pieces, "does not report"),
 ];
 
 fn with(fault: Fault) -> Subject {
@@ -264,11 +264,11 @@ fn with(fault: Fault) -> Subject {
 fn each_rule_finds_the_faults_that_it_is_for() {
     let unfound: Vec<_> = RULES.iter().filter(|rule| FOUND.iter().all(|(name, ..)| *name != rule.name)).collect();
     assert!(unfound.is_empty(), "{unfound:?}");
-    // At one time, since most wait for what does not come.
+    // The faults run at one time, because most wait for something that never comes.
     std::thread::scope(|scope| {
         for (name, fault, words) in FOUND {
             scope.spawn(move || {
-                let rule = RULES.iter().find(|rule| rule.name == *name).expect("it is a rule's name");
+                let rule = RULES.iter().find(|rule| rule.name == *name).expect("the name of a rule");
                 let decide = |fault| rule.decide(&Arc::new(with(fault)), RULE_TIME_MAX);
                 assert_eq!(decide(Fault::None), Ok(()), "without {fault:?}");
                 let found = decide(*fault).expect_err(&format!("{fault:?} is not found"));

@@ -1,4 +1,4 @@
-//! Rules of readiness.
+//! Rules of readiness events.
 
 use std::io::ErrorKind;
 use std::net::Shutdown;
@@ -11,7 +11,7 @@ use super::subject::{Subject, ensure};
 use super::waiting::{fill, is_late, read_up};
 use super::watch::Watch;
 
-/// Reads all that has come, `length` bytes at least.
+/// Reads all available bytes, at least `length`.
 pub(super) fn drain(wire: &dyn Wire, watch: &mut Watch, length: usize) -> Outcome {
     let mut room = [0; 1 << 16];
     let mut count = 0;
@@ -21,7 +21,7 @@ pub(super) fn drain(wire: &dyn Wire, watch: &mut Watch, length: usize) -> Outcom
             Ok(more) => count += more,
             Err(error) if error.kind() == ErrorKind::WouldBlock && count >= length => return Ok(()),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                watch.until("that more has come", mio::event::Event::is_readable)?;
+                watch.until("more bytes", mio::event::Event::is_readable)?;
             }
             Err(error) => return Err(format!("reading: {error}")),
         }
@@ -33,7 +33,7 @@ pub(super) fn readable(subject: &Subject) -> Outcome {
     let mut watch = Watch::on(&*one)?;
     for _ in 0..100 {
         write_all(&*other, b"some words")?;
-        watch.until("that something has come", mio::event::Event::is_readable)?;
+        watch.until("bytes to read", mio::event::Event::is_readable)?;
         drain(&*one, &mut watch, 10)?;
     }
     Ok(())
@@ -46,10 +46,8 @@ pub(super) fn short_reads(subject: &Subject) -> Outcome {
     let mut room = [0; 1 << 16];
     let mut place = 0;
     while place < 1 << 20 {
-        watch.until("that something has come, after less was read than there was room for", |event| {
-            event.is_readable()
-        })?;
-        // As theaters do: who was given less waits until it is told of more.
+        watch.until("more bytes after a short read", |event| event.is_readable())?;
+        // A theater that got fewer bytes than it has room for waits for the next event.
         loop {
             match one.read(&mut room) {
                 Ok(0) => return Err(format!("it ends after {place} bytes")),
@@ -71,11 +69,11 @@ pub(super) fn short_reads(subject: &Subject) -> Outcome {
 pub(super) fn writable(subject: &Subject) -> Outcome {
     let (one, other) = subject.pair()?;
     let mut watch = Watch::on(&*one)?;
-    watch.until("that there is room", mio::event::Event::is_writable)?;
+    watch.until("room", mio::event::Event::is_writable)?;
     for _ in 0..3 {
         let written = fill(&*one)?;
         read_up(&*other, written)?;
-        watch.until("that there is room again", mio::event::Event::is_writable)?;
+        watch.until("room again", mio::event::Event::is_writable)?;
     }
     Ok(())
 }
@@ -84,12 +82,12 @@ pub(super) fn end_is_told(subject: &Subject) -> Outcome {
     for close in [(|wire: Box<dyn Wire>| drop(wire)) as fn(Box<dyn Wire>), |wire| drop(wire.shutdown(Shutdown::Both))] {
         let (one, other) = subject.pair()?;
         let mut watch = Watch::on(&*one)?;
-        watch.until("that there is room", mio::event::Event::is_writable)?;
+        watch.until("room", mio::event::Event::is_writable)?;
         close(other);
-        watch.until("that the other end has gone", |event| event.is_readable() || event.is_read_closed())?;
+        watch.until("the other end's close", |event| event.is_readable() || event.is_read_closed())?;
         let read = one.read(&mut [0]);
         ensure(read.as_ref().map_or_else(|error| !is_late(error), |count| *count == 0), || {
-            format!("the other end has gone, and reading gives {read:?}")
+            format!("the other end is closed, but reading gives {read:?}")
         })?;
     }
     Ok(())

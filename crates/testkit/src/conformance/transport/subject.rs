@@ -1,4 +1,4 @@
-//! A network to be tried.
+//! The network under test.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -11,10 +11,20 @@ use playhouse::transport::{Listener, Transport, Wire};
 use super::watch::Watch;
 use super::{Outcome, WAIT_MAX};
 
-/// Two ends.
+/// The two ends of a connection.
 type Pair = (Box<dyn Wire>, Box<dyn Wire>);
 
-/// What is tried: makes transports of one network.
+/// A network under test: makes its transports.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_testkit::conformance::Rule;
+/// use playhouse_testkit::conformance::transport::{RULES, Subject};
+///
+/// let rules: &[Rule<Subject>] = &RULES;
+/// assert!(rules.iter().any(|rule| rule.name == "in use"));
+/// ```
 #[derive(Clone)]
 pub struct Subject {
     pub(super) make: Arc<dyn Fn() -> Arc<dyn Transport> + Send + Sync>,
@@ -49,7 +59,7 @@ impl Subject {
         with_time_limit(describe("calling", self.transport().connect(address, WAIT_MAX))?)
     }
 
-    /// Calls who listens there, who hears it meanwhile: both ends.
+    /// Connects to this listener, and accepts the connection. Returns both ends.
     pub(super) fn meet(&self, listener: &mut WatchedListener, address: SocketAddr) -> Result<Pair, String> {
         std::thread::scope(|scope| {
             let calls = scope.spawn(|| self.call(address));
@@ -58,32 +68,32 @@ impl Subject {
         })
     }
 
-    /// Both ends of a connection: who called, and who was called.
+    /// Returns both ends of a new connection: the connecting one and the accepted one.
     pub(super) fn pair(&self) -> Result<Pair, String> {
         let (mut listener, address) = self.listen()?;
         self.meet(&mut listener, address)
     }
 }
 
-/// A listener, and what tells of callers.
+/// A listener with its readiness events.
 pub(super) struct WatchedListener {
     pub(super) listener: Box<dyn Listener>,
     pub(super) watch: Watch,
 }
 
 impl WatchedListener {
-    /// Waits for the next caller, as theaters do.
+    /// Waits for the next connection, as theaters do.
     pub(super) fn accept(&mut self) -> Result<Box<dyn Wire>, String> {
         loop {
             match self.listener.accept() {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait()?,
-                heard => return describe("hearing a caller", heard),
+                heard => return describe("accepting a connection", heard),
             }
         }
     }
 
     pub(super) fn wait(&mut self) -> Outcome {
-        self.watch.until("that somebody has called", mio::event::Event::is_readable)
+        self.watch.until("a connection", mio::event::Event::is_readable)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Theaters over a transport.
+//! Rules of theaters over a transport.
 
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -12,12 +12,12 @@ use playhouse::transport::{Listener, Registration, Transport, Wire};
 
 use super::{Outcome, Subject};
 
-/// Messages that a [`Witness`] gets.
+/// The number of messages that a [`Witness`] gets.
 const MESSAGES: u64 = 10_000;
-/// A wire that breaks does so after so many bytes.
+/// The number of bytes after which a breaking wire breaks.
 const BYTES_BEFORE_BREAK: u64 = 200_000;
 
-/// Notices what is lost, repeated or out of order.
+/// An actor that detects lost, repeated and reordered messages.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Witness {
@@ -41,11 +41,11 @@ impl Witness {
     }
 }
 
-/// What is passed on to another transport.
+/// A transport whose wires may break.
 #[derive(Debug)]
 struct BreakingTransport {
     to: Arc<dyn Transport>,
-    /// Whether wires break; and how many there were.
+    /// The number of wires, if wires break.
     breaks: Option<Arc<AtomicU64>>,
 }
 
@@ -62,7 +62,7 @@ impl Transport for BreakingTransport {
     }
 }
 
-/// BreakingWire after so many bytes.
+/// A wire that breaks after some bytes.
 struct BreakingWire {
     wire: Box<dyn Wire>,
     left: AtomicU64,
@@ -109,10 +109,10 @@ fn start(subject: &Subject, breaks: Option<Arc<AtomicU64>>) -> Result<Theater, S
     theater.system(System::builder().workers(1)).start().map_err(|error| format!("a theater does not start: {error}"))
 }
 
-/// Sends numbers to an actor, which goes to the other theater in the middle; and looks what has come.
+/// Sends numbers to an actor that migrates in the middle, and checks them.
 fn exchange(here: &Theater, there: &Theater) -> Outcome {
     let failed = |what: &str, error: &dyn std::fmt::Display| format!("{what}: {error}");
-    let address = there.address().ok_or("a theater does not know where it listens")?.to_string();
+    let address = there.address().ok_or("a theater has no address")?.to_string();
     let at_home = there.system().spawn(Witness::default());
     there.publish("witness", at_home).map_err(|error| failed("publishing an actor", &error))?;
     let found = here.find::<Witness>(&format!("playhouse://{address}/witness")).wait();
@@ -120,15 +120,15 @@ fn exchange(here: &Theater, there: &Theater) -> Outcome {
     let peer = here.connect(&address).map_err(|error| failed("connecting", &error))?;
     let goes = here.system().spawn(Witness::default());
     for number in 0..MESSAGES {
-        // Now and then more than a wire holds at one time.
+        // Every 1,000th message is larger than the buffers of a wire.
         let padding = vec![number as u8; if number % 1_000 == 999 { 1 << 20 } else { number as usize % 200 }];
         witness.tell(Note(number, padding.clone()));
         goes.tell(Note(number, padding));
         if number == MESSAGES / 2 {
-            here.migrate(goes, &peer).wait().map_err(|error| failed("taking an actor there", &error))?;
+            here.migrate(goes, &peer).wait().map_err(|error| failed("migrating an actor", &error))?;
         }
     }
-    for (who, what) in [(witness, "an actor there"), (goes, "an actor that has gone there")] {
+    for (who, what) in [(witness, "the remote actor"), (goes, "the migrated actor")] {
         let (came, wrong) = who.ask(Tell).wait().map_err(|error| failed("asking", &error))?;
         if let Some(number) = wrong {
             return Err(format!("message {number} to {what} is out of order or damaged"));
@@ -165,9 +165,9 @@ pub(super) fn go_on(subject: &Subject) -> Outcome {
 
 pub(super) fn end(subject: &Subject) -> Outcome {
     let (here, there) = (start(subject, None)?, start(subject, None)?);
-    let address = there.address().ok_or("a theater does not know where it listens")?;
+    let address = there.address().ok_or("a theater has no address")?;
     here.connect(address.to_string()).map_err(|error| format!("connecting: {error}"))?;
     close([here, there])?;
     let again = subject.transport().listen(address);
-    again.map(drop).map_err(|error| format!("{address} cannot be listened at where a theater has ended: {error}"))
+    again.map(drop).map_err(|error| format!("{address} cannot be listened at after its theater has ended: {error}"))
 }

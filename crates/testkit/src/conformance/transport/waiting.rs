@@ -1,4 +1,4 @@
-//! Rules of waiting.
+//! Rules of blocking and non-blocking calls.
 
 use std::io::{ErrorKind, IoSlice};
 use std::sync::{Arc, mpsc};
@@ -10,7 +10,7 @@ use super::bytes::{read_exact, write_all};
 use super::subject::{Subject, describe, ensure};
 use super::{Outcome, SHORT_WAIT, WAIT_MAX, WIRE_BYTES_MAX};
 
-/// Writes what is always the same until there is no room. How much that was.
+/// Writes until there is no room, and returns the number of bytes.
 pub(super) fn fill(wire: &dyn Wire) -> Result<usize, String> {
     let bytes = [5; 1 << 16];
     let mut written = 0;
@@ -19,17 +19,17 @@ pub(super) fn fill(wire: &dyn Wire) -> Result<usize, String> {
             Ok(0) => return Err("it writes nothing".to_owned()),
             Ok(count) => written += count,
             Err(error) if is_late(&error) => return Ok(written),
-            Err(error) => return Err(format!("writing where there is no room: {error} ({:?})", error.kind())),
+            Err(error) => return Err(format!("writing without room: {error} ({:?})", error.kind())),
         }
     }
-    Err(format!("it takes {written} bytes that nobody reads"))
+    Err(format!("a write takes {written} bytes that nobody reads"))
 }
 
 pub(super) fn is_late(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
-/// What `act` gives, if it does not take too long.
+/// Returns the result of `act`, or an error if it takes too long.
 pub(super) fn within<R: Send + 'static>(
     what: &str,
     wire: &Arc<dyn Wire>,
@@ -37,7 +37,7 @@ pub(super) fn within<R: Send + 'static>(
 ) -> Result<R, String> {
     let (tell, told) = mpsc::channel();
     let acts = Arc::clone(wire);
-    // Left behind where it waits for ever.
+    // A call that waits forever is left behind on its thread.
     std::thread::spawn(move || drop(tell.send(act(&*acts))));
     told.recv_timeout(WAIT_MAX).map_err(|_| format!("{what} has not returned after {WAIT_MAX:?}"))
 }
@@ -52,7 +52,7 @@ pub(super) fn limits(subject: &Subject) -> Outcome {
     let (one, other) = subject.pair()?;
     let one: Arc<dyn Wire> = Arc::from(one);
     describe("setting a limit", one.set_limit(SHORT_WAIT))?;
-    // More than once: who does not wait may have been kept waiting by others.
+    // The read is repeated, because other threads may have delayed a read that does not wait.
     for _ in 0..5 {
         let begun = Instant::now();
         match within("a read with a limit of 50 ms", &one, |wire| wire.read(&mut [0]))? {
@@ -76,17 +76,17 @@ pub(super) fn would_block(subject: &Subject) -> Outcome {
     describe("setting it not to block", one.set_nonblocking(true))?;
     match one.read(&mut [0]) {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-        result => return Err(format!("reading where nothing has come gives {result:?}, and not WouldBlock")),
+        result => return Err(format!("reading without data gives {result:?}, not WouldBlock")),
     }
     let mut written = 0;
     while written < WIRE_BYTES_MAX {
         written += fill(&*one)?;
         match one.write(&[IoSlice::new(&[0])]) {
             Err(error) if error.kind() == ErrorKind::WouldBlock => return read_up(&*other, written),
-            // The system has found some room in the meantime.
+            // The operating system has found some room since.
             Ok(count @ 1..) => written += count,
-            result => return Err(format!("writing where there is no room gives {result:?}, and not WouldBlock")),
+            result => return Err(format!("writing without room gives {result:?}, not WouldBlock")),
         }
     }
-    Err(format!("it takes {written} bytes that nobody reads"))
+    Err(format!("a write takes {written} bytes that nobody reads"))
 }

@@ -1,4 +1,4 @@
-//! What is told of a wire.
+//! Readiness events of a wire.
 
 use std::io::ErrorKind;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use playhouse::transport::{Registration, Wire};
 use super::subject::{describe, ensure};
 use super::{Outcome, WAIT_MAX};
 
-/// Waits for what is told, which is told once.
+/// A poll of one wire, whose events are edge-triggered.
 pub(super) struct Watch {
     pub(super) poll: Poll,
     pub(super) events: Events,
@@ -34,7 +34,7 @@ impl Watch {
         let deadline = Instant::now() + WAIT_MAX;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            ensure(!left.is_zero(), || format!("it is not told {what}"))?;
+            ensure(!left.is_zero(), || format!("the registration does not report {what}"))?;
             match self.poll.poll(&mut self.events, Some(left)) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 result => describe("polling", result)?,

@@ -1,34 +1,34 @@
-//! What a file store asks of the file system.
+//! The operations of a file system that the file store needs.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Nothing is durable before it is synced: what is in a file by [`sync`](Disk::sync), what is in a folder (which names lead to which
-/// files) by [`sync_folder`](Disk::sync_folder). Errors say where they were.
+/// A file system. Contents of a file are durable after [`sync`](Disk::sync). Names in a folder are durable after
+/// [`sync_folder`](Disk::sync_folder). Errors name the path.
 pub(super) trait Disk: Send + Sync + 'static {
-    /// A file that was written.
+    /// A file that was written and not synced.
     type Written;
 
-    /// All that is in a file. None: it is not there.
+    /// Returns the contents of a file, or `None` if there is no such file.
     fn read(&self, file: &Path) -> io::Result<Option<Vec<u8>>>;
-    /// Has a file with these bytes; what was in it is gone.
+    /// Writes a file, and replaces its former contents.
     fn write(&self, file: &Path, bytes: &[u8]) -> io::Result<Self::Written>;
     fn sync(&self, written: Self::Written) -> io::Result<()>;
-    /// In one step, also where `to` is there.
+    /// Renames a file in one step, and replaces `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// It need not be there.
+    /// Removes a file, if there is one.
     fn remove(&self, file: &Path) -> io::Result<()>;
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
-    /// The names of what is in a folder.
+    /// Returns the names in a folder.
     fn list(&self, folder: &Path) -> io::Result<Vec<String>>;
 }
 
-/// That of the operating system.
+/// The file system of the operating system.
 #[derive(Debug)]
 pub(super) struct Native;
 
-/// Says where an error was.
+/// Adds the path to an error.
 pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
@@ -65,7 +65,7 @@ impl Disk for Native {
         }
     }
 
-    /// Where folders are no files that one can open, the file system looks to it.
+    /// Platforms whose folders cannot be opened as files sync names themselves.
     fn sync_folder(&self, folder: &Path) -> io::Result<()> {
         if cfg!(unix) { File::open(folder).and_then(|folder| folder.sync_all()).map_err(at(folder)) } else { Ok(()) }
     }
@@ -78,7 +78,7 @@ impl Disk for Native {
     }
 }
 
-/// Creates a folder, and those that it is in, so that they are there after the machine has failed.
+/// Creates a folder and its parents durably.
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     create(folder, &|folder| Native.sync_folder(folder))
 }
@@ -86,7 +86,8 @@ pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
 fn create(folder: &Path, sync: &dyn Fn(&Path) -> io::Result<()>) -> io::Result<()> {
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if folder.is_dir() {
-        // Who has created it may not have come to that; who may not read the folder that it is in has not created it.
+        // A process that created the folder may have been killed before it synced the parent. Without permission to
+        // read the parent, this user has not created the folder.
         return match sync(parent) {
             Err(error) if error.kind() != ErrorKind::PermissionDenied => Err(error),
             _ => Ok(()),
@@ -119,7 +120,7 @@ mod tests {
             fails.borrow().map_or_else(|| Native.sync_folder(folder), |kind| Err(kind.into()))
         };
         create(&b, &sync).unwrap();
-        // `base` was there: who has created it may not have synced what it is in.
+        // The creator of `base` may not have synced its parent.
         assert_eq!(synced.take(), [base.parent().unwrap(), &base, &a]);
         create(&b, &sync).unwrap();
         assert_eq!(synced.take(), [&*a]);

@@ -1,4 +1,4 @@
-//! A disk that loses what was not synced.
+//! A disk for tests that loses unsynced data and fails on demand.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -10,7 +10,7 @@ use playhouse_executor::Choices;
 use super::disk::Disk;
 use crate::panics::lock;
 
-/// A disk that keeps no more than was synced, when the power fails.
+/// A disk that loses unsynced data when the power fails.
 #[derive(Clone, Default)]
 pub(super) struct FaultyDisk(pub(super) Arc<Mutex<DiskState>>);
 
@@ -19,9 +19,9 @@ pub(super) struct DiskState {
     files: Vec<FileContent>,
     pub(super) names: BTreeMap<String, usize>,
     synced_names: BTreeMap<String, usize>,
-    /// What was done to the names since.
+    /// Changes of names since the last sync.
     unsynced: Vec<Change>,
-    /// So many steps go well.
+    /// The number of steps that still succeed.
     pub(super) left: usize,
     pub(super) fails: Failures,
 }
@@ -32,7 +32,7 @@ pub(super) enum Failures {
     Never,
     /// One step.
     Once,
-    /// All from there on.
+    /// All steps from there on.
     Ever,
 }
 
@@ -70,7 +70,7 @@ impl DiskState {
 }
 
 impl FaultyDisk {
-    /// From here on, `left` steps go well.
+    /// Lets `left` steps succeed, and then fails as `fails` says.
     pub(super) fn fails(&self, fails: Failures, left: usize) {
         let mut state = lock(&self.0);
         (state.fails, state.left) = (fails, left);
@@ -91,7 +91,7 @@ impl FaultyDisk {
         Ok(state)
     }
 
-    /// What is found after the power has failed: of what was not synced, anything may have come to the disk, or a part of it.
+    /// Returns the disk after a power failure. Any part of the unsynced data may have reached it.
     pub(super) fn after_power_cut(&self, choices: &mut Choices) -> FaultyDisk {
         let state = lock(&self.0);
         let mut names = state.synced_names.clone();

@@ -22,18 +22,34 @@ use self::shard_dir::{ShardDir, failed};
 use super::store::{Saved, Store, StoreError, check_key, check_state};
 use crate::panics::lock;
 
-/// So many states may be saved at one time. A folder keeps the number that it was made with.
+/// The number of folders among which keys are spread. A store keeps the number that it was created with.
 const SHARDS: u64 = 16;
 
-/// A store in a folder, with a file for each state. Clones are handles to the same one.
+/// A store in a folder, with a file for each state. Clones are handles to the same store.
 ///
-/// A state is written to a new file, which takes the place of the former one when it is on the disk (`fsync` of the file and of its
-/// folder): when [`save`](Store::save) returns, the state survives the process, and the machine, if its disk keeps what it says it
-/// has. A file that was torn or changed is found by its checksum: [`StoreError::Damaged`].
+/// A state is written to a new file, synced with `fsync`, and renamed over the former file. Then the folder is
+/// synced. When [`save`](Store::save) returns, the state survives the process, and the machine if its disk keeps
+/// synced data. A checksum finds files that were torn or changed: [`StoreError::Damaged`].
 ///
-/// Any number of stores, in any number of processes, may be opened on one folder. They take turns by locks on files in it
-/// ([`File::lock`]), which end with their process; on network file systems, these may not hold between machines. The folder has 16
-/// others in it, among which the keys are spread by their hash: states in different ones are saved at one time.
+/// Any number of stores in any number of processes may use one folder. File locks ([`File::lock`]) serialize their
+/// saves, and end with the process. On network file systems, these locks may not work between machines. The keys are
+/// spread by their hash over 16 folders, and states in different folders are saved concurrently.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{FileStore, Store};
+///
+/// # let folder = std::env::temp_dir().join(format!("playhouse-doc-{}", std::process::id()));
+/// let store = FileStore::open(&folder)?;
+/// let revision = store.save("account/7", 0, b"5")?;
+/// let saved = store.load("account/7")?.expect("it was saved");
+/// assert_eq!((saved.revision, &*saved.bytes), (revision, b"5".as_slice()));
+/// # std::fs::remove_dir_all(folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "dets")]
+#[doc(alias = "snapshot")]
 #[derive(Clone)]
 pub struct FileStore {
     state: Arc<StoreState>,
@@ -46,16 +62,17 @@ struct StoreState {
 
 struct Shard {
     dir: ShardDir<Native>,
-    /// Who saves or removes has both: the lock of the file is for all of this process that use this one.
+    /// The mutex serializes the threads of this process, and the file lock serializes processes. A save or removal
+    /// holds both.
     file: Mutex<File>,
 }
 
-/// Has the lock, until it is dropped.
+/// The lock of a shard, until it is dropped.
 struct ShardLock<'a>(MutexGuard<'a, File>);
 
 impl Drop for ShardLock<'_> {
     fn drop(&mut self) {
-        // What was locked can be unlocked.
+        // The unlock of a held lock does not fail.
         let _ = self.0.unlock();
     }
 }
@@ -85,10 +102,10 @@ impl Shard {
 }
 
 impl FileStore {
-    /// Opens the store in `folder`, which is made where it is not there.
+    /// Opens the store in `folder`, and creates the folder if needed.
     ///
     /// # Errors
-    /// It cannot be made, written to or locked: says which path.
+    /// A path cannot be created, written or locked. The error names it.
     pub fn open(folder: impl AsRef<Path>) -> io::Result<FileStore> {
         let folder = folder.as_ref().to_owned();
         let shards = (0..SHARDS).map(|number| Shard::open(folder.join(format!("{number:x}"))));

@@ -1,4 +1,4 @@
-//! What is left of a shard_dir when the power fails, its process is killed, or its disk has an error: at each step of what is done.
+//! Tests of a shard after a power failure, a killed process, or a disk error, at each step of each operation.
 
 use std::path::PathBuf;
 
@@ -13,18 +13,18 @@ fn shard_dir(disk: &FaultyDisk) -> ShardDir<FaultyDisk> {
     ShardDir { disk: disk.clone(), folder: PathBuf::from("shard_dir") }
 }
 
-/// What is under the key, or was tried and failed: in the latter case, the one or the other.
+/// The state that the store must have under the key. After a failed operation, either of two states is right.
 #[derive(Clone, Debug)]
 struct Expected {
-    /// What was acknowledged.
+    /// The acknowledged state.
     saved: Option<Saved>,
-    /// Bytes, or none where it was to be removed.
+    /// The bytes of a failed save, or `None` in a failed removal.
     tried: Option<Option<Vec<u8>>>,
-    /// The largest revision that somebody was told.
+    /// The largest revision that was ever returned.
     told: u64,
 }
 
-/// Saves some times, removes, and begins anew, until something fails.
+/// Saves and removes as `steps` say, until an operation fails.
 fn run_steps(shard_dir: &ShardDir<FaultyDisk>, mut expected_state: Expected, steps: &[bool]) -> Expected {
     for (number, saves) in steps.iter().enumerate() {
         let expected = expected_state.saved.as_ref().map_or(0, |saved| saved.revision);
@@ -52,7 +52,7 @@ fn run_steps(shard_dir: &ShardDir<FaultyDisk>, mut expected_state: Expected, ste
     expected_state
 }
 
-/// Opens it anew: what is there is one of what may be, and is what is expected_state from now on.
+/// Opens the shard again, checks that its state is a right one, and expects that state from now on.
 fn reopen(shard_dir: &ShardDir<FaultyDisk>, mut expected_state: Expected) -> Expected {
     shard_dir.tidy().unwrap();
     let found = shard_dir.load("key").unwrap_or_else(|error| panic!("{error}: {expected_state:?}"));
@@ -74,7 +74,7 @@ fn reopen(shard_dir: &ShardDir<FaultyDisk>, mut expected_state: Expected) -> Exp
 const STEPS: [bool; 8] = [true, true, false, true, false, true, true, false];
 const INITIAL: Expected = Expected { saved: None, tried: None, told: 0 };
 
-/// How many steps such a life has.
+/// Returns the number of disk steps in [`STEPS`].
 fn steps() -> usize {
     let disk = FaultyDisk::default();
     disk.fails(Failures::Ever, usize::MAX);
@@ -83,7 +83,7 @@ fn steps() -> usize {
 }
 
 #[test]
-fn whenever_the_power_fails_the_former_or_the_new_state_is_there_and_whole() {
+fn after_a_power_failure_the_former_or_the_new_state_is_complete() {
     let mut outcomes = [0, 0];
     for step in 0..=steps() {
         for seed in 0..60 {
@@ -97,7 +97,7 @@ fn whenever_the_power_fails_the_former_or_the_new_state_is_there_and_whole() {
             if tried {
                 outcomes[usize::from(expected_state.saved != before)] += 1;
             }
-            // It goes on, and fails again.
+            // The shard goes on, and fails again.
             found.fails(Failures::Ever, choices.below(30));
             let expected_state = run_steps(&shard_dir(&found), expected_state, &STEPS);
             reopen(&shard_dir(&found.after_power_cut(&mut choices)), expected_state);
@@ -107,13 +107,13 @@ fn whenever_the_power_fails_the_former_or_the_new_state_is_there_and_whole() {
 }
 
 #[test]
-fn what_was_loaded_is_there_after_a_power_cut_though_who_saved_it_was_killed() {
+fn a_loaded_state_survives_a_power_cut_after_its_writer_was_killed() {
     for step in 0..=steps() {
         for seed in 0..20 {
             let disk = FaultyDisk::default();
             disk.fails(Failures::Ever, step);
             let expected_state = run_steps(&shard_dir(&disk), INITIAL, &STEPS);
-            // Nothing is lost yet.
+            // The process is killed, and the disk has lost nothing.
             disk.fails(Failures::Never, 0);
             let expected_state = reopen(&shard_dir(&disk), expected_state);
             reopen(&shard_dir(&disk.after_power_cut(&mut Choices::new(seed))), expected_state);
@@ -136,13 +136,14 @@ fn an_error_of_the_disk_leaves_the_former_or_the_new_state_and_the_next_save_wor
 }
 
 #[test]
-fn no_revision_comes_twice_where_who_removed_before_was_killed() {
+fn no_revision_is_reused_after_its_remover_was_killed() {
     for step in 0..=steps() {
         for (cut, seed) in (0..8).flat_map(|cut| (0..10).map(move |seed| (cut, seed))) {
             let disk = FaultyDisk::default();
             disk.fails(Failures::Ever, step);
             let mut expected_state = run_steps(&shard_dir(&disk), INITIAL, &STEPS);
-            // Another one has loaded it before, and removes without a look, which would sync what the first one has done.
+            // Another process has loaded the state before. It removes the state without a load, which would sync the
+            // first process's work.
             let Some(Saved { revision, .. }) = expected_state.saved else { continue };
             disk.fails(Failures::Ever, cut);
             let removed = shard_dir(&disk).remove("key", revision);

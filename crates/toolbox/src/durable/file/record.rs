@@ -1,4 +1,4 @@
-//! A state in a file: what it is called, and what is in it.
+//! The form of a state in a file, and the name of the file.
 //!
 //! ```text
 //! "playhouse-state1"  16 bytes
@@ -18,7 +18,7 @@ use crate::durable::store::Saved;
 const MAGIC: &[u8; 16] = b"playhouse-state1";
 const ENDING: &str = ".state";
 
-/// The file of a key. Different keys have different ones, also where files that differ in case only are the same.
+/// Returns the file name of a key. Names of different keys differ by more than the case of letters.
 pub(super) fn file_of(key: &str) -> String {
     let mut name = String::with_capacity(key.len() + ENDING.len());
     for byte in key.bytes() {
@@ -30,7 +30,7 @@ pub(super) fn file_of(key: &str) -> String {
     name + ENDING
 }
 
-/// The key whose file this is. None: it is no key's.
+/// Returns the key of a file name, or `None` if the file is no state.
 pub(super) fn key_of(file: &str) -> Option<String> {
     let mut key = Vec::new();
     let mut rest = file.strip_suffix(ENDING)?;
@@ -52,7 +52,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// What is written for a state.
+/// Encodes a state.
 pub(super) fn write(key: &str, revision: u64, bytes: &[u8]) -> Vec<u8> {
     let mut body = Vec::with_capacity(48 + key.len() + bytes.len());
     body.extend_from_slice(MAGIC);
@@ -67,27 +67,28 @@ pub(super) fn write(key: &str, revision: u64, bytes: &[u8]) -> Vec<u8> {
     body
 }
 
-/// Reads what was written for a state of this key.
+/// Decodes the state of this key.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The file is damaged, or has another key. The text says what is wrong.
 pub(super) fn read(key: &str, file: &[u8]) -> Result<Saved, String> {
-    let rest = file.strip_prefix(MAGIC).ok_or("it does not begin as a state does")?;
-    let (numbers, rest) =
-        rest.split_first_chunk::<32>().ok_or_else(|| format!("it ends after {} bytes", file.len()))?;
+    let rest = file.strip_prefix(MAGIC).ok_or("the file does not begin with the mark of a state")?;
+    let (numbers, rest) = rest
+        .split_first_chunk::<32>()
+        .ok_or_else(|| format!("the file ends after {} bytes, within its header", file.len()))?;
     let [sum, revision, key_length, length] =
         [0, 8, 16, 24].map(|at| u64::from_le_bytes(std::array::from_fn(|byte| numbers[at + byte])));
     let (expected, found) = (u128::from(key_length) + u128::from(length), rest.len() as u128);
     if found != expected {
-        return Err(format!("it has {found} bytes behind its head, not {expected}"));
+        return Err(format!("the file has {found} bytes behind its header, not {expected}"));
     }
     if checksum(&file[24..]) != sum {
-        return Err("its checksum is not that of what is in it".to_owned());
+        return Err("the checksum of the file does not match its contents".to_owned());
     }
-    // Not more than `found`.
+    // The length fits, because it is at most `found`.
     let (name, bytes) = rest.split_at(key_length as usize);
     if name != key.as_bytes() {
-        return Err(format!("it is the state of {:?}", String::from_utf8_lossy(name)));
+        return Err(format!("the file has the state of {:?}", String::from_utf8_lossy(name)));
     }
     Ok(Saved { revision, bytes: bytes.to_vec() })
 }
@@ -113,7 +114,8 @@ mod tests {
         }
     }
 
-    /// The bytes were worked out by a program of its own. Files of released versions stay readable as long as this holds.
+    /// The bytes were computed by an independent program. Files of released versions stay readable as long as this
+    /// test passes.
     #[test]
     fn the_bytes_of_a_record_stay_as_they_are() {
         let mut expected = b"playhouse-state1".to_vec();
@@ -134,13 +136,13 @@ mod tests {
                 assert!(read("key", &changed).is_err(), "byte {at}, bit {bit}");
             }
             assert!(read("key", &whole[..at]).is_err(), "cut at {at}");
-            // Torn: the rest was never written.
+            // The rest was never written.
             let mut torn = whole.clone();
             torn[at..].fill(0);
             assert!(read("key", &torn).is_err() || torn == whole, "torn at {at}");
         }
         assert!(read("key", &[&*whole, b"!"].concat()).is_err());
-        assert_eq!(read("other", &whole).unwrap_err(), "it is the state of \"key\"");
+        assert_eq!(read("other", &whole).unwrap_err(), "the file has the state of \"key\"");
     }
 
     #[test]

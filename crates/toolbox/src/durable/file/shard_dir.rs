@@ -1,12 +1,12 @@
-//! A folder with states, and how they are saved and removed in it.
+//! A folder with states, and the protocol of saving and removing them.
 //!
-//! A state is written to the file `new`, synced, renamed to the file of its key, and the folder is synced. So the file of a key is
-//! there or not, and whole, whenever the machine fails.
+//! A state is written to the file `new`, synced, and renamed to the file of its key. Then the folder is synced. After
+//! a failure of the machine, the file of a key is therefore complete or absent.
 //!
-//! The file `mark` has a revision that none of the states that were removed had exceeded. It is raised before a state is removed,
-//! and what is made anew begins above it: so no revision comes twice, and what was removed takes no room.
+//! The file `mark` holds a revision that is at least that of every removed state. The mark is raised before a state
+//! is removed, and new states get revisions above it. No revision is reused, and removed states take no space.
 //!
-//! One at a time saves and removes, which its user sees to.
+//! The caller serializes saves and removals.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,18 +21,18 @@ pub(super) struct ShardDir<D> {
     pub(super) folder: PathBuf,
 }
 
-/// What the mark is called where the key of a state is.
+/// The key in the record of the mark.
 const MARK: &str = "";
 
 impl<D: Disk> ShardDir<D> {
-    /// Removes what somebody was about to write when it ended.
+    /// Removes an unfinished file of a process that was killed.
     pub(super) fn tidy(&self) -> io::Result<()> {
         self.disk.remove(&self.folder.join("new"))
     }
 
     pub(super) fn load(&self, key: &str) -> Result<Option<Saved>, StoreError> {
         let saved = self.read(&record::file_of(key), key, key)?;
-        // Somebody may have saved or removed it and not come to this.
+        // A process that has saved or removed the state may have been killed before its sync.
         self.disk.sync_folder(&self.folder).map_err(failed(key))?;
         Ok(saved)
     }
@@ -51,7 +51,7 @@ impl<D: Disk> ShardDir<D> {
         if found > self.mark(key)? {
             self.put("mark", MARK, found, &[]).map_err(failed(key))?;
         } else {
-            // Who has raised it may not have come to that.
+            // A process that has raised the mark may have been killed before its sync.
             self.disk.sync_folder(&self.folder).map_err(failed(key))?;
         }
         let removed = self.disk.remove(&self.folder.join(record::file_of(key)));
@@ -70,8 +70,7 @@ impl<D: Disk> ShardDir<D> {
     fn mark(&self, key: &str) -> Result<u64, StoreError> {
         let about_removed = |error| match error {
             StoreError::Damaged { key, what } => {
-                let what =
-                    format!("{what}; it says which revisions were removed, so an older one than the last will not do");
+                let what = format!("{what}; the file records the removed revisions, so only its latest copy is right");
                 StoreError::Damaged { key, what }
             }
             error => error,
@@ -79,7 +78,7 @@ impl<D: Disk> ShardDir<D> {
         Ok(self.read("mark", MARK, key).map_err(about_removed)?.map_or(0, |mark| mark.revision))
     }
 
-    /// What is in a file is the record of `name`; errors are about `key`.
+    /// Reads a file that holds the record of `name`. Errors are about `key`.
     fn read(&self, file: &str, name: &str, key: &str) -> Result<Option<Saved>, StoreError> {
         let path = self.folder.join(file);
         let Some(bytes) = self.disk.read(&path).map_err(failed(key))? else { return Ok(None) };

@@ -1,55 +1,71 @@
-//! Why a store has not done something.
+//! The errors of stores.
 
 use std::fmt;
 use std::io;
 
 use super::{KEY_BYTES_MAX, STATE_BYTES_MAX};
 
-/// Why a store has not done something.
+/// An error of a store.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{MemoryStore, Store, StoreError};
+///
+/// let store = MemoryStore::new();
+/// let first = store.save("key", 0, b"one")?;
+/// let second = store.save("key", first, b"two")?;
+/// match store.save("key", first, b"three") {
+///     Err(StoreError::Conflict { expected, found, .. }) => assert_eq!((expected, found), (first, second)),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok::<(), StoreError>(())
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Another revision is there than was expected: somebody else has saved or removed. Nothing was changed.
+    /// The store has another revision than expected, because somebody else has saved or removed the state. Nothing
+    /// was changed.
     Conflict {
-        /// Whose.
+        /// The key of the state.
         key: String,
-        /// The revision that was said to be there; 0: none.
+        /// The expected revision; 0 means none.
         expected: u64,
-        /// The revision that is; 0: none.
+        /// The revision in the store; 0 means none.
         found: u64,
     },
-    /// What is there is not what was saved.
+    /// The stored bytes are not those that were saved.
     Damaged {
-        /// Whose.
+        /// The key of the state.
         key: String,
-        /// What is wrong, and where.
+        /// The damage, and its place.
         what: String,
     },
-    /// This cannot be a key: see [`check_key`].
+    /// The text cannot be a key: see [`check_key`](super::check_key).
     Key {
-        /// What was given.
+        /// The given text.
         key: String,
-        /// What is wrong with it.
+        /// The fault of the text.
         why: String,
     },
     /// The state is larger than [`STATE_BYTES_MAX`].
     TooLarge {
-        /// Whose.
+        /// The key of the state.
         key: String,
-        /// How large it is.
+        /// The size of the state.
         bytes: usize,
     },
-    /// The storage has failed. The former or the new state is there: who goes on loads it again.
+    /// The storage has failed. The store has the former or the new state, so load it again before going on.
     Io {
-        /// Whose.
+        /// The key of the state.
         key: String,
-        /// What has failed, and where.
+        /// The error of the storage, with its place.
         error: io::Error,
     },
 }
 
 impl StoreError {
-    /// The key that it is about.
+    /// Returns the key that the error is about.
     pub fn key(&self) -> &str {
         match self {
             StoreError::Conflict { key, .. }
@@ -65,21 +81,21 @@ impl fmt::Display for StoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreError::Conflict { key, expected: 0, found } => {
-                write!(f, "{key:?} is there already, with revision {found}: load it first")
+                write!(f, "{key:?} exists already with revision {found}: load it first")
             }
             StoreError::Conflict { key, expected, found: 0 } => {
-                write!(f, "{key:?} is not there, though revision {expected} was expected: it was removed")
+                write!(f, "{key:?} does not exist, but revision {expected} was expected: it was removed, load it again")
             }
             StoreError::Conflict { key, expected, found } => write!(
                 f,
-                "{key:?} has revision {found}, not {expected}, as was expected: somebody else has saved it, load it again"
+                "{key:?} has revision {found}, but revision {expected} was expected: somebody else has saved it, load it again"
             ),
             StoreError::Damaged { key, what } => {
-                write!(f, "what is kept for {key:?} is damaged: {what}: restore it from a copy")
+                write!(f, "the stored state of {key:?} is damaged: {what}: restore it from a copy")
             }
             StoreError::Key { key, why } => write!(
                 f,
-                "{key:?} cannot be a key: {why}: 1 to {KEY_BYTES_MAX} bytes without control characters are allowed"
+                "{key:?} cannot be a key, because {why}: 1 to {KEY_BYTES_MAX} bytes without control characters are allowed"
             ),
             StoreError::TooLarge { key, bytes } => {
                 write!(
@@ -87,7 +103,7 @@ impl fmt::Display for StoreError {
                     "the state of {key:?} has {bytes} bytes: at most {STATE_BYTES_MAX} can be saved under one key"
                 )
             }
-            StoreError::Io { key, error } => write!(f, "the store has failed at {key:?}: {error}"),
+            StoreError::Io { key, error } => write!(f, "the storage has failed for {key:?}: {error}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A store without a disk.
+//! A store in memory.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,18 @@ use std::sync::{Arc, Mutex};
 use super::{Saved, Store, StoreError, check_key, check_revision, check_state};
 use crate::panics::lock;
 
-/// A store for tests: in memory, so it survives the actors and not the process. Clones are handles to the same one.
+/// A store for tests. States survive their actors, but not the process. Clones are handles to the same store.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{MemoryStore, Store};
+///
+/// let store = MemoryStore::new();
+/// store.save("a", 0, b"state")?;
+/// assert_eq!(store.keys("")?, ["a"]);
+/// # Ok::<(), playhouse::durable::StoreError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     states: Arc<Mutex<States>>,
@@ -16,12 +27,12 @@ pub struct MemoryStore {
 #[derive(Default)]
 struct States {
     saved: BTreeMap<String, Saved>,
-    /// The last revision that was given, to any key.
+    /// The last revision that was given to any key.
     last: u64,
 }
 
 impl MemoryStore {
-    /// An empty one.
+    /// Creates an empty store.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }

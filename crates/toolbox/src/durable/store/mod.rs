@@ -1,4 +1,4 @@
-//! What a store is.
+//! The interface of stores.
 
 mod error;
 mod memory;
@@ -8,50 +8,70 @@ use std::sync::Arc;
 pub use self::error::StoreError;
 pub use self::memory::MemoryStore;
 
-/// So many bytes of UTF-8 may a key have.
+/// The largest size of a key, in bytes of UTF-8.
 pub const KEY_BYTES_MAX: usize = 80;
 
-/// So many bytes may a state have: 16 MiB.
+/// The largest size of a state: 16 MiB.
 pub const STATE_BYTES_MAX: usize = 16 << 20;
 
-/// Keeps states under keys. Its calls block, and may be made from any number of threads at one time.
+/// A store of states under keys. Its methods block, and may be called from any number of threads at one time.
 ///
-/// Each state has a revision, which is a number above 0; 0 stands for there being none. Who saves or removes says which revision
-/// is there, as far as it knows: `expected`. If that is not so, nothing is changed.
+/// Each state has a revision above 0. The revision 0 stands for no state. A save or removal names the revision that
+/// the caller expects. If the store has another revision, it changes nothing.
 ///
-/// # Rules for who implements it
-/// - What [`save`](Store::save) and [`remove`](Store::remove) have done when they return is durable: it is so for every handle on
-///   the same storage, and survives the end of the process. What [`load`](Store::load) returns is durable too.
-/// - Where they fail with [`StoreError::Io`], the former or the new state is there, whole. After any other error it is the former
-///   one.
-/// - The revision that a save returns is larger than each that this key had before, also before it was removed: otherwise who has
-///   slept since then could overwrite what was made anew. It need not be the next number.
-/// - Any key that [`check_key`] allows, and any state that [`check_state`] allows, is taken, and no other.
+/// # Rules for implementations
+/// - The effect of [`save`](Store::save) and [`remove`](Store::remove) is durable when they return: every handle on
+///   the same storage sees it, and it survives the process. The result of [`load`](Store::load) is durable too.
+/// - After [`StoreError::Io`], the store has the former or the new state, complete. After any other error it has the
+///   former state.
+/// - The revision that a save returns is greater than every earlier revision of the key, also those before a removal.
+///   A caller with a stale revision could otherwise overwrite a newer state. Revisions need not be consecutive.
+/// - A store accepts any key that [`check_key`] allows and any state that [`check_state`] allows, and no other.
 ///
-/// The suite in `playhouse_testkit::conformance::store` checks what of this can be seen from outside.
+/// The suite `playhouse_testkit::conformance::store` checks these rules, as far as they can be seen from outside.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{MemoryStore, Store};
+///
+/// fn rename(store: &impl Store, from: &str, to: &str) -> Result<(), playhouse::durable::StoreError> {
+///     if let Some(saved) = store.load(from)? {
+///         store.save(to, 0, &saved.bytes)?;
+///         store.remove(from, saved.revision)?;
+///     }
+///     Ok(())
+/// }
+///
+/// let store = MemoryStore::new();
+/// store.save("old", 0, b"state")?;
+/// rename(&store, "old", "new")?;
+/// assert_eq!(store.keys("")?, ["new"]);
+/// # Ok::<(), playhouse::durable::StoreError>(())
+/// ```
+#[doc(alias = "DurableStateStore")]
 pub trait Store: Send + Sync + 'static {
-    /// What was saved last under this key. None: nothing was, or it was removed.
+    /// Returns the state under this key, or `None` if there is none.
     ///
     /// # Errors
     /// [`StoreError::Key`], [`StoreError::Damaged`], [`StoreError::Io`].
     fn load(&self, key: &str) -> Result<Option<Saved>, StoreError>;
 
-    /// Saves a state in the place of the one with the revision `expected`, or where none is, if that is 0. Returns the new
-    /// revision.
+    /// Replaces the state with the revision `expected`, or creates one if `expected` is 0. Returns the new revision.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] if another revision is there; [`StoreError::Key`], [`StoreError::TooLarge`],
+    /// [`StoreError::Conflict`] if the store has another revision; [`StoreError::Key`], [`StoreError::TooLarge`],
     /// [`StoreError::Damaged`], [`StoreError::Io`].
     fn save(&self, key: &str, expected: u64, bytes: &[u8]) -> Result<u64, StoreError>;
 
-    /// Removes the state with the revision `expected`. If that is 0 and none is there, there is nothing to do.
+    /// Removes the state with the revision `expected`. With an `expected` of 0 and no state, nothing is done.
     ///
     /// # Errors
-    /// As those of [`save`](Store::save).
+    /// The errors of [`save`](Store::save).
     fn remove(&self, key: &str, expected: u64) -> Result<(), StoreError>;
 
-    /// The keys that begin with `prefix` and have a state, in the order of their bytes. All, if it is empty. What is saved and
-    /// removed meanwhile may be among them or not.
+    /// Returns the keys of states that begin with `prefix`, in the order of their bytes. An empty prefix lists all
+    /// keys. Concurrent saves and removals may be included or not.
     ///
     /// # Errors
     /// [`StoreError::Io`], with the prefix as the key.
@@ -76,17 +96,28 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// A state as it was saved.
+/// A stored state with its revision.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse::durable::{MemoryStore, Saved, Store};
+///
+/// let store = MemoryStore::new();
+/// let revision = store.save("key", 0, b"state")?;
+/// assert_eq!(store.load("key")?, Some(Saved { revision, bytes: b"state".to_vec() }));
+/// # Ok::<(), playhouse::durable::StoreError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// Larger than that of any state that this key had before.
+    /// The revision, greater than every earlier revision of this key.
     pub revision: u64,
     /// The state.
     pub bytes: Vec<u8>,
 }
 
-/// Checks that this can be a key: 1 to [`KEY_BYTES_MAX`] bytes, and no control characters. Anything else can be in it: `/`, `..`,
-/// blanks, letters of any script. Keys are equal if their bytes are.
+/// Checks that a text can be a key: 1 to [`KEY_BYTES_MAX`] bytes without control characters. A key may contain `/`,
+/// `..`, blanks and letters of any script. Keys are equal if their bytes are.
 ///
 /// # Errors
 /// [`StoreError::Key`].
@@ -96,14 +127,14 @@ pub fn check_key(key: &str) -> Result<(), StoreError> {
     } else if key.len() > KEY_BYTES_MAX {
         format!("it has {} bytes", key.len())
     } else if let Some(control) = key.chars().find(|c| c.is_control()) {
-        format!("{control:?} is in it")
+        format!("it contains {control:?}")
     } else {
         return Ok(());
     };
     Err(StoreError::Key { key: key.to_owned(), why })
 }
 
-/// Checks that a state is not larger than [`STATE_BYTES_MAX`].
+/// Checks that a state has at most [`STATE_BYTES_MAX`] bytes.
 ///
 /// # Errors
 /// [`StoreError::TooLarge`].

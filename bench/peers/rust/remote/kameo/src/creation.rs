@@ -4,11 +4,11 @@ use std::convert::Infallible;
 
 use super::*;
 
-/// Asks for one actor, which says [`Created`] when it is there.
+/// Requests one actor, which sends [`Created`] after its start.
 #[derive(Serialize, Deserialize)]
 pub struct Create(pub RemoteActorRef<Master>);
 
-/// With who it is.
+/// The answer: the reference of the actor.
 #[derive(Serialize, Deserialize)]
 struct Created(RemoteActorRef<Settler>);
 

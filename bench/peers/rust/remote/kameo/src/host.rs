@@ -1,4 +1,4 @@
-//! Another process. Actors are not started from afar: one in it does for who asks.
+//! Another process. There is no remote creation: an actor of it starts actors on request.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ fn name(position: usize) -> String {
     format!("host {position}")
 }
 
-/// That of one of the other processes, once it is known here.
+/// Waits for the host of one of the other processes.
 pub async fn find(position: usize) -> Result<RemoteActorRef<Host>, String> {
     let asked = Instant::now();
     loop {

@@ -1,7 +1,7 @@
 //! The workloads of several processes on kameo, whose remote actors are reached over libp2p.
 //!
-//! A message is a request of its own, with a response: `tell` sends one and goes on, and one may overtake another. So nothing here
-//! depends on their order. Who sends many waits for what comes back, so that no more are open than a connection allows.
+//! A message is a request of its own, with a response: `tell` sends one and goes on, and one may overtake another. Therefore no
+//! workload depends on their order. A sender of many messages awaits the responses, because a connection bounds the open requests.
 
 mod creation;
 mod host;
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
             _ if rrings(workload, size).is_some() => rings::run,
             _ => return None,
         };
-        // It is there until the process ends: others are connected with it.
+        // It lives until the process ends, because other processes are connected with it.
         Some(Stage::build(workload, size, workers).and_then(|stage| play(Box::leak(Box::new(stage)))))
     })
 }
@@ -74,7 +74,7 @@ impl<'a> Stage<'a> {
         Ok(Self { workload, size, runtime, hosts })
     }
 
-    /// Has another process start an actor, and waits until it is there.
+    /// Lets another process start an actor, and waits for it.
     async fn start<A, M>(&self, host: usize, wanted: M) -> Result<RemoteActorRef<A>, String>
     where
         A: Actor + RemoteActor,
@@ -108,7 +108,7 @@ where
     actor.tell(&message).send().unwrap_or_else(|error| fail(&format!("a message is not written: {error}")));
 }
 
-/// Messages that one actor has open at a time where it sends many, and actors that are asked for and not there yet.
+/// The bound of an actor's open messages, and of requested actors that have not started yet.
 const OPEN: usize = 100;
 
 /// Tells one of another process, and waits until the message is in its mailbox.

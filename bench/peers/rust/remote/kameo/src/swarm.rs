@@ -11,7 +11,7 @@ use libp2p::multiaddr::Protocol;
 use libp2p::swarm::{Swarm, SwarmEvent};
 use libp2p::{Multiaddr, SwarmBuilder, plaintext, tcp, yamux};
 
-/// Requests that a connection may have open, those that come among them: what goes beyond is lost. Yamux has no more than these, either.
+/// The bound of open requests on a connection, incoming ones included: further requests are lost. The bound of yamux is the same.
 const STREAMS: usize = 512;
 /// Of a connection on which nothing is sent.
 const IDLE: Duration = Duration::from_secs(3_600);

@@ -1,7 +1,7 @@
 //! The workloads of several processes on ractor, with `ractor_cluster`.
 //!
-//! Actors are not started from afar, and no message names one: who is to be known elsewhere joins a process group, and is looked up there.
-//! So each process starts its own.
+//! There is no remote creation, and no message names an actor: an actor with remote senders joins a process group, and they look it
+//! up. Therefore each process starts its own actors.
 
 mod creation;
 mod messages;
@@ -70,7 +70,7 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// An actor whose state is what it is started with.
+/// An actor whose state is its start argument.
 struct Stateful<S>(PhantomData<S>);
 
 /// What such an actor does with a message.
@@ -98,7 +98,7 @@ impl<S: State> Actor for Stateful<S> {
     }
 }
 
-/// Answers who waits for it.
+/// Answers the waiting process.
 fn answer(to: RpcReplyPort<u64>, number: u64) {
     to.send(number).unwrap_or_else(|error| fail(&format!("nobody waits for the answer: {error}")));
 }

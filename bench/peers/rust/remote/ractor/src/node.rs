@@ -14,9 +14,9 @@ use tokio::net::TcpListener;
 
 use super::*;
 
-/// How long another process may take to be there, or to answer.
+/// The time within which another process must start, or answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// What the nodes of a run show each other. An environment is nobody else's to read.
+/// The cookie of the nodes of a run. Other users cannot read the environment of a process.
 const COOKIE: &str = "PLAYHOUSE_PEER_COOKIE";
 
 fn said(error: impl Display) -> String {
@@ -54,7 +54,7 @@ async fn start(name: &str, cookie: String, others: &[String]) -> Result<ActorRef
     Ok(server)
 }
 
-/// Lets others connect. The node listens, too, but nobody can ask it for the port that the system has picked.
+/// Accepts connections. The node listens, too, but does not report its port.
 async fn listen(server: ActorRef<NodeServerMessage>) -> Result<SocketAddr, String> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(said)?;
     let local_addr = listener.local_addr().map_err(said)?;
@@ -68,7 +68,7 @@ async fn listen(server: ActorRef<NodeServerMessage>) -> Result<SocketAddr, Strin
     Ok(local_addr)
 }
 
-/// The one actor of a group, once it is known here.
+/// Waits for the only actor of a group.
 pub async fn find<M: Message>(group: &str) -> Result<ActorRef<M>, String> {
     let asked = Instant::now();
     loop {
@@ -87,7 +87,7 @@ fn known<M: Message>(group: &str) -> Option<ActorRef<M>> {
     ractor::pg::get_members(&group.to_owned()).into_iter().next().map(ActorRef::from)
 }
 
-/// The one actor of a group, for who knows that it has been found.
+/// Returns the only actor of a group, after it was found.
 pub fn found<M: Message>(group: &str) -> ActorRef<M> {
     known(group).unwrap_or_else(|| fail(&format!("`{group}` is not known any more")))
 }

@@ -59,7 +59,7 @@ impl State for Judge {
     }
 }
 
-/// Is one of the other processes: its members know the next one when they are there.
+/// Runs one of the other processes: its members learn the next one after their start.
 pub async fn join(workload: &str, size: Size, position: usize) -> Result<(), String> {
     let (rings, _) = rrings(workload, size).ok_or("there are no such rings")?;
     for ring in 0..rings {

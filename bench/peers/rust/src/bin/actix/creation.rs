@@ -124,7 +124,7 @@ pub mod skynet {
             let leaves = self.leaves / DEGREE;
             for child in 0..DEGREE {
                 let node = Node::new(Above::Parent(ctx.address()), self.number + child * leaves, leaves);
-                // The first level is dealt to the arbiters; what is below stays there.
+                // The first level is distributed to the arbiters; the levels below stay on them.
                 match &self.above {
                     Above::Finish(_, stage) => stage.start(child, node),
                     Above::Parent(_) => node.start(),
@@ -158,7 +158,7 @@ pub mod skynet {
 pub mod fib {
     use super::*;
 
-    /// From here on a call stays on the arbiter of its caller.
+    /// From this level on a call stays on the arbiter of its caller.
     const DEALT: u64 = 20;
 
     #[derive(Message)]

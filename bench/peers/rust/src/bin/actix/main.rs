@@ -1,7 +1,7 @@
 //! The workloads on actix: an actor lives on the arbiter, a thread with its own event loop, on which it was started.
 //!
-//! Who talks to each other is on one arbiter, and what is independent is dealt to all of them. Messages go by `do_send`, which is
-//! not bounded; a long list is sent in slices, or the receiver on the same arbiter would not run.
+//! Communicating actors share one arbiter, and independent ones are distributed. Messages go by `do_send`, which is not bounded; a
+//! long list is sent in slices, because otherwise the receiver on the same arbiter would not run.
 
 mod creation;
 mod meetings;
@@ -16,7 +16,7 @@ use playhouse_peers::*;
 
 fn main() -> ExitCode {
     run("actix", env!("ACTIX_VERSION"), |workload, size, workers| {
-        // Arbiters belong to a system, which here only holds them together.
+        // Arbiters belong to a system, which has no other use in this program.
         let _system = System::new();
         let stage = Stage((0..workers).map(|_| Arbiter::new().handle()).collect());
         Some(match workload {
@@ -52,7 +52,7 @@ impl Stage {
 #[rtype(result = "()")]
 struct Begin;
 
-/// Somebody is done, with a number that is added up.
+/// An actor is done, with a number for the sum.
 #[derive(Message)]
 #[rtype(result = "()")]
 struct Done(u64);

@@ -48,7 +48,7 @@ fn tell<A: Message<M>, M: Send + 'static>(actor: &ActorRef<A>, message: M) {
 /// Has one or more actors begin, or one go on.
 struct Begin;
 
-/// Somebody is done, with a number that is added up.
+/// An actor is done, with a number for the sum.
 struct Done(u64);
 
 #[derive(Actor)]

@@ -1,7 +1,7 @@
 //! The workloads on ractor, over tokio's threads.
 //!
 //! Actors are started by `spawn_instant`, which does not wait until they run, and messages go by `cast`: mailboxes are not bounded.
-//! Actors are not linked: a link is a lock and an entry in a table, and nobody looks after anybody here.
+//! Actors are not linked: a link is a lock and an entry in a table, and no workload needs supervision.
 
 use std::marker::PhantomData;
 mod creation;
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// An actor whose state is what it is started with.
+/// An actor whose state is its start argument.
 struct Stateful<S>(PhantomData<S>);
 
 /// What such an actor does with a message.
@@ -72,7 +72,7 @@ fn tell<M: Message>(actor: &ActorRef<M>, message: M) {
     actor.cast(message).expect("it has not stopped");
 }
 
-/// Somebody is done, with a number that is added up.
+/// An actor is done, with a number for the sum.
 struct Done(u64);
 
 struct Judge(Tally);

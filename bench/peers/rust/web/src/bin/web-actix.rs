@@ -1,4 +1,4 @@
-//! The rooms of `web` on actix: dealt to as many arbiters as there are workers, beside the threads that axum runs on.
+//! The rooms of `web` on actix: distributed to as many arbiters as workers, beside the threads of axum.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ fn main() {
         let system = system.unwrap_or_else(|error| fail(&error.to_string()));
         let options = SpawnOptions::new().mailbox(Mailbox::bounded(MAILBOX)).placement(Placement::Spread);
         let rooms: Rooms = (0..ROOMS).map(|_| system.spawn_with(options.clone(), Room(Posts::default()))).collect();
-        // It is there until the process ends.
+        // It lives until the process ends.
         std::mem::forget(system);
         Router::new().route("/rooms/{id}", get(read_of).post(post_to)).with_state(rooms)
     })

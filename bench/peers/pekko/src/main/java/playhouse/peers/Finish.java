@@ -2,7 +2,7 @@ package playhouse.peers;
 
 import java.util.concurrent.CompletableFuture;
 
-/** Held by the actor that reaches the final state: it takes the time there and then. */
+/** Held by the actor that reaches the final state: it takes the time at once. */
 final class Finish {
     record State(long at, long result) {}
 

@@ -19,11 +19,11 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
 /**
  * The workloads on Apache Pekko's typed actors.
  *
- * <p>A workload is played again and again, each time in a new system: until the compiler has had its time, and then five times, of
- * which the median counts. Where a play takes long there are fewer.
+ * <p>A workload is played repeatedly, each time in a new system: first for the compiler's warm-up, then five times for the median.
+ * Long plays are fewer.
  */
 public final class Main {
-    /** Runs until the compiler has had its time: so many, or fewer, but one, once they have taken ten seconds. */
+    /** Warm-up runs: at most this many, at least one, and none after ten seconds. */
     private static final int WARM_UP_RUNS = 5;
 
     private static final long WARM_UP_NS = 10_000_000_000L;
@@ -39,7 +39,7 @@ public final class Main {
     }
 
     /**
-     * A workload whose actors are there.
+     * A workload of existing actors.
      *
      * @param ready when it may be started
      * @param after null where nothing is left to look at
@@ -143,7 +143,7 @@ public final class Main {
         Runtime.getRuntime().halt(0);
     }
 
-    /** As many threads as workers. An actor may handle 100 messages before the next has its turn: nobody waits to be heard here. */
+    /** As many threads as workers. An actor may handle 100 messages before the next one, because no workload needs a fair latency. */
     private static Config settings(String workers) {
         String settings = """
                 pekko.log-dead-letters = off

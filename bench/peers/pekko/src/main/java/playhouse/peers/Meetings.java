@@ -163,7 +163,7 @@ final class Meetings {
             return this;
         }
 
-        /** A linear congruential generator of 32 bits says to whom. */
+        /** A linear congruential generator of 32 bits chooses the receiver. */
         private void ping() {
             dice = dice * 1_664_525 + 1_013_904_223;
             int step = (int) ((Integer.toUnsignedLong(dice) * (TALKERS - 1)) >>> 32);

@@ -9,7 +9,7 @@ import org.apache.pekko.actor.typed.javadsl.Behaviors;
 import playhouse.peers.Main.Play;
 import playhouse.peers.Main.Size;
 
-/** Workloads whose actors send, and are there all the time. */
+/** Workloads of existing actors that send messages. */
 final class Messages {
     /** Messages that an actor with a long list to send sends before it lets others run and goes on by a message to itself. */
     private static final int SLICE = 1_000;

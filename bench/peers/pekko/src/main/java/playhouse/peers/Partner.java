@@ -11,7 +11,7 @@ import org.apache.pekko.actor.typed.ActorRefResolver;
 import org.apache.pekko.actor.typed.ActorSystem;
 import org.apache.pekko.actor.typed.javadsl.ActorContext;
 
-/** Another process: it says who is its guardian there, and ends with its input. */
+/** Another process: it prints the reference of its guardian, and ends with its input. */
 final class Partner {
     /** While they are reachable, so are their inputs. */
     private static final List<Process> PROCESSES = new ArrayList<>();

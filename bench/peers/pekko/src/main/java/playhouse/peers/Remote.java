@@ -151,7 +151,7 @@ final class Remote {
         }
     }
 
-    /** The guardian of another process: typed actors are not deployed from afar, but started by who is asked for them. */
+    /** The guardian of another process: typed actors have no remote deployment; the guardian starts them on request. */
     static Behavior<Wire> host() {
         return Behaviors.receive((context, message) -> {
             if (message instanceof Create create) {

@@ -1,0 +1,192 @@
+//! The folders of the crates: which of them still use each other.
+//!
+//! Folders shall depend one way. Where two folders use each other, the pair is listed here. A pair that is not listed fails the test, and so does
+//! a listed pair that is gone: the list only gets shorter.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The pairs of folders that use each other, by crate.
+const PAIRS: &[(&str, &[(&str, &str)])] = &[
+    (
+        "crates/actor",
+        &[
+            ("actor", "ask"),
+            ("actor", "message"),
+            ("actor", "migration"),
+            ("actor", "remote"),
+            ("actor", "supervise"),
+            ("actor", "system"),
+            ("actor", "timer"),
+            ("ask", "message"),
+            ("ask", "remote"),
+            ("message", "remote"),
+            ("message", "timer"),
+            ("migration", "remote"),
+            ("migration", "system"),
+            ("observe", "supervise"),
+            ("observe", "system"),
+            ("remote", "supervise"),
+        ],
+    ),
+    (
+        "crates/executor",
+        &[
+            ("backpressure", "message"),
+            ("backpressure", "migration"),
+            ("backpressure", "scheduler"),
+            ("backpressure", "system"),
+            ("backpressure", "worker"),
+            ("driver", "scheduler"),
+            ("driver", "system"),
+            ("driver", "worker"),
+            ("memory", "message"),
+            ("memory", "migration"),
+            ("memory", "worker"),
+            ("message", "migration"),
+            ("message", "scheduler"),
+            ("message", "system"),
+            ("message", "worker"),
+            ("migration", "worker"),
+            ("observe", "system"),
+            ("observe", "worker"),
+            ("scheduler", "system"),
+            ("scheduler", "worker"),
+            ("system", "worker"),
+        ],
+    ),
+    (
+        "crates/theater",
+        &[
+            ("diagnostics", "link"),
+            ("diagnostics", "node"),
+            ("link", "migration"),
+            ("link", "naming"),
+            ("link", "node"),
+            ("link", "proxy"),
+            ("link", "sim"),
+            ("link", "transport"),
+            ("migration", "naming"),
+            ("migration", "node"),
+            ("migration", "proxy"),
+            ("naming", "node"),
+            ("naming", "proxy"),
+            ("node", "proxy"),
+            ("node", "sim"),
+            ("sim", "transport"),
+        ],
+    ),
+];
+
+/// The modules of tests that are files or folders of their own.
+const TESTS: [&str; 7] = ["tests", "hostile", "coming", "explored", "impostors", "simulation", "trap"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Returns the files with code below `path`, without those of tests.
+fn files(path: &Path) -> Vec<PathBuf> {
+    let is_test = |path: &Path| path.file_stem().is_some_and(|stem| TESTS.iter().any(|name| *name == stem));
+    let entries = fs::read_dir(path).expect("the folder can be read").map(|entry| entry.expect("an entry").path());
+    entries
+        .filter(|path| !is_test(path))
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        })
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
+        .collect()
+}
+
+/// Returns the text without comments, up to its module of tests.
+fn code(text: &str) -> String {
+    let mut code = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let is_module = |line: &str| line.starts_with("mod ") && line.ends_with('{');
+        if line == "#[cfg(test)]" && lines.peek().is_some_and(|next| is_module(next)) {
+            break;
+        }
+        code.push_str(line.split("//").next().unwrap_or_default());
+        code.push('\n');
+    }
+    code
+}
+
+/// Returns the modules of the crate that the code names: behind `crate::`, and in the braces of `use crate::{..}`.
+fn named(code: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let name = |text: &str| text.split(|c| !is_part(c)).next().unwrap_or_default().to_owned();
+    let mut names = BTreeSet::new();
+    for rest in code.split("crate::").skip(1) {
+        match rest.strip_prefix('{') {
+            None => drop(names.insert(name(rest))),
+            Some(list) => {
+                let (mut depth, mut at_start) = (0, true);
+                for (at, c) in list.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' => at_start = depth == 0,
+                        c if is_part(c) && at_start => {
+                            names.insert(name(&list[at..]));
+                            at_start = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    names
+}
+
+/// Returns the pairs of folders of a crate that use each other.
+fn pairs(source: &Path) -> BTreeSet<(String, String)> {
+    let entries = fs::read_dir(source).expect("the crate has sources").map(|entry| entry.expect("an entry").path());
+    let folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let uses: BTreeMap<String, BTreeSet<String>> = folders
+        .iter()
+        .map(|folder| {
+            let texts = files(folder).into_iter().map(|file| fs::read_to_string(file).expect("the file can be read"));
+            (name(folder), texts.flat_map(|text| named(&code(&text))).collect())
+        })
+        .collect();
+    let both = |one: &String, other: &String| uses[one].contains(other) && uses[other].contains(one);
+    let all = uses.keys().flat_map(|one| uses.keys().map(move |other| (one, other)));
+    all.filter(|(one, other)| one < other && both(one, other))
+        .map(|(one, other)| (one.clone(), other.clone()))
+        .collect()
+}
+
+#[test]
+fn folders_depend_one_way_but_for_the_listed_pairs() {
+    let folder = root().join("crates");
+    let entries = fs::read_dir(folder).expect("there are crates").map(|entry| entry.expect("an entry").path());
+    let mut errors = Vec::new();
+    for path in entries {
+        let name = format!("crates/{}", path.file_name().expect("a name").to_string_lossy());
+        let listed = PAIRS.iter().filter(|(crate_, _)| *crate_ == name).flat_map(|(_, pairs)| pairs.iter());
+        let listed: BTreeSet<_> = listed.map(|(one, other)| ((*one).to_owned(), (*other).to_owned())).collect();
+        let found = pairs(&path.join("src"));
+        let new = found.difference(&listed);
+        errors.extend(
+            new.map(|pair| format!("{name}: {pair:?} use each other now: move what both need into the lower one")),
+        );
+        let gone = listed.difference(&found);
+        errors.extend(
+            gone.map(|pair| format!("{name}: {pair:?} do not use each other any more: take them off the list")),
+        );
+    }
+    assert!(errors.is_empty(), "{}", errors.join("\n"));
+}
+
+#[test]
+fn the_check_notices() {
+    let text = "use crate::{one::{a, b}, two};\n// crate::three\nuse crate::four::X;\n#[cfg(test)]\nmod tests {\n    use crate::five;\n}\n";
+    assert_eq!(named(&code(text)), ["four", "one", "two"].map(str::to_owned).into());
+}
