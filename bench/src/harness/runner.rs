@@ -143,8 +143,13 @@ pub fn end_with_parent() {
     {
         use rustix::process::{Signal, set_parent_process_death_signal};
 
+        use super::process::is_orphan;
+
         // If it cannot be had the child ends when its benchmark does.
         let _ = set_parent_process_death_signal(Some(Signal::TERM));
+        if is_orphan() {
+            std::process::exit(1);
+        }
     }
 }
 

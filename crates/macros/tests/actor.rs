@@ -136,7 +136,7 @@ impl Desk {
 #[test]
 fn messages_reach_their_methods() -> playhouse::Result<()> {
     let system = System::start()?;
-    let desk = system.spawn(TopicEndpoint::default());
+    let desk = system.spawn(Desk::default());
     desk.tell(Add("one".into()));
     assert_eq!(desk.ask(Lines).wait()?, ["one"]);
 
@@ -153,7 +153,7 @@ fn messages_reach_their_methods() -> playhouse::Result<()> {
     assert_eq!(desk.ask(Match(4)).wait()?, 4);
     assert_eq!(desk.ask(Either).wait()?, 1);
 
-    let other = system.spawn(TopicEndpoint::default());
+    let other = system.spawn(Desk::default());
     assert_eq!(other.ask(CopyFrom(desk)).wait()?, 2);
     other.tell(CopyWithContext(desk));
     assert_eq!(other.ask(Lines).wait()?.len(), 4);
@@ -172,7 +172,7 @@ fn messages_reach_their_methods() -> playhouse::Result<()> {
 
 #[test]
 fn methods_stay_methods() {
-    let mut desk = TopicEndpoint::default();
+    let mut desk = Desk::default();
     assert!(desk.stopped());
     desk.add("one".into());
     assert_eq!(desk.lines(), ["one"]);
@@ -359,7 +359,7 @@ impl<const N: usize> Handler<Bytes<N>> for Desk {
 #[test]
 fn derived_messages_are_handled() -> playhouse::Result<()> {
     let system = System::start()?;
-    let desk = system.spawn(TopicEndpoint::default());
+    let desk = system.spawn(Desk::default());
     assert_eq!(desk.ask(Query::Pair(1, 2)).wait()?, Ok(vec![1, 2]));
     assert_eq!(desk.ask(Query::Only { one: 1 }).wait()?, Ok(vec![1]));
     assert!(desk.ask(Query::<u8>::All).wait()?.is_err());

@@ -188,7 +188,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
         expect(panicked("`started`", "at the start"));
         system.spawn(Fragile(At::Idle));
         expect(panicked("`receive_timeout`", "idle"));
-        system.spawn(Fragile(At::Down));
+        system.spawn(Fragile(At::Terminated));
         expect(panicked("`terminated`", "alone"));
         // Nothing more than these, and nothing for those that were stopped.
         new().stop();

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 /// The program in `bench/peers/alone` does without theaters. Its lock file is what it is built from: `.ci/run` builds it `--locked`.
 #[test]
 fn without_theaters_nothing_of_them_is_in_a_program() {
-    let lock = include_str!("../../../../bench/peers/alone/Cargo.lock");
+    let lock = include_str!("../../../../bench/peers/self_peer/Cargo.lock");
     let names: HashSet<&str> = lock.lines().filter_map(|line| line.strip_prefix("name = ")).collect();
     assert!(names.contains(r#""playhouse-actor""#) && names.contains(r#""serde""#));
     for theirs in [r#""playhouse-theater""#, r#""rustls""#, r#""ring""#, r#""mio""#, r#""cc""#] {

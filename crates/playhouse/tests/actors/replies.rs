@@ -257,7 +257,7 @@ impl Desk {
 }
 
 fn desks(system: &System, count: usize) -> Vec<ActorRef<Desk>> {
-    let desks: Vec<_> = (0..count).map(|_| system.spawn(TopicEndpoint::new())).collect();
+    let desks: Vec<_> = (0..count).map(|_| system.spawn(Desk::new())).collect();
     desks.iter().for_each(|desk| desk.tell(Meet(desks.clone())));
     system.run_until_idle();
     desks

@@ -1,4 +1,4 @@
-//! Tests: actors that come and leave, and what is drained for them, frame by frame.
+//! Tests: actors that come and leave, and their drains, frame by frame.
 
 mod leaving;
 mod lost_actors;
@@ -15,7 +15,7 @@ use playhouse_actor::{
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{
-    LIMIT, bytes, far, guest, guest_with, kind_of, moves, name, rejected_peer, started, state_of, theaters,
+    LIMIT, bytes, guest, guest_with, kind_of, moves, name, rejected_peer, remote, started, state_of, theaters,
 };
 use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
@@ -32,7 +32,7 @@ fn begin(born: RemoteActorId) -> Head {
     Head::Begin { theater, slot, incarnation, capability }
 }
 
-/// Returns all that the theater says to the other end, up to the frame that is meant.
+/// Returns all frames that the theater sends to the other end, up to the matching one.
 fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
     let mut said = Vec::new();
     eventually(|| {
@@ -46,19 +46,19 @@ fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
 fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     let [theater] = theaters();
     let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
     let evacuation = std::thread::scope(|scope| {
         let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
-        // Many times as long as it takes where nobody is awaited.
+        // Many times the duration of an evacuation that waits for no actor.
         let until = theater.theater_core.now() + Duration::from_millis(100);
         eventually(|| evacuation.is_finished() || theater.theater_core.now() > until);
         assert!(!evacuation.is_finished(), "it does not wait");
-        source.hears(&begin(born), &[]);
+        source.receives(&begin(born), &[]);
         let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
         let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
         let refused = bytes(&Result::<ActorLocation, String>::Err("no".to_owned()));
-        target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &refused);
+        target.receives(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &refused);
         evacuation.join().unwrap()
     });
     assert!(matches!(&evacuation.stayed[..], [(_, MigrateError::Refused(why))] if why == "no"), "{evacuation:?}");
@@ -68,17 +68,17 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
 fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_has_ended() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
-    let born = far(10, 1, 7);
+    let born = remote(10, 1, 7);
     let stub = source.stub_of_its(1, 7);
     let handle = source.handle_of(stub).unwrap();
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&Head::Ended { handles: vec![handle] }, &[]);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&Head::Ended { handles: vec![handle] }, &[]);
     theater.system().run_until_idle();
-    source.hears(&begin(born), &[]);
-    // Something was sent to the place, perhaps: so it waits for its marker.
+    source.receives(&begin(born), &[]);
+    // The stub may have forwarded something, so the actor waits for its marker.
     for (head, _) in source.says() {
         if let Head::Marker { ask, .. } = head {
-            source.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+            source.receives(&Head::Failed { ask }, &bytes(&AskError::Stopped));
         }
     }
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
@@ -89,18 +89,18 @@ fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_ha
 fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
     let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
     (theater.theater_core.registry.controls(stub).unwrap().forget)(stub);
     eventually(|| stub.address().is_stale());
-    source.hears(&begin(born), &[]);
+    source.receives(&begin(born), &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
     assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
     assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
 
-/// Otherwise what was read before could come to the antechamber when that is no more.
+/// Otherwise mail that was read before could come to the arrival buffer after its end.
 #[test]
 fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
     let [theater] = theaters();
@@ -127,7 +127,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     says_until(&source, |head| matches!(head, Head::Tell { .. }));
     let epoch = Epoch { departure: 5, hops: 0 };
     let codec = Wire::Positional;
-    source.hears(
+    source.receives(
         &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: (1, 1, 7), epoch },
         &bytes(&Guest),
     );
@@ -137,19 +137,19 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     let said = says_until(&source, |head| matches!(head, Head::Marker { .. }));
     let ask = said.iter().find_map(|head| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
     let location = bytes(&directory.location(stub, None).unwrap());
-    source.hears(&Head::Answer { ask: ask.unwrap(), codec }, &location);
+    source.receives(&Head::Answer { ask: ask.unwrap(), codec }, &location);
     assert_eq!(early.ask(Greet).within(LIMIT).wait(), Ok(early));
     assert_eq!((directory.migrations(), directory.begun()), ((0, 0), 1));
 }
 
-/// It ends in its hook, or cannot be read: nobody is called so, and that is said.
+/// The actor ends in its hook, or cannot be read: the handle means no actor, and the other end is told.
 #[test]
 fn an_actor_that_is_started_in_vain_is_reported() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let start = |handle, state: &[u8]| {
         let (kind, codec, epoch) = (kind_of::<Counts>(&theater), Wire::Positional, Epoch::default());
-        source.hears(&Head::Spawn { handle, kind, codec, born: (handle.into(), 1, 7), epoch }, state);
+        source.receives(&Head::Spawn { handle, kind, codec, born: (handle.into(), 1, 7), epoch }, state);
         theater.system().stats().total.dead_letters
     };
     assert_eq!(start(0, &[0xff; 12]), 1);
@@ -170,7 +170,7 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
         let said = says_until(&target, |head| matches!(head, Head::Move { .. }));
         let ask = said.iter().find_map(|head| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
         assert!(!said.iter().any(|head| matches!(head, Head::Stays { .. })), "before it was offered");
-        target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &[0xff; 3]);
+        target.receives(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &[0xff; 3]);
         assert!(matches!(ended.recv_timeout(LIMIT).unwrap(), Err(MigrateError::Refused(_))));
         assert!(target.says().iter().any(|(head, _)| matches!(head, Head::Stays { .. })));
     }
@@ -181,27 +181,27 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
 fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let [theater] = theaters();
     let [source, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
     let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
     let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(stub).unwrap();
-    other.hears(&Head::Name { handle: 0, slot, incarnation, capability }, &[]);
-    source.hears(&begin(born), &[]);
-    // A request that came earlier would be sent on to where it comes from.
+    other.receives(&Head::Name { handle: 0, slot, incarnation, capability }, &[]);
+    source.receives(&begin(born), &[]);
+    // An earlier request would be forwarded to the source.
     eventually(|| !theater.theater_core.directory.awaits_anybody());
     (theater.theater_core.registry.controls(stub).unwrap().stop)(stub, false);
     eventually(|| stub.address().is_stale());
-    // One has called it by a number before, and one does so now.
-    other.hears(&Head::Name { handle: 1, slot, incarnation, capability }, &[]);
+    // One link has called it by a number before, and one does so now.
+    other.receives(&Head::Name { handle: 1, slot, incarnation, capability }, &[]);
     for handle in 0..2 {
         let watch = handle.into();
-        other.hears(&Head::Watch { to: handle, watch }, &[]);
+        other.receives(&Head::Watch { to: handle, watch }, &[]);
         let said = says_until(&other, |head| matches!(head, Head::Down { .. }));
         assert!(said.contains(&Head::Down { watch, name: None, reason: StopReason::Stopped }), "{said:?}");
     }
 }
 
-/// Looks who is a guest while it is dropped.
+/// An actor that reads the set of incoming actors while it is dropped.
 #[derive(Serialize, Deserialize)]
 struct Nosy;
 static LOOKED: AtomicU32 = AtomicU32::new(0);
@@ -228,8 +228,8 @@ fn a_guest_that_is_refused_is_dropped_without_a_lock() {
     if let Head::Move { kind, .. } = &mut comes {
         *kind = kind_of::<Nosy>(&theater);
     }
-    // It lives here, under the name of another.
-    source.hears(&comes, &state);
+    // It lives in this theater, under the name of another actor.
+    source.receives(&comes, &state);
     assert_eq!(LOOKED.load(Ordering::Relaxed), before + 1);
 }
 
@@ -272,9 +272,9 @@ fn numbers_that_are_given_again_and_again_are_not_kept_for_a_fence() {
     let own = theater.system().spawn(Guest);
     for _ in 0..100 {
         source.named(0, name(&theater, own.id()));
-        source.hears(&Head::Unwatch { to: 0, watch: 1 }, &[]);
+        source.receives(&Head::Unwatch { to: 0, watch: 1 }, &[]);
         assert_eq!(lock(&source.inn).targets.reached.len(), 1);
-        source.hears(&Head::Release { ask: 0, handles: vec![0] }, &[]);
+        source.receives(&Head::Release { ask: 0, handles: vec![0] }, &[]);
     }
     assert!(lock(&source.inn).targets.reached.is_empty());
 }
@@ -302,12 +302,12 @@ fn fences_wait_in_the_order_in_which_they_are_written() {
     assert_eq!(waiting, written);
 }
 
-/// An actor that does not move.
+/// An actor that does not migrate.
 struct Fixed;
 impl Actor for Fixed {}
 impl playhouse_actor::Handler<Greet> for Fixed {
     fn handle(&mut self, _: Greet, _: &mut playhouse_actor::Context<Self>) -> ActorRef<Guest> {
-        unreachable!("nobody greets it")
+        unreachable!("no test greets it")
     }
 }
 remote!(Fixed: Greet);
@@ -324,27 +324,27 @@ fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that
     };
     let stubs = |link: &Link, count: usize| (1..=count as u64).map(|slot| fixed(link, slot)).collect::<Vec<ActorId>>();
     let (of_lost, of_left) = (stubs(&lost, APART_MAX / 4), stubs(&left, 10));
-    left.hears(&Head::Goodbye, &[]);
+    left.receives(&Head::Goodbye, &[]);
     lost.lose();
     left.lose();
     eventually(|| ended(&of_left) == of_left.len());
-    // However many theaters come and go.
+    // The same holds after many other theaters have come and gone.
     (0..300).map(|number| rejected_peer(&theater, 100 + number)).for_each(|link| link.lose());
     let large = rejected_peer(&theater, 12);
     let of_large = stubs(&large, APART_MAX + 10);
     large.lose();
-    // Places of the theater that has the most are given up.
+    // Stubs of the theater with the most stubs are given up.
     eventually(|| ended(&of_large) == of_large.len() - APART_MAX * 3 / 4);
     theater.system().run_until_idle();
     assert_eq!((ended(&of_large), ended(&of_lost)), (of_large.len() - APART_MAX * 3 / 4, 0));
-    // There is a link with it again: its places do not count, and it says goodbye before any of them is used.
+    // There is a link with it again: its stubs do not count, and it announces its shutdown before any of them is used.
     let again = rejected_peer(&theater, 10);
     let other = rejected_peer(&theater, 13);
     let of_other = stubs(&other, APART_MAX);
     other.lose();
     eventually(|| ended(&of_large) + ended(&of_other) == of_large.len() + of_other.len() - APART_MAX);
     assert_eq!(ended(&of_lost), 0);
-    again.hears(&Head::Goodbye, &[]);
+    again.receives(&Head::Goodbye, &[]);
     again.lose();
     eventually(|| ended(&of_lost) == of_lost.len());
 }
@@ -360,7 +360,7 @@ fn simulated() -> (Simulation, Theater) {
     (net, theater)
 }
 
-/// Has the other end answer what it is asked, as `reply` says. After 10 times `lost_after` it says nothing any more, so that nothing waits for ever.
+/// Has the other end answer its asks, as `reply` says. After 10 times `lost_after` it is silent, so that nothing waits for ever.
 fn replies(
     theater: &Theater,
     link: &Arc<Link>,
@@ -370,15 +370,15 @@ fn replies(
         (Arc::clone(&theater.theater_core), Arc::clone(link), theater.theater_core.now() + 10 * LOST_AFTER);
     let answer = move || {
         for (ask, answer) in link.says().into_iter().filter_map(|(head, _)| reply(head)) {
-            link.hears(&Head::Answer { ask, codec: Wire::Positional }, &answer);
+            link.receives(&Head::Answer { ask, codec: Wire::Positional }, &answer);
         }
         theater_core.now() > until
     };
     theater.theater_core.until_done("answers", Duration::from_millis(10), answer).unwrap();
 }
 
-/// Has the other end take each actor that is sent to it, answer all that it is asked, and know of no actor that is sought. It never says that an
-/// actor has begun.
+/// Has the other end take each actor that is sent to it, answer all its asks, and know of no actor that is being located. It never says that an actor
+/// has begun.
 fn answers(theater: &Theater, link: &Arc<Link>) {
     let there = link.incarnation;
     replies(theater, link, move |head| match head {
@@ -395,7 +395,7 @@ fn answers(theater: &Theater, link: &Arc<Link>) {
 
 fn has_left_but_may_live(why: &MigrateError) -> bool {
     let MigrateError::Unreachable(why) = why else { return false };
-    why.contains("has left") && why.contains("does not say that it has begun")
+    why.contains("has left") && why.contains("has not confirmed that it has begun")
 }
 
 #[test]
@@ -417,9 +417,9 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     assert!(has_left_but_may_live(&why), "{why}");
     let took = net.now() - left;
     assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
-    // What it says later does no harm.
+    // Its later frames do no harm.
     let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = name(&theater, own.id());
-    target.hears(&Head::Begun { theater: birth, slot, incarnation, capability }, &[]);
+    target.receives(&Head::Begun { theater: birth, slot, incarnation, capability }, &[]);
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
 
@@ -446,7 +446,7 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
     let (kind, _) =
         registry.table(registry.kinds()).message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
     asker.named(0, name(&theater, own));
-    asker.hears(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask: 5 }, &bytes(&Greet));
+    asker.receives(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask: 5 }, &bytes(&Greet));
     net.run_until_idle();
     let said = asker.says();
     assert!(said.iter().any(|(head, _)| matches!(head, Head::Answer { ask: 5, .. })), "{said:?}");
@@ -456,15 +456,15 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0), "it has left before the answer has come");
     let said = asker.says();
     let [(Head::Fence { ask }, _)] = said[..] else { panic!("{said:?}") };
-    asker.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
+    asker.receives(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     net.run_for(LOST_AFTER);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 1));
 }
 
-/// The number of an ask, where actors go, and who they are.
+/// The number of an ask, the target of the actors, and their names.
 type Departs = (u64, Host, Vec<(u64, u64, u64, Epoch)>);
 
-/// Returns what the theater tells this other end of actors that are about to leave.
+/// Returns the theater's frames to this other end about actors that are about to leave.
 fn departs(link: &Link) -> Vec<Departs> {
     let said = link.says().into_iter();
     let departs = |(head, _)| match head {
@@ -474,11 +474,11 @@ fn departs(link: &Link) -> Vec<Departs> {
     said.filter_map(departs).collect()
 }
 
-/// An actor that was born in theater 10 as this, and lives in `theater`, which it came to from there.
+/// Returns an actor that was born in theater 10 with this slot, and lives in `theater` after a migration from there.
 fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
-    let born = far(10, slot, 7);
-    birth.hears(&moves(theater, born), &guest());
-    birth.hears(&begin(born), &[]);
+    let born = remote(10, slot, 7);
+    birth.receives(&moves(theater, born), &guest());
+    birth.receives(&begin(born), &[]);
     theater.theater_core.directory.known_as(born.key()).unwrap()
 }
 
@@ -494,7 +494,7 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     net.run_for(TICK);
     let said = birth.says();
     let fences = said.iter().filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(*ask) } else { None });
-    fences.for_each(|ask| birth.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]));
+    fences.for_each(|ask| birth.receives(&Head::Answer { ask, codec: Wire::Positional }, &[]));
     let noted = said.iter().find_map(|(head, _)| match head {
         Head::Departs { ask, to: Host { theater: 11, .. }, actors } => Some((*ask, actors.clone())),
         _ => None,
@@ -503,7 +503,7 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     assert!(matches!(actors[..], [(1, 1, 7, Epoch { departure: 0, hops: 1 })]), "{actors:?}");
     net.run_for(LOST_AFTER);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0), "it has left before that was noted");
-    birth.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
+    birth.receives(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     net.run_for(TICK);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 1));
 }
@@ -548,7 +548,7 @@ fn actors_that_were_born_in_one_theater_are_noted_together() {
     assert_eq!((*host, actors.iter().map(|(slot, ..)| *slot).collect::<Vec<_>>()), (to, vec![1, 2]));
     assert_eq!(departs(&target).len(), 0);
     assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Empty));
-    birth.hears(&Head::Answer { ask: *ask, codec: Wire::Positional }, &[]);
+    birth.receives(&Head::Answer { ask: *ask, codec: Wire::Positional }, &[]);
     assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Disconnected));
 }
 
@@ -567,21 +567,21 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     assert_eq!(hosts(), [10]);
     let note = |from: &Link, to: u64, capability: u64, epoch: Epoch| {
         let to = Host { theater: to, address: None };
-        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
+        from.receives(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
         assert!(from.says().iter().any(|(head, _)| matches!(head, Head::Answer { ask: 9, .. })));
     };
     note(&links[0], 11, capability, Epoch { departure, hops: 1 });
     assert_eq!(hosts(), [10, 11, 10]);
     note(&links[1], 12, capability, Epoch { departure, hops: 2 });
     assert_eq!(hosts(), [11, 12, 10]);
-    // From the time before; from an earlier departure; and by an invented name.
+    // Notes with an older epoch, with another departure, and with an invented name.
     note(&links[0], 11, capability, Epoch { departure, hops: 1 });
     note(&links[2], 10, capability, Epoch { departure: departure ^ 1, hops: 9 });
     note(&links[2], 10, capability + 1, Epoch { departure, hops: 9 });
     assert_eq!(hosts(), [11, 12, 10]);
 }
 
-/// Its birthplace believes only those that have had it.
+/// Its birth theater believes only theaters that have had it.
 #[test]
 fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
     let (_net, theater) = simulated();
@@ -600,7 +600,7 @@ fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
     );
     let note = |from: &Link, departure| {
         let (to, epoch) = (Host { theater: 12, address: None }, Epoch { departure, hops: epoch.hops + 1 });
-        from.hears(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
+        from.receives(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
         directory.hosts(started).into_iter().map(|host| host.theater).collect::<Vec<_>>()
     };
     for guess in [0, 1, epoch.departure ^ 1] {
@@ -617,21 +617,24 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
     let handle = link.handle_of(first).unwrap();
     theater.theater_core.reroute(first, 10);
     net.run_until_idle();
-    link.hears(&Head::Ended { handles: vec![handle] }, &[]);
+    link.receives(&Head::Ended { handles: vec![handle] }, &[]);
     let said = link.says();
     let marker = said.iter().find_map(|(head, _)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None });
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
-    link.hears(&Head::Answer { ask: marker.expect("it does not turn"), codec: Wire::Positional }, &bytes(&location));
+    link.receives(
+        &Head::Answer { ask: marker.expect("it does not reroute"), codec: Wire::Positional },
+        &bytes(&location),
+    );
     net.run_until_idle();
     // The number is free when the other end says so.
     link.tidy();
     let said = link.says();
     let ask = said.iter().find_map(|(head, _)| if let Head::Release { ask, .. } = head { Some(*ask) } else { None });
     let ask = ask.expect("the number is not released");
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[]);
+    link.receives(&Head::Answer { ask, codec: Wire::Positional }, &[]);
     let second = link.stub_of_its(2, 7);
     assert_eq!(link.handle_of(second), Some(handle));
-    // Time passes while something is to come.
+    // Time passes while a packet is under way.
     let (theater_core, until) = (Arc::clone(&theater.theater_core), theater.theater_core.now() + 10 * TICK);
     theater.theater_core.until_done("time", TICK, move || theater_core.now() > until).unwrap();
     net.run_until_idle();
@@ -643,16 +646,16 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
 fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     let (net, theater) = simulated();
     let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
+    source.receives(&begin(born), &[]);
     let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
     theater.theater_core.migrate(stub, Arc::clone(&target), Box::new(drop));
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (1, 1)));
 }
 
-/// A way that keeps its markers for a test, and looks for each message whether a drain would wait for the place that sends it on.
+/// A route that keeps its markers for a test. It checks for each message whether a drain would wait for the forwarding stub.
 struct Looks {
     directory: Arc<Directory>,
     stub: OnceLock<ActorId>,
@@ -687,7 +690,7 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let elsewhere =
         spawn_stub::<Guest>(&directory.core, StubPlacement::Link(0), Arc::clone(&route) as Arc<dyn Forwarder>);
     route.stub.set(elsewhere.id()).unwrap();
-    directory.note(10, elsewhere.id(), far(10, 1, 7)).unwrap();
+    directory.note(10, elsewhere.id(), remote(10, 1, 7)).unwrap();
     theater.theater_core.reroute(elsewhere.id(), 10);
     net.run_until_idle();
     let marker = sent.try_recv().unwrap();
@@ -712,9 +715,9 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     source.tidy();
     let said = source.says();
     assert!(said.iter().any(|(head, _)| *head == Head::Ended { handles: vec![0] }), "{said:?}");
-    // Once, and not of a number that was given up.
+    // Once, and not for a number that was given up.
     source.named(1, known);
-    source.hears(&Head::Release { ask: 0, handles: vec![1] }, &[]);
+    source.receives(&Head::Release { ask: 0, handles: vec![1] }, &[]);
     source.tidy();
     let said = source.says();
     assert!(!said.iter().any(|(head, _)| matches!(head, Head::Ended { .. })), "{said:?}");
@@ -725,7 +728,7 @@ fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     let (net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
     let stub = target.stub_of_its(1, 7);
-    // A simulation in which nothing is to be done has no ticks.
+    // A simulation without work has no ticks.
     let ticks = || {
         (0..3).for_each(|_| {
             theater.theater_core.tick();
@@ -737,10 +740,10 @@ fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     let said = target.says();
     let marker = |(head, _): &(Head, Vec<u8>)| if let Head::Marker { ask, .. } = head { Some(*ask) } else { None };
     let ask = said.iter().find_map(marker).unwrap();
-    target.hears(&Head::Ended { handles: vec![0] }, &[]);
+    target.receives(&Head::Ended { handles: vec![0] }, &[]);
     ticks();
     assert!(!stub.address().is_stale());
-    target.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+    target.receives(&Head::Failed { ask }, &bytes(&AskError::Stopped));
     ticks();
     assert!(stub.address().is_stale());
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
@@ -769,7 +772,7 @@ fn an_actor_whose_state_cannot_be_read_for_a_panic_is_refused_at_once() {
     assert!(who.contains("Counts"), "{who}");
     is_why(*why);
 
-    // The link lives, and all are where they were.
+    // The link lives, and all actors are in their former theaters.
     assert_eq!(guest.ask(Greet).wait(), Ok(guest));
     let free = here.system().spawn(Guest);
     here.migrate(free, &peer).wait().unwrap();

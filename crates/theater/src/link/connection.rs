@@ -9,7 +9,7 @@ use crate::sim::End;
 use crate::transport::GuardedWire;
 use crate::transport::tls::Cipher;
 
-/// What bytes go over.
+/// The transport of a connection's bytes.
 pub(crate) enum Stream {
     Wire(Arc<GuardedWire>),
     Simulated(End),
@@ -19,18 +19,18 @@ pub(crate) enum Stream {
 pub(crate) struct Connection {
     pub(crate) token: mio::Token,
     pub(crate) stream: Stream,
-    /// Where it is encrypted.
+    /// The cipher, if the connection is encrypted.
     pub(crate) cipher: Option<Cipher>,
-    /// The handshake may have read more than its own words, of which the socket does not tell. It tells at once that there is room:
-    /// then that is read.
+    /// Whether the handshake may have read more than its own bytes, of which the socket does not tell. The socket tells at once that there is room to
+    /// write, and then these bytes are read.
     pub(crate) unread: AtomicBool,
-    /// The how manyth of its session.
+    /// The number of the connection in its session.
     pub(crate) number: u64,
     pub(crate) broken: AtomicBool,
 }
 
 impl Connection {
-    /// Reads what has come.
+    /// Reads received bytes.
     pub(super) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         match (&self.stream, &self.cipher) {
             (Stream::Wire(wire), None) => wire.read(room),
@@ -39,7 +39,7 @@ impl Connection {
         }
     }
 
-    /// Writes, or takes over what [`Connection::write_out`] has to write.
+    /// Writes bytes, or takes them over for [`Connection::write_out`].
     pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match (&self.stream, &self.cipher) {
             (Stream::Wire(wire), None) => wire.write(slices),
@@ -48,7 +48,7 @@ impl Connection {
         }
     }
 
-    /// Writes what was taken over.
+    /// Writes the bytes that were taken over.
     pub(super) fn write_out(&self) -> io::Result<()> {
         match (&self.stream, &self.cipher) {
             (Stream::Wire(wire), Some(cipher)) => cipher.write_out(Through(wire)),
@@ -56,7 +56,7 @@ impl Connection {
         }
     }
 
-    /// It is of no use any more, and the other end is to learn that.
+    /// Shuts the connection, so that the other end learns that it is of no use any more.
     pub(super) fn shut(&self) {
         match &self.stream {
             Stream::Wire(wire) => drop(wire.shutdown(Shutdown::Both)),
@@ -65,7 +65,7 @@ impl Connection {
     }
 }
 
-/// What TLS reads and writes.
+/// The stream that TLS reads and writes.
 struct Through<'a>(&'a GuardedWire);
 
 impl Read for Through<'_> {

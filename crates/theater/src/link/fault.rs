@@ -1,4 +1,4 @@
-//! Faults of a peer: it does not keep to the protocol, and loses the link, because nothing that it says can be relied on.
+//! Faults of a peer: it breaks the protocol, and loses the link, because its frames cannot be relied on.
 
 use std::fmt;
 
@@ -6,35 +6,35 @@ use super::*;
 use crate::error::TheaterError;
 use crate::naming::BadName;
 
-/// Most actors of one theater that the other end of a link calls by numbers at one time. The end that calls them names and sends
-/// actors up to half of it only: an actor that has gone must have a number.
+/// Most actors of one theater that the other end of a link calls by numbers at one time. The calling end names and sends actors up to half of it
+/// only, because an actor that has migrated must have a number.
 pub(super) const HANDLES_MAX: usize = if cfg!(test) { 4 * 1_024 } else { 4 * 1_024 * 1_024 };
-/// Most watches of one theater's actors by the other one at one time. The end that watches keeps to half of it: what it has ended
-/// may not have reached the actors.
+/// Most watches of one theater's actors by the other theater at one time. The watching end keeps to half of it, because ended watches may not have
+/// reached the actors.
 pub(super) const WATCHES_MAX: usize = 2 * HANDLES_MAX;
-/// Most members of groups, and groups that were refused, of which a link keeps something until their groups are whole.
+/// Most members of groups, and refused groups, that a link keeps until their groups are complete.
 pub(super) const MEMBERS_MAX: usize = if cfg!(test) { 1_024 } else { 1024 * 1_024 };
-/// Windows that members of groups may take until their groups are whole; [`RESERVE_BYTES`] come on top.
+/// Windows that members of groups may take until their groups are complete; [`RESERVE_BYTES`] come on top.
 pub(super) const MEMBER_WINDOWS_MAX: usize = 64;
-/// Most words that the other end leaves, while an earlier one is not answered: a theater says one at a time.
+/// Most shutdown announcements of the other end while an earlier one is not answered: a theater sends one at a time.
 pub(super) const LEAVINGS_MAX: usize = 1_024;
 
 /// The reason for which a link was lost by its peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It does not keep to the session.
+    /// It breaks the rules of the session.
     Session(session::ProtocolError),
-    /// It names an actor as no theater can that has the actor.
+    /// It names an actor as no theater with that actor can.
     Name(BadName),
-    /// It gives a meaning to a number that is not its next one, or means something.
+    /// It gives a meaning to a number that is neither its next one nor a released one.
     Handle { found: Handle, next: usize },
     /// It calls too many actors by numbers.
     Handles,
-    /// It watches too often.
+    /// It has too many watches.
     Watches,
-    /// It has sent too many members of groups, and not said that any group is whole.
+    /// It has sent too many members of groups, and has completed no group.
     Members,
-    /// It says too often that it leaves.
+    /// It announces its shutdown too often.
     Leavings,
 }
 
@@ -44,22 +44,25 @@ impl fmt::Display for Fault {
             Fault::Session(error) => error.fmt(f),
             Fault::Name(why) => why.fmt(f),
             Fault::Handle { found, next } => {
-                write!(f, "an actor was to be called {found}: numbers are released ones or the next one, {next}")
+                write!(
+                    f,
+                    "the peer gave an actor the number {found}: it must be a released one or the next one, {next}"
+                )
             }
-            Fault::Handles => write!(f, "more than {HANDLES_MAX} actors were called by numbers"),
-            Fault::Watches => write!(f, "more than {WATCHES_MAX} watches were asked for at one time"),
+            Fault::Handles => write!(f, "the peer gave numbers to more than {HANDLES_MAX} actors"),
+            Fault::Watches => write!(f, "the peer has more than {WATCHES_MAX} watches at one time"),
             Fault::Members => {
-                write!(f, "members of groups came, and of {MEMBERS_MAX} no group was made whole or called off")
+                write!(f, "the peer sent {MEMBERS_MAX} members of groups, and completed or cancelled no group")
             }
-            Fault::Leavings => write!(f, "the theater said more than {LEAVINGS_MAX} times at once that it leaves"),
+            Fault::Leavings => write!(f, "the peer announced its shutdown more than {LEAVINGS_MAX} times at once"),
         }
     }
 }
 
 impl Link {
-    /// The peer does not keep to the protocol. The thread that reads the link loses it then, and takes nothing more.
+    /// Notes that the peer breaks the protocol. The reading thread then loses the link, and takes nothing more.
     pub(super) fn fault(&self, fault: Fault) {
-        // The first one is the cause.
+        // The first fault is the cause.
         let _ = self.fault.set(fault);
     }
 
@@ -69,13 +72,13 @@ impl Link {
         self.fault.get().map(|fault| TheaterError::Protocol { address, found: fault.to_string() })
     }
 
-    /// The link is lost for this fault of its peer.
+    /// Loses the link for this fault of its peer.
     pub(super) fn lose_for(&self, fault: Fault) {
         self.fault(fault);
         self.lose_by_fault();
     }
 
-    /// The link is lost for the fault of its peer that was found.
+    /// Loses the link for the noted fault of its peer.
     pub(super) fn lose_by_fault(&self) {
         self.lose();
         if let (Some(theater_core), Some(error)) = (self.theater_core(), self.broken_rule()) {

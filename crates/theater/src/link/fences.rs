@@ -1,5 +1,5 @@
-//! What is sent to learn that all before it has arrived: fences for all that was sent over a link, markers for what was sent to an actor that
-//! has moved.
+//! Frames whose answers show that all before them has arrived: fences for all that was sent over a link, and markers for mail to an actor that has
+//! moved.
 
 use playhouse_actor::away::Origin;
 
@@ -23,7 +23,7 @@ impl Drop for Fenced {
 }
 
 impl Link {
-    /// `rest` is dropped when all that was sent over this link is in mailboxes, or is lost.
+    /// Drops `rest` when all that was sent over this link is in mailboxes, or is lost.
     pub(crate) fn fence(self: &Arc<Self>, rest: Arc<DrainGuard>) {
         {
             let mut fences = lock(&self.fences);
@@ -61,7 +61,7 @@ impl Link {
 
     pub(super) fn take_marker(&self, to: Handle, ask: u64, origin: Origin, hops: u16) {
         let link = self.this();
-        // It may be kept for long: a peer that sends more meanwhile is read no further.
+        // It may be kept for long: a peer that sends more in that time is read no further.
         let unanswered = Unanswered::new(self.this(), size_of::<Marker>());
         let answer: TakeAnswer = Box::new(move |answer| match answer {
             Ok((codec, bytes)) => {
@@ -87,8 +87,8 @@ impl Link {
             return answer(Err(AskError::Unreachable("a marker that this theater has not sent".to_owned())));
         }
         if is_own && let Some(id) = theater_core.rerouting_at(&origin) {
-            // It has come round to the place that sent it, where the actor is by now. All that was before it is in the
-            // antechamber.
+            // It has come round to the stub that sent it, and the actor has arrived at that stub. All mail before the marker is in the arrival
+            // buffer.
             theater_core.say_here(id, answer);
             return theater_core.rerouted(id, origin.reroute, theater_core.location(id).map(RemoteActorId::from));
         }
@@ -96,13 +96,13 @@ impl Link {
         let moves = target.and_then(|target| Some((target, self.registry.migration_vtable(target.id)?.0)));
         match moves {
             None => answer(Err(AskError::Stopped)),
-            // What was before it comes before all that waits for the actor.
+            // Mail before the marker comes before all that waits for the actor.
             Some((target, _)) if target.arrival_buffer.is_some() => theater_core.say_here(target.id, answer),
             Some((target, moves)) => (moves.pass_marker)(target.id, theater_core.marker_with((origin, hops), answer)),
         }
     }
 
-    /// Tells the other end that the actor that it calls `handle` is elsewhere. Returns false if it has come, and its cell has not heard of that yet.
+    /// Tells the other end that the actor that it calls `handle` has moved. Returns false if it has come, and its cell has not learned that yet.
     pub(super) fn tell_moved(&self, handle: Handle, target: &Target) -> bool {
         if self.registry.migration_vtable(target.id).is_none() {
             return true;
@@ -111,7 +111,7 @@ impl Link {
             return false;
         }
         if target.told == 1 {
-            // Relaxed: it is counted only.
+            // Relaxed: it is a counter only.
             self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
         }
         let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));

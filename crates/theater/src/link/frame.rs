@@ -1,4 +1,4 @@
-//! Frames: what theaters say to each other. A head, and behind it what only the types know to read.
+//! Frames of the protocol between theaters: a head, and behind it bytes that only the types can read.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,28 +12,28 @@ use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Waits that are told in one frame, and names that are asked about.
+/// Most waits in one frame, and most names in one question.
 pub(crate) const WAITS_MAX: usize = 4_096;
 
 /// Most kinds in a greeting: messages of remote actors, and remote actors that can be started, in one program.
 pub(crate) const KINDS_MAX: usize = 8 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
-/// Most theaters that a search names: all that its seeker is linked with, and itself.
+/// Most theaters that a search names: all with a link to the locating theater, and itself.
 pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
-/// Most actors that are sought together.
+/// Most actors that are located together.
 pub(crate) const LOST_ACTORS_MAX: usize = 4 * 1024;
-/// Most links that a marker goes over. Ways lead to where an actor went later, so a marker comes to a theater twice at most: where
-/// it was sent from, and where the actor has come back to. A marker that goes over more goes round.
+/// Most links that a marker goes over. Routes lead to later residences of an actor. Therefore a marker comes to a theater twice at most: to its
+/// sender, and to the theater that the actor has come back to. A marker that goes over more links is in a circle.
 pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 
 /// The number that one end has given to an actor of the other end.
 pub(crate) type Handle = u32;
 
-/// Slot, life and seal of an actor's place at the sender.
+/// Slot, incarnation and capability of an actor's stub at the sender.
 pub(crate) type RemoteSlot = (u64, u64, u64);
 
-/// What a frame is about.
+/// The kind of a frame.
 ///
 /// In the direction of a message, `to` is a handle of the sender's; kinds are positions in the receiver's list of
 /// [`Kind`]s.
@@ -41,7 +41,7 @@ pub(crate) type RemoteSlot = (u64, u64, u64);
 pub(crate) enum Head {
     /// A message follows.
     Tell { to: Handle, kind: u32, codec: Wire },
-    /// A message follows whose answer is waited for.
+    /// A message follows, and the sender waits for the answer.
     Ask { to: Handle, kind: u32, codec: Wire, ask: u64 },
     /// An answer follows.
     Answer { ask: u64, codec: Wire },
@@ -49,30 +49,31 @@ pub(crate) enum Head {
     Failed { ask: u64 },
     /// `handle` means the receiver's actor with this name.
     Name { handle: Handle, slot: u64, incarnation: u64, capability: u64 },
-    /// An actor is to be started, and `handle` means it; its state follows. One that is mobile was born at the sender, at this place, and has left from
-    /// there with this epoch.
+    /// Starts an actor, and `handle` means it; its state follows. A mobile actor was born at the sender, with this slot, and has left it with this
+    /// epoch.
     Spawn { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
-    /// The actor that was started as the receiver's `handle` has this place.
+    /// The actor that was started as the receiver's `handle` has this slot.
     Named { handle: Handle, slot: u64, incarnation: u64, capability: u64 },
-    /// As `Spawn`, for a child of a supervisor of the sender's: who that is goes before the state.
+    /// `Spawn` for a child of a supervisor at the sender: the supervisor's identity goes before the state.
     SpawnChild { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
-    /// What the supervisor of the actor has decided, about the how manyth crash (0: about none); a new state may follow. The kind is that of its start.
+    /// The decision of the actor's supervisor about the crash with this number (0: about none); a new state may follow. The kind is that of its
+    /// start.
     Verdict { to: Handle, kind: u32, codec: Wire, about: About, verdict: Decision<()> },
     /// The actor is to stop.
     Stop { to: Handle },
     /// The actor is to end without its hook.
     Kill { to: Handle },
-    /// The sender wants to know of the actor's end.
+    /// The sender watches the actor.
     Watch { to: Handle, watch: u64 },
-    /// It does not any more.
+    /// The sender does not watch the actor any more.
     Unwatch { to: Handle, watch: u64 },
-    /// An actor that was watched has ended; what it was called, if that is known.
+    /// A watched actor has ended; its name, if that is known.
     Down { watch: u64, name: Option<String>, reason: StopReason },
-    /// The sender's mail to the actor is to change its way: where is it? With the place that asks, and over how many links the
-    /// marker has come before this one. A `Seat` is the answer.
+    /// The sender's mail to the actor reroutes, and this asks for the actor's residence. `origin` is the asking stub, and `hops` the number of links
+    /// that the marker has come over. The answer is an `ActorLocation`.
     Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },
-    /// An actor is to come: the name that it was born with, that of its place at the sender, what it has besides its state ([`Trunk`]), and its
-    /// state. A `Seat` or a text is the answer.
+    /// An actor is to come: its birth name, the name of its stub at the sender, its metadata ([`MetadataForm`]), and its state. The answer is an
+    /// `ActorLocation` or a text.
     Move {
         ask: u64,
         kind: u32,
@@ -83,28 +84,28 @@ pub(crate) enum Head {
         capability: u64,
         from: RemoteSlot,
     },
-    /// The sender has left the actor that was born with this name. It begins at the receiver.
+    /// The sender has committed the actor with this birth name. It begins at the receiver.
     Begin { theater: u64, slot: u64, incarnation: u64, capability: u64 },
-    /// The sender's actor that was born with this name does not come after all, and nobody does who comes with it.
+    /// The sender's actor with this birth name does not come after all, nor does any actor that comes with it.
     Stays { theater: u64, slot: u64, incarnation: u64, capability: u64 },
-    /// The receiver's actor that was born with this name has begun at the sender.
+    /// The receiver's actor with this birth name has begun at the sender.
     Begun { theater: u64, slot: u64, incarnation: u64, capability: u64 },
-    /// The receiver's actor that the receiver of this calls `handle` is elsewhere.
+    /// The receiver's actor `handle` is in another theater.
     Moved { handle: Handle },
-    /// An answer with nothing in it is wanted when all that was sent before this is in mailboxes.
+    /// Asks for an empty answer when all that was sent before this is in mailboxes.
     Fence { ask: u64 },
-    /// The sender's actors have gone elsewhere: ways to them that lead over the sender are to change. How many did, a `u64`, is
-    /// the answer, when they have.
+    /// The sender's actors have gone to other theaters: routes to them that lead over the sender are to change. The answer, after that, is the number
+    /// of changed routes, a `u64`.
     Leaving { ask: u64 },
-    /// Who is published under this name, as an actor of this type? A `RefName` is the answer.
+    /// Asks for the actor of this type that is published under this name. The answer is a `RefName`.
     Find { ask: u64, name: String, actor: String },
-    /// The sender does not call anybody by these numbers any more. An answer with nothing in it: they may be given again.
+    /// The sender does not use these numbers any more. After an empty answer they may be given again.
     Release { ask: u64, handles: Vec<Handle> },
-    /// The receiver's actors that the receiver calls so have ended.
+    /// The receiver's actors with these handles have ended.
     Ended { handles: Vec<Handle> },
-    /// The theater `lost` is lost to the sender: does the receiver know where these actors are, who were there or had been? By
-    /// the names that they were born with: theater, slot, life, seal. Those that were `asked` already, the sender among them, speak for
-    /// themselves; the others are to be asked, too, if it is `for_others`. [`Sightings`] are the answer.
+    /// The theater `lost` is lost to the sender: asks whether the receiver knows these actors, which were in it or had been. They are given by birth
+    /// name: theater, slot, incarnation, capability. Theaters that were `asked` already, the sender among them, answer for themselves. If it is
+    /// `for_others`, the receiver asks the others, too. The answer is a [`LocateReply`].
     Locate {
         ask: u64,
         lost: u64,
@@ -114,16 +115,16 @@ pub(crate) enum Head {
         #[serde(deserialize_with = "at_most::<_, _, LOST_ACTORS_MAX>")]
         actors: Vec<(u64, u64, u64, u64)>,
     },
-    /// These actors of the receiver, by slot, life and seal, are about to leave the sender for the theater `to`. An answer with nothing in it is
-    /// wanted when that is noted (see [`crate::migration::authority`]).
+    /// These actors of the receiver, by slot, incarnation and capability, are about to leave the sender for the theater `to`. An empty answer follows
+    /// when that is noted (see [`crate::migration::authority`]).
     Departs {
         ask: u64,
         to: Host,
         #[serde(deserialize_with = "at_most::<_, _, NOTED_MAX>")]
         actors: Vec<(u64, u64, u64, Epoch)>,
     },
-    /// Asks for the waits of the receiver's actors, the birth names of the receiver's actors with these slots and lives, and the theaters of `actors`, by
-    /// birth name. A `Said` is the answer (see [`crate::diagnostics::cycles`]).
+    /// Asks for the waits of the receiver's actors, the birth names of the receiver's actors with these slots and incarnations, and the theaters of
+    /// `actors`, by birth name. The answer is a `Said` (see [`crate::diagnostics::cycles`]).
     Waits {
         ask: u64,
         #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
@@ -131,15 +132,15 @@ pub(crate) enum Head {
         #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
         actors: Vec<(u64, u64, u64)>,
     },
-    /// An ask of one of the receiver's actors is part of a cycle: which `Wait`, and the actors along the cycle, follow.
+    /// An ask of one of the receiver's actors is part of a cycle: the `Wait`, and the actors along the cycle, follow.
     Cycle,
-    /// How busy is the receiver? A number from 0 to 1 is the answer.
+    /// Asks for the load of the receiver. The answer is a number from 0 to 1.
     Load { ask: u64 },
-    /// The sender is still there.
+    /// The sender is still running.
     Beat,
     /// The sender ends.
     Goodbye,
-    /// As `Move`, the `at`th member of a group that moves as the journey `of`: it comes when all have been sent.
+    /// `Move` for the `at`th member of a group that migrates in the group migration `of`: it comes when all have been sent.
     Member {
         of: u64,
         at: u32,
@@ -151,34 +152,35 @@ pub(crate) enum Head {
         capability: u64,
         from: RemoteSlot,
     },
-    /// The members that were sent as this journey come, all of them or none: so many, of which group. Their `Seat`s, or which of
-    /// them does not and a text, are the answer.
+    /// The `count` members of `group` that were sent in this group migration come, all of them or none. The answer is their `ActorLocation`s, or the
+    /// position of a refused member and a text.
     Together { ask: u64, of: u64, group: GroupName, count: u32 },
-    /// The members that were sent as this journey do not come.
+    /// The members that were sent in this group migration do not come.
     Apart { of: u64 },
-    /// The sender takes this request back, if no handler has begun it. With `for_cycle`, the request is part of a cycle, as one that was forwarded so often on
-    /// its way from the receiver of this. The receiver answers `Failed` with [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without a path, or `TooLate`.
+    /// The sender takes this request back, if no handler has begun it. With `for_cycle`, the request is part of a cycle, forwarded this number of
+    /// times on its way from the receiver of this. The receiver answers `Failed` with [`AskError::Cycle`](playhouse_actor::AskError::Cycle), without
+    /// a path, or `TooLate`.
     TakeBack { ask: u64, for_cycle: Option<u32> },
-    /// A handler has begun the request that was to be taken back, when it had been forwarded so often on its way from the receiver of this.
+    /// A handler has begun the request that was to be taken back. It had been forwarded this number of times on its way from the receiver of this.
     TooLate { ask: u64, forwards: u32 },
 }
 
-/// The answer to [`Head::Seek`]: what is known of each of the actors, if anything is.
+/// The answer to [`Head::Locate`]: the known residence of each actor, if any.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LocateReply(
     #[serde(deserialize_with = "at_most::<_, _, LOST_ACTORS_MAX>")] pub(crate) Vec<Option<Whereabouts>>,
 );
 
-/// What a theater knows of an actor.
+/// The knowledge of a theater about an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Whereabouts {
-    /// It is here, or in another theater that says so, or that cannot be asked.
+    /// The actor is in this theater, or in another theater that says so, or that cannot be asked.
     At(ActorLocation),
-    /// It has gone to this theater, which does not say that it is there.
+    /// The actor has gone to this theater, which does not claim to have it.
     Gone(u64),
 }
 
-/// [`Codec`], as it is written.
+/// [`Codec`] in its written form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Wire {
     Positional,
@@ -203,24 +205,24 @@ impl From<Wire> for Codec {
     }
 }
 
-/// What an actor that moves has besides its state.
+/// The parts of a migrating actor besides its state.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct MetadataForm {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub(crate) name: Option<String>,
-    /// What it knows of its supervisor.
+    /// Its knowledge of its supervisor.
     pub(crate) supervisor_link: Option<SupervisorLink>,
     pub(crate) watching: Vec<Watched>,
     pub(crate) last_timer: u64,
-    pub(crate) timers: Vec<PackedTimer>,
+    pub(crate) timers: Vec<TimerForm>,
     pub(crate) receive_timeout: Option<Duration>,
-    /// The address of the theater that it was born in, if that is known.
+    /// The address of its birth theater, if that is known.
     pub(crate) birth: Option<SocketAddr>,
     pub(crate) epoch: Epoch,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct PackedTimer {
+pub(crate) struct TimerForm {
     pub(crate) id: u64,
     pub(crate) left: Duration,
     pub(crate) pace: Pace,
@@ -248,31 +250,31 @@ impl Head {
 pub(crate) struct Kind {
     pub(crate) actor: String,
     pub(crate) message: Option<String>,
-    /// The fingerprint of the types; none: not known.
+    /// The fingerprint of the types; `None`: not known.
     pub(crate) schema: Option<u64>,
 }
 
-/// The first thing that either end says on a connection.
+/// The first frame of either end on a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    /// Only theaters of one cluster talk.
+    /// The cluster of the theater. Only theaters of one cluster talk.
     pub(crate) cluster: String,
-    /// Which theater this is, in which of its lives.
+    /// The incarnation of the sending theater.
     pub(crate) incarnation: u64,
-    /// Where it listens, if it does.
+    /// The address at which it listens, if it does.
     pub(crate) listens: Option<SocketAddr>,
-    /// The incarnation that is expected at the other end, and what was received from it.
+    /// The incarnation that is expected at the other end, and the packets received from it.
     pub(crate) resumes: Option<Resume>,
-    /// Whom it has links with: if it calls one of them, it does not know by this address whom it calls.
+    /// Theaters that it has links with. If the called theater is one of them, the caller did not know it by this address.
     #[serde(deserialize_with = "at_most::<_, _, THEATERS_MAX>")]
     pub(crate) knows: Vec<u64>,
-    /// Where it resumes nothing: theaters that it had links with, and has given up.
+    /// Theaters that it had links with, and has given up, if it resumes nothing.
     #[serde(deserialize_with = "at_most::<_, _, THEATERS_MAX>")]
     pub(crate) lost: Vec<u64>,
-    /// What it takes.
+    /// The messages and actors that it takes.
     #[serde(deserialize_with = "at_most::<_, _, KINDS_MAX>")]
     pub(crate) kinds: Vec<Kind>,
-    /// The number of the link at the end that says this: of the link that there is, or of the one that a first call is to make.
+    /// The sender's number of the link: of the present link, or of the one that a first call is to make.
     pub(crate) link: Option<u64>,
 }
 
@@ -302,28 +304,28 @@ pub(crate) fn at_most<'de, D: Deserializer<'de>, T: Deserialize<'de>, const MAX:
     from.deserialize_seq(Entries::<T, MAX>(PhantomData))
 }
 
-/// That a session goes on.
+/// The state from which a session resumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Resume {
-    /// Of the other end.
+    /// The incarnation of the other end.
     pub(crate) incarnation: u64,
     /// The highest packet number received from it.
     pub(crate) received: u64,
-    /// The how manyth connection of the session this is to be.
+    /// The number of this connection in the session.
     pub(crate) connection: u64,
-    /// The number of the link at the other end, if that has told it. It may have another link by now.
+    /// The number of the link at the other end, if the other end has told it. It may have another link by now.
     pub(crate) link: Option<u64>,
 }
 
-/// What the end that was called says to a [`Hello`].
+/// The called end's answer to a [`Hello`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// Its own.
+    /// The greeting of the called end.
     Hello(Hello),
     /// There is another connection between the two, or will be in a moment.
     Busy,
-    /// This theater, which has this incarnation, has no link with the caller, and the caller has one with it.
+    /// The called theater, with this incarnation, has no link with the caller, and the caller has one with it.
     GivenUp(u64),
-    /// It will not talk, and why.
+    /// The called end refuses the caller, for this reason.
     Refused(String),
 }

@@ -1,4 +1,4 @@
-//! Tests: a member that invents names, claims actors that it does not have, and fills what is kept for it.
+//! Tests: a member that invents names, claims actors that it does not have, and fills the state kept for it.
 
 use std::any::type_name;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -18,7 +18,7 @@ use crate::{Peer, Theater};
 
 pub(super) const LIMIT: Duration = Duration::from_secs(60);
 
-/// Passes on the references that it is told.
+/// Passes on the references that it receives.
 struct Keeper(Sender<ActorRef<Guest>>);
 #[derive(Serialize, Deserialize)]
 struct Keep(ActorRef<Guest>);
@@ -42,7 +42,7 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
     from.find::<A>(&format!("playhouse://{}/{name}", at.address().unwrap())).wait().unwrap()
 }
 
-/// The name of an actor of `theater`.
+/// Returns the name of an actor of `theater`.
 pub(super) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
     let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(id).unwrap();
     RemoteActorId {
@@ -99,7 +99,7 @@ impl Hostile {
         self.say(session::Lane::System, &Head::Name { handle, slot, incarnation, capability }, &[]);
     }
 
-    /// Tells the keeper that it calls 0.
+    /// Tells the keeper with the handle 0.
     fn tell(&mut self, reference: RefName) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.message(TypeId::of::<Keeper>(), TypeId::of::<Keep>(), "Keep").unwrap();
@@ -107,7 +107,7 @@ impl Hostile {
         self.say(session::Lane::Normal, &head, &bytes(&reference));
     }
 
-    /// Says that an actor comes, with this count, and was left.
+    /// Says that an actor comes, with this count, and was committed.
     fn moves(&mut self, name: RemoteActorId, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
@@ -131,7 +131,7 @@ fn state(count: u64) -> Vec<u8> {
     state_of(&Counts(count, None))
 }
 
-/// A keeper in `theater`, which `hostile` calls 0.
+/// Starts a keeper in `theater`, with the handle 0 for `hostile`.
 fn keeper(theater: &Theater, hostile: &mut Hostile) -> Receiver<ActorRef<Guest>> {
     let (keep, kept) = mpsc::channel();
     let keeper = theater.system().spawn(Keeper(keep));
@@ -190,7 +190,7 @@ fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
         hostile.moves(invented(name), 666);
         eventually(|| hostile.peer.is_lost());
         let why = hostile.peer.protocol_error().expect("its peer broke the protocol").to_string();
-        assert!(why.contains("has another seal"), "{why}");
+        assert!(why.contains("has another capability"), "{why}");
         assert_eq!(told.recv_timeout(LIMIT), Ok(why));
         for counts in [known, own] {
             assert_eq!(counts.ask(Sum).within(LIMIT).wait(), Ok(0));
@@ -216,7 +216,7 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 
 // -- frame by frame -----------------------------------------------------------------------------------------------------
 
-/// A link with a member that is not connected: the test gives it the frames to read.
+/// Makes a link with a member that is not connected: the test gives it the frames to read.
 pub(super) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
     let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
     let names = (incarnation, None, None);
@@ -226,7 +226,7 @@ pub(super) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
 }
 
 impl Link {
-    pub(super) fn hears(&self, head: &Head, rest: &[u8]) {
+    pub(super) fn receives(&self, head: &Head, rest: &[u8]) {
         let mut frame = Vec::new();
         head.write(&mut frame).unwrap();
         frame.extend_from_slice(rest);
@@ -244,7 +244,7 @@ impl Link {
         said
     }
 
-    /// The place of the other end's actor that was born with this name.
+    /// Returns the stub of the other end's actor with this birth name.
     pub(super) fn stub_of_its(&self, slot: u64, capability: u64) -> ActorId {
         self.meet_any(RefName::Mine { slot, incarnation: 1, capability }).unwrap()
     }
@@ -255,7 +255,7 @@ impl Link {
 
     pub(super) fn named(&self, handle: Handle, name: RemoteActorId) {
         let RemoteActorId { slot, incarnation, capability, .. } = name;
-        self.hears(&Head::Name { handle, slot, incarnation, capability }, &[]);
+        self.receives(&Head::Name { handle, slot, incarnation, capability }, &[]);
     }
 }
 
@@ -282,12 +282,12 @@ pub(super) fn guest() -> Vec<u8> {
     state_of(&Guest)
 }
 
-/// As `guest`, by a departure with this epoch.
+/// Writes a `guest` with a departure of this epoch.
 pub(super) fn guest_with(epoch: Epoch) -> Vec<u8> {
     written(&Guest, epoch)
 }
 
-/// An actor as it is written.
+/// Writes an actor.
 pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
     written(actor, Epoch::default())
 }
@@ -307,7 +307,7 @@ fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
     bytes(&(metadata, actor))
 }
 
-pub(super) fn far(theater: u64, slot: u64, capability: u64) -> RemoteActorId {
+pub(super) fn remote(theater: u64, slot: u64, capability: u64) -> RemoteActorId {
     RemoteActorId { theater, address: None, slot, incarnation: 1, capability }
 }
 
@@ -322,7 +322,7 @@ fn a_theater_that_contradicts_itself_is_lost() {
     assert_eq!(link.stub_of_its(1, 7), id);
 }
 
-/// Does not move.
+/// An actor that does not migrate.
 #[derive(Serialize, Deserialize)]
 struct Fixed;
 impl Actor for Fixed {}
@@ -346,13 +346,13 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
     let started = started(&links[0], &Fixed);
     let known = links[1].stub_of_its(1, 7);
     for (link, capability) in links.iter().zip([7, 7]) {
-        link.hears(&named(1, capability), &[]);
+        link.receives(&named(1, capability), &[]);
         assert_eq!(link.fault.get(), None);
     }
-    links[0].hears(&named(2, 9), &[]);
+    links[0].receives(&named(2, 9), &[]);
     assert_eq!(links[0].fault.get(), Some(&Fault::Name(BadName::Renamed((10, 2, 1)))));
     assert_eq!(directory.identity(started).unwrap().key(), (10, 1, 1, 7));
-    links[1].hears(&named(2, 9), &[]);
+    links[1].receives(&named(2, 9), &[]);
     assert_eq!(directory.identity(known).unwrap().key(), (11, 1, 1, 7));
 }
 
@@ -362,14 +362,14 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
-    // The second one has come from there, and lives there by now.
+    // The second one has come from that theater, and lives in it again.
     let (started, own) = (started(&links[0], &Guest), theater.system().spawn(Guest).id());
-    let _route = links[1].adopt(own, &far(11, 1, 7)).unwrap();
-    directory.note_stub(own, far(11, 1, 7), None);
+    let _route = links[1].adopt(own, &remote(11, 1, 7)).unwrap();
+    directory.note_stub(own, remote(11, 1, 7), None);
     let names = [started, own].map(|id| directory.identity(id).unwrap().key());
     assert!(!directory.view(started).has_begun());
     for (slot, capability) in [(1, 7), (2, 9)] {
-        links.iter().for_each(|link| link.hears(&named(slot, capability), &[]));
+        links.iter().for_each(|link| link.receives(&named(slot, capability), &[]));
         assert!(directory.view(started).has_begun());
         assert_eq!(directory.at(started).unwrap().key(), (10, 1, 1, 7));
         assert_eq!(directory.at(own).unwrap().key(), (11, 1, 1, 7));
@@ -377,7 +377,7 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
     }
 }
 
-/// Not even by the theater that it was born in.
+/// Even its birth theater cannot.
 #[test]
 fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     let [theater] = theaters();
@@ -385,7 +385,7 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     let kind = kind_of::<Guest>(&theater);
     let start = |link: &Arc<Link>, handle, born| {
         link.says();
-        link.hears(
+        link.receives(
             &Head::Spawn { handle, kind, codec: Wire::Positional, born, epoch: Epoch::default() },
             &bytes(&Guest),
         );
@@ -396,7 +396,7 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     assert!(first.is_some_and(|first| !first.address().is_stale()) && said == 1);
     assert_eq!(start(&link, 1, (1, 1, 7)), (None, 0));
     assert_eq!(link.fault.get(), None);
-    // Another seal is another life of a theater that tells what is not true.
+    // Another capability makes the name an invented one: its theater contradicts itself.
     assert_eq!(start(&link, 2, (1, 1, 8)).0, None);
     assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
     // The same numbers of another theater are another name.
@@ -408,18 +408,18 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
 fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [theater] = theaters();
     let [link, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    link.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
     let stub = theater.theater_core.directory.known_as((10, 1, 1, 7)).unwrap();
     let is_here = || !theater.theater_core.directory.is_remote(stub);
     let begin = |capability| Head::Begin { theater: 10, slot: 1, incarnation: 1, capability };
-    link.hears(&begin(8), &[]);
-    other.hears(&begin(7), &[]);
+    link.receives(&begin(8), &[]);
+    other.receives(&begin(7), &[]);
     assert!(!is_here());
     link.says();
-    link.hears(&begin(7), &[]);
+    link.receives(&begin(7), &[]);
     assert!(is_here());
     assert_eq!(link.says(), [(Head::Begun { theater: 10, slot: 1, incarnation: 1, capability: 7 }, Vec::new())]);
-    link.hears(&begin(7), &[]);
+    link.receives(&begin(7), &[]);
     assert_eq!(link.says(), []);
 }
 
@@ -427,9 +427,9 @@ fn an_actor_begins_when_it_was_left_by_its_whole_name() {
 fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
-    link.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
     link.lose();
-    link.hears(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
     theater.system().run_until_idle();
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
@@ -452,7 +452,7 @@ fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
     let ask = said.iter().find_map(|(head, _)| if let Head::Move { ask, .. } = head { Some(*ask) } else { None });
     let location = ActorLocation { theater: 11, address: None, slot: 1, incarnation: 1, capability: 9 };
     let accepted = bytes(&Result::<ActorLocation, String>::Ok(location));
-    target.hears(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &accepted);
+    target.receives(&Head::Answer { ask: ask.unwrap(), codec: Wire::Positional }, &accepted);
     assert!(matches!(ended.recv_timeout(LIMIT).unwrap(), Err(playhouse_actor::MigrateError::Unreachable(_))));
     assert!(silent.says().iter().any(|(head, _)| matches!(head, Head::Fence { .. })));
     assert!(target.says().iter().any(|(head, _)| matches!(head, Head::Stays { .. })));
@@ -463,13 +463,13 @@ fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
 fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
-    let comes = moves(&theater, far(10, 1, 7));
-    link.hears(&comes, &guest());
-    link.hears(&Head::Stays { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
-    link.hears(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    let comes = moves(&theater, remote(10, 1, 7));
+    link.receives(&comes, &guest());
+    link.receives(&Head::Stays { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
-    link.hears(&comes, &guest());
-    link.hears(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&comes, &guest());
+    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
 }
 
@@ -478,13 +478,13 @@ fn an_actor_that_lives_here_does_not_come() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest);
-    link.hears(&moves(&theater, name(&theater, own.id())), &guest());
+    link.receives(&moves(&theater, name(&theater, own.id())), &guest());
     let said = link.says();
     let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
     let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
-    assert_eq!(answer, Err("it is there already".to_owned()));
+    assert_eq!(answer, Err("it has the actor already".to_owned()));
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
-    // Theaters that were apart may both have an actor: nothing is made up.
+    // Disconnected theaters may both have an actor: nothing is invented.
     assert_eq!(link.fault.get(), None);
 }
 
@@ -493,7 +493,7 @@ fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_th
     let [theater] = theaters();
     let own = theater.system().spawn(Guest);
     let link = rejected_peer(&theater, 10);
-    link.hears(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &guest());
+    link.receives(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &guest());
     assert!(matches!(link.fault.get(), Some(Fault::Name(BadName::Invented(_)))));
     assert!(together(&link, 1, 1).is_err());
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
@@ -519,7 +519,7 @@ fn a_group_keeps_its_actors_whatever_others_say() {
     assert_eq!((groups.of(id), groups.of(own)), (Some(mine), None));
 }
 
-/// A place in `theater` that leads over one link, and is known over another one as 0.
+/// Returns a stub in `theater` that leads over one link, and is known over another one as 0.
 fn known_stub(theater: &Theater) -> ([Arc<Link>; 2], ActorId) {
     let links = [10, 11].map(|incarnation| rejected_peer(theater, incarnation));
     let id = links[1].stub_of_its(1, 7);
@@ -540,14 +540,14 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
     let ([from, to], _) = known_stub(&theater);
     let origin = Origin { theater: 12, slot: 1, incarnation: 1, reroute: 1, capability: 3 };
     let marker = |hops| Head::Marker { to: 0, ask: u64::from(hops), origin, hops };
-    from.hears(&marker(HOPS_MAX - 1), &[]);
+    from.receives(&marker(HOPS_MAX - 1), &[]);
     let mut passed = Vec::new();
     eventually(|| {
         passed.extend(markers(&to));
         !passed.is_empty()
     });
     assert_eq!(passed, [(origin, HOPS_MAX)]);
-    from.hears(&marker(HOPS_MAX), &[]);
+    from.receives(&marker(HOPS_MAX), &[]);
     let said = from.says();
     assert!(said.iter().any(|(head, _)| *head == Head::Failed { ask: u64::from(HOPS_MAX) }), "{said:?}");
     theater.system().run_until_idle();
@@ -558,9 +558,9 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
 fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     let [theater] = theaters();
     let ([from, to], _) = known_stub(&theater);
-    // The actor comes, and the marker of its place is on its way to where it was.
-    from.hears(&moves(&theater, far(11, 1, 7)), &guest());
-    from.hears(&Head::Begin { theater: 11, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    // The actor comes, and the marker of its stub is on its way to its former theater.
+    from.receives(&moves(&theater, remote(11, 1, 7)), &guest());
+    from.receives(&Head::Begin { theater: 11, slot: 1, incarnation: 1, capability: 7 }, &[]);
     let mut sent = Vec::new();
     eventually(|| {
         sent.extend(markers(&to));
@@ -568,12 +568,12 @@ fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     });
     let rerouting = || theater.theater_core.directory.rerouting().len();
     let (origin, hops) = sent[0];
-    from.hears(
+    from.receives(
         &Head::Marker { to: 0, ask: 1, origin: Origin { capability: origin.capability ^ 1, ..origin }, hops },
         &[],
     );
     assert_eq!(rerouting(), 1);
-    from.hears(&Head::Marker { to: 0, ask: 2, origin, hops }, &[]);
+    from.receives(&Head::Marker { to: 0, ask: 2, origin, hops }, &[]);
     assert_eq!(rerouting(), 0);
 }
 
@@ -604,7 +604,7 @@ fn a_state_whose_reading_panics_takes_its_number() {
     let own = name(&theater, theater.system().spawn(Guest).id());
     let link = rejected_peer(&theater, 10);
     let state = bytes(&Counts(1, Some(Trap::set(|| panic!("as it is read")))));
-    link.hears(
+    link.receives(
         &Head::Spawn {
             handle: 0,
             kind: kind_of::<Counts>(&theater),
@@ -636,11 +636,11 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
         spawn().unwrap();
     }
     let error = spawn().unwrap_err().to_string();
-    assert!(error.contains("no more can be"), "{error}");
+    assert!(error.contains("cannot know more"), "{error}");
     assert!(link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).is_err());
-    // An actor that has gone there has a number in any case.
+    // An actor that has migrated to that theater has a number in any case.
     let own = theater.system().spawn(Guest).id();
-    assert!(link.adopt(own, &far(10, 2, 7)).is_ok());
+    assert!(link.adopt(own, &remote(10, 2, 7)).is_ok());
 }
 
 #[test]
@@ -653,10 +653,10 @@ fn names_that_one_theater_tells_are_bounded() {
     };
     let told: Vec<ActorId> = (0..NAMES_MAX as u64).map(|slot| tell(slot).unwrap()).collect();
     let error = tell(NAMES_MAX as u64).unwrap_err().to_string();
-    assert!(error.contains("and has told them"), "{error}");
+    assert!(error.contains("must not tell more"), "{error}");
     assert_eq!(tell(0), Ok(told[0]));
     assert_eq!(link.fault.get(), None);
-    // What is forgotten makes room.
+    // Forgotten actors make room.
     assert!(theater.theater_core.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
@@ -672,14 +672,14 @@ fn watches_of_one_theater_are_bounded() {
     let watched = || link.watches.load(Ordering::Relaxed);
     for round in 0..2 {
         let watches = (0..WATCHES_MAX as u64).map(|watch| watch + round * WATCHES_MAX as u64);
-        watches.clone().for_each(|watch| link.hears(&Head::Watch { to: 0, watch }, &[]));
+        watches.clone().for_each(|watch| link.receives(&Head::Watch { to: 0, watch }, &[]));
         assert_eq!((watched(), link.fault.get()), (WATCHES_MAX, None));
         if round == 0 {
-            watches.for_each(|watch| link.hears(&Head::Unwatch { to: 0, watch }, &[]));
+            watches.for_each(|watch| link.receives(&Head::Unwatch { to: 0, watch }, &[]));
             eventually(|| watched() == 0);
         }
     }
-    link.hears(&Head::Watch { to: 0, watch: u64::MAX }, &[]);
+    link.receives(&Head::Watch { to: 0, watch: u64::MAX }, &[]);
     assert_eq!(link.fault.get(), Some(&Fault::Watches));
     link.lose();
 }
@@ -720,10 +720,10 @@ fn member(theater: &Theater, of: u64, at: u32, born: RemoteActorId) -> Head {
     }
 }
 
-/// The answer to the word that a group is whole.
+/// Returns the answer to the frame that completes a group.
 fn together(link: &Link, of: u64, count: u32) -> Result<Vec<ActorLocation>, (u32, String)> {
     link.says();
-    link.hears(&Head::Together { ask: of, of, group: GroupName { theater: 10, number: of }, count }, &[]);
+    link.receives(&Head::Together { ask: of, of, group: GroupName { theater: 10, number: of }, count }, &[]);
     let answer = link.says().into_iter().find(|(head, _)| matches!(head, Head::Answer { .. }));
     Codec::Positional.read(&answer.unwrap().1).unwrap()
 }
@@ -737,9 +737,9 @@ fn members_that_wait_for_their_groups_are_bounded() {
         (pending_groups.members, pending_groups.bytes)
     };
     let send = |of: u64, at: u32, rest: &[u8]| {
-        link.hears(&member(&theater, of, at, far(10, of << 32 | u64::from(at), 7)), rest);
+        link.receives(&member(&theater, of, at, remote(10, of << 32 | u64::from(at), 7)), rest);
     };
-    // Too many of one group, and another group after that.
+    // Too many members of one group, and another group after that.
     for at in 0..2 * MEMBERS_MAX as u32 {
         send(1, at, &guest());
         assert!(kept().0 <= MEMBERS_MAX);
@@ -747,10 +747,10 @@ fn members_that_wait_for_their_groups_are_bounded() {
     send(2, 0, &guest());
     assert_eq!(kept().0, 2);
     let (_, why) = together(&link, 1, 2 * MEMBERS_MAX as u32).unwrap_err();
-    assert!(why.contains("more was sent"), "{why}");
+    assert!(why.contains("no more members"), "{why}");
     assert_eq!(together(&link, 2, 1).map(|locations| locations.len()), Ok(1));
     assert_eq!(kept(), (0, 0));
-    // Too large ones: what stands behind a state is not read.
+    // Too large members: the bytes behind a state are not read.
     let large = [guest(), vec![0; 1024 * 1024]].concat();
     let most = MEMBER_WINDOWS_MAX * link.window_bytes + RESERVE_BYTES;
     for at in 0..64 {
@@ -759,7 +759,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     }
     assert!(together(&link, 3, 64).is_err());
     assert_eq!((kept(), link.fault.get()), ((0, 0), None));
-    // No group is whole.
+    // No group is complete.
     for of in 0..2 * MEMBERS_MAX as u64 + 1 {
         send(of, 0, &guest());
     }

@@ -1,37 +1,38 @@
 //! Theaters that were evacuated, and are about to end: see [`crate::migration::host`].
 //!
-//! When a theater T was evacuated, it asks all others not to send mail over it ([`Leaving`](Head::Leaving)). The other theater, H, looks
-//! for *all* places from where mail goes to T: also those of actors that it was only told of. It has them turn, and answers when their mail
-//! goes elsewhere. A place that turns already when H hears this may turn towards T: its marker may have been answered in T before the actor left. So
-//! H looks again when the turns have ended that had begun by then. A marker that is sent later is not answered in T.
+//! An evacuated theater T asks all others not to send mail over it ([`Leaving`](Head::Leaving)). The other theater, H, looks for *all* stubs from
+//! which mail goes to T. These include stubs of actors of which H knows only the name. H has them reroute, and answers when their mail takes another
+//! route. A stub that reroutes already when H gets the question may reroute towards T, because its marker may have been answered in T before the
+//! actor left. Therefore H looks again when the reroutes begun by then have ended. A marker that is sent later is not answered in T.
 //!
 //! # Names that are under way
 //!
-//! A message or the state of an actor may be on its way from H to a third theater, and may name an actor as one of T's. So H answers when all that it
-//! has sent by then has come there. The third theater may have answered before. So T asks at least twice, and again until no way has changed, and
-//! nothing was sent over T meanwhile: a way that was changed by [`Moved`](Head::Moved) may have been told to others before.
+//! A message or a state may be on its way from H to a third theater, and may name an actor as one of T's. Therefore H answers when all that it has
+//! sent by then has arrived. The third theater may have answered before. Therefore T asks at least twice, and again until no route has changed, and
+//! nothing was sent over T in between. A route that was changed by [`Moved`](Head::Moved) may have been told to others before.
 //!
-//! H waits for earlier turns, and for what it has sent, for half of [`REACH_MAX`] each. A name that is under way for longer leads to T when T has ended.
+//! H waits for earlier reroutes, and for its sent messages, for half of [`REACH_MAX`] each. A name that is under way for longer leads to T after T's
+//! end.
 //!
 //! # Why H finds the actor when the next theater ends, too
 //!
-//! H may never send anything to the actor, and T's successor U may be evacuated and end like T. U can tell H only if there is a link. So H
-//! keeps the old way, which is good as long as T waits, until it has a link with U: H calls U at once ([`Link::reaches`]). Then the place
-//! turns again. A way to U holds only if the link with U was there *before* the place's last marker was sent. The marker was answered in U, so
-//! the actor has left U later, if at all, and U has taken leave after that: of H as well.
+//! H may never send anything to the actor, and T's successor U may be evacuated and end like T. U can tell H only if there is a link. Therefore H
+//! keeps the old route until it has a link with U: the old route is good as long as T waits. H calls U at once ([`Link::reaches`]). Then the stub
+//! reroutes again. A route to U holds only if the link with U existed *before* the stub's last marker was sent. The marker was answered in U, so the
+//! actor has left U later, if at all. U has announced its shutdown after that, to H as well.
 //!
-//! If U is evacuated and ends before H has reached it, the call fails. The actor is not lost, because T is still there: U has told T where
-//! the actor went, and the next marker is answered from there. Only if that one names U again is the place's way a [`Distant`] to U, which
-//! calls when something is sent.
+//! If U is evacuated and ends before H has reached it, the call fails. The actor is not lost, because T still runs: U has told T the actor's target,
+//! and the next marker is answered by that target. Only if the answer names U again does the stub's route become a [`PendingProxy`] to U, which calls
+//! when something is sent.
 //!
 //! # Why nothing waits for ever
 //!
-//! An answer to `Leaving` waits for turns ([`moves`](crate::migration::host)), and for calls. No call and no marker waits for an answer to `Leaving`: a theater
-//! takes calls, and passes markers on, while it is evacuated. So theaters that leave at the same time do not wait for each other. H calls for
-//! [`REACH_MAX`] in all, however many theaters it is told of. After that it answers with the ways that it has. A theater that takes leave waits for
-//! at most [`LEAVE_MAX`] in any case.
+//! An answer to `Leaving` waits for reroutes ([`host`](crate::migration::host)), and for calls. No call and no marker waits for an answer to
+//! `Leaving`: a theater takes calls, and passes markers on, during its evacuation. Therefore theaters that leave at the same time do not wait for
+//! each other. H calls for [`REACH_MAX`] in all, for any number of theaters. After that it answers with the routes that it has. A theater that
+//! announces its shutdown waits for at most [`LEAVE_MAX`] in any case.
 //!
-//! [`Distant`]: crate::proxy::pending::Distant
+//! [`PendingProxy`]: crate::proxy::pending::PendingProxy
 
 use std::collections::BTreeMap;
 use std::sync::{Weak, mpsc};
@@ -42,47 +43,47 @@ use crate::migration::host::LEAVE_MAX;
 use crate::naming::RemoteActorId;
 use crate::node::core::{Callee, TheaterCore};
 
-/// About as long as it takes for places to turn.
+/// The usual duration of a reroute.
 const REROUTES_LAST: Duration = Duration::from_millis(1);
 
-/// For so long, theaters are called that actors have gone to. Less than [`LEAVE_MAX`], so that ways are found without them before the theater
-/// that leaves has ended.
+/// The time in which theaters that actors have gone to are called. It is less than [`LEAVE_MAX`], so that the search finds routes without them before
+/// the leaving theater has ended.
 const REACH_MAX: Duration = Duration::from_secs(LEAVE_MAX.as_secs() / 2);
 
-/// What the thread is told that waits for the places whose mail goes over the other end, which leaves.
+/// Requests to the thread that waits for the stubs with mail over the other end, which leaves.
 #[derive(Default)]
 pub(super) struct Leaving {
     /// Further asks to be answered.
     asks: Vec<u64>,
-    /// Theaters that are to be called, since actors are there.
+    /// Theaters to be called, because actors are in them.
     to_reach: BTreeMap<u64, SocketAddr>,
-    /// Theaters that were called in vain.
+    /// Theaters that did not answer a call.
     tried: FxHashSet<u64>,
-    /// No more theaters are called.
+    /// Whether no more theaters are called.
     is_late: bool,
 }
 
-/// Waits until the mail of all places that went to the theater behind `link` goes elsewhere.
-struct Farewell {
+/// Waits until the mail of all stubs with routes to the theater behind `link` takes other routes.
+struct RerouteAll {
     link: Arc<Link>,
     theater_core: Arc<TheaterCore>,
-    /// To be answered.
+    /// The asks to be answered.
     asks: Vec<u64>,
-    /// So many ways have changed.
+    /// The number of changed routes.
     rerouted: u64,
-    /// No more theaters are called after this time.
+    /// The time after which no more theaters are called.
     deadline: Duration,
-    /// Places whose new ways lead to theaters that there may have been no link with when their markers were sent.
+    /// Stubs with new routes to theaters that may have had no link when the markers were sent.
     unsure: Vec<ActorId>,
     step: Step,
 }
 
 enum Step {
     Begin,
-    /// Turns of these numbers had begun when the other end was heard, or begin then. They are not waited for after this time.
+    /// Reroutes of these numbers had begun when the question came, or begin then. The wait for them ends at this time.
     Settle(Vec<u64>, Duration),
-    /// These places turn. There were links with these theaters when that began.
-    Turn {
+    /// These stubs reroute. There were links with these theaters when that began.
+    Reroute {
         stubs: Vec<ActorId>,
         linked: FxHashSet<u64>,
     },
@@ -91,12 +92,12 @@ enum Step {
         theaters: Vec<u64>,
         calls: Arc<()>,
     },
-    /// What was sent from here until now is under way.
+    /// Messages sent from this theater until now are under way.
     Drain(Weak<DrainGuard>, Duration),
 }
 
-impl Farewell {
-    /// Goes on as far as possible without waiting. Returns whether all is answered.
+impl RerouteAll {
+    /// Continues as far as possible without waiting. Returns whether all is answered.
     fn go_on(&mut self) -> bool {
         match std::mem::replace(&mut self.step, Step::Begin) {
             Step::Begin => {
@@ -115,12 +116,12 @@ impl Farewell {
                 }
                 let linked = self.theater_core.directory.linked().into_iter().collect();
                 let stubs = self.reroute_all();
-                self.step = Step::Turn { stubs, linked };
+                self.step = Step::Reroute { stubs, linked };
                 false
             }
-            Step::Turn { stubs, linked } => {
+            Step::Reroute { stubs, linked } => {
                 if !self.link.is_lost() && self.theater_core.directory.is_any_rerouting(&stubs) {
-                    self.step = Step::Turn { stubs, linked };
+                    self.step = Step::Reroute { stubs, linked };
                     return false;
                 }
                 self.look_at(&stubs, &linked);
@@ -156,7 +157,7 @@ impl Farewell {
         }
     }
 
-    /// Has all places turn from where mail goes to the other end, or may go there.
+    /// Has all stubs reroute from which mail goes to the other end, or may go to it.
     fn reroute_all(&mut self) -> Vec<ActorId> {
         let is_mobile = |id| self.theater_core.registry.migration_vtable(id).is_some();
         let mut stubs = self.theater_core.directory.routes_to(self.link.incarnation, is_mobile);
@@ -169,12 +170,12 @@ impl Farewell {
         stubs
     }
 
-    /// When one step is to have ended, so that time is left for the others.
+    /// Returns the end of one step, which leaves time for the others.
     fn half_time(&self) -> Duration {
         self.deadline.min(self.theater_core.now() + REACH_MAX / 2)
     }
 
-    /// These places do not turn any more.
+    /// Checks stubs whose reroutes have ended.
     fn look_at(&mut self, stubs: &[ActorId], linked: &FxHashSet<u64>) {
         self.unsure.clear();
         for id in stubs {
@@ -183,7 +184,7 @@ impl Farewell {
                 continue;
             }
             self.rerouted += 1;
-            // (Where there is no link now, it was tried in vain.)
+            // (If there is no link now, a call has failed.)
             if at.is_some_and(|at| {
                 !linked.contains(&at.theater) && self.theater_core.directory.link(at.theater).is_some()
             }) {
@@ -204,7 +205,7 @@ impl Farewell {
         self.step = Step::Reach { theaters: theaters.into_keys().collect(), calls };
     }
 
-    /// Answers, and begins again if the other end has asked again meanwhile. Returns whether it has not.
+    /// Answers, and begins again if the other end has asked again in between. Returns whether it has not.
     fn answer(&mut self) -> bool {
         for ask in self.asks.drain(..) {
             let _ = self.link.send(Lane::Normal, |out| {
@@ -229,8 +230,7 @@ impl Farewell {
 }
 
 impl Link {
-    /// Asks the other end not to send mail over this theater that is for actors elsewhere. `rerouted` is told how many ways have
-    /// changed for that, or is dropped.
+    /// Asks the other end not to send mail for migrated actors over this theater. `rerouted` gets the number of changed routes, or is dropped.
     pub(crate) fn say_leaving(&self, rerouted: mpsc::Sender<u64>) {
         let answer: TakeAnswer = Box::new(move |answer| {
             if let Ok(count) = answer.and_then(|(codec, bytes)| {
@@ -247,14 +247,14 @@ impl Link {
     pub(super) fn take_leaving(&self, ask: u64) {
         let (link, Some(theater_core)) = (self.this(), self.theater_core()) else { return };
         match &mut *lock(&self.leaving) {
-            // One thread waits for the other end. What is asked after it has begun is answered behind that.
+            // One thread waits for the other end. Later questions are answered behind its work.
             Some(further) if further.asks.len() >= LEAVINGS_MAX => return self.fault(Fault::Leavings),
             Some(further) => return further.asks.push(ask),
             waits => *waits = Some(Leaving::default()),
         }
         let deadline = theater_core.now() + REACH_MAX;
         let theater_core_here = Arc::clone(&theater_core);
-        let mut farewell = Farewell {
+        let mut reroute_all = RerouteAll {
             link,
             theater_core,
             asks: vec![ask],
@@ -263,13 +263,13 @@ impl Link {
             unsure: Vec::new(),
             step: Step::Begin,
         };
-        // If no thread can be had, the other end waits as long as it wants to.
-        if theater_core_here.until_done("turn", REROUTES_LAST, move || farewell.go_on()).is_err() {
+        // If no thread can be started, the other end waits as long as it wants to.
+        if theater_core_here.until_done("turn", REROUTES_LAST, move || reroute_all.go_on()).is_err() {
             *lock(&self.leaving) = None;
         }
     }
 
-    /// Whether the way to an actor goes on over the other end until the theater that the actor `is` in has been called: the other end leaves.
+    /// Returns whether the route to an actor stays over the leaving other end until the theater that the actor `is` in has been called.
     pub(crate) fn reaches(&self, is: &RemoteActorId) -> bool {
         let mut leaving = lock(&self.leaving);
         let (Some(leaving), Some(address)) = (leaving.as_mut(), is.address) else { return false };
@@ -280,7 +280,7 @@ impl Link {
         true
     }
 
-    /// What the thread that waits for the other end, which leaves, notes or is told.
+    /// Applies `note` to the state of the thread that waits for the leaving other end.
     fn note_leaving<R: Default>(&self, note: impl FnOnce(&mut Leaving) -> R) -> R {
         lock(&self.leaving).as_mut().map(note).unwrap_or_default()
     }

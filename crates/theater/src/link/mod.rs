@@ -1,62 +1,60 @@
-//! Links: one for each pair of theaters, whatever becomes of the connection between them.
+//! Links: one for each pair of theaters. A link outlives its connections.
 //!
-//! # Who does what
+//! # Duties
 //!
-//! *Sending.* Mail to an actor of the other theater comes to its place here ([`Proxy`]), on the link's own stage; there it
-//! is written into the link's [`Outbound`], under a lock that is taken per message and most often not contended. The worker
-//! writes to the socket when its gulp is over ([`Link::flush`]), so what one gulp has sent goes out in one system call.
+//! *Sending.* Mail to an actor of the other theater comes to its stub in this theater ([`Proxy`]), on the link's own stage. The stub writes it into
+//! the link's [`Outbound`], under a lock that is taken per message and is rarely contended. The worker writes to the socket when its gulp is over
+//! ([`Link::flush`]). Therefore the messages of one gulp go out in one system call.
 //!
-//! *Receiving.* The worker that polls reads the socket and sends what it has read to the actors, from its own logs.
-//! [`Inbound`] and what belongs to it is used by that worker only.
+//! *Receiving.* The worker that polls reads the socket and sends the messages to the actors, from its own logs. Only that worker uses [`Inbound`] and
+//! its parts.
 //!
-//! *Order.* Messages of X to Y are handed to the link in the order in which they were sent (the order of a cell's mail), are
-//! written in that order, arrive in it (the session), and are sent on by the worker that polls, in it (`scheduler/poll.rs` of the
-//! executor). An answer goes the same way as a message.
+//! *Order.* Messages of X to Y reach the link in the order in which they were sent (the order of a cell's mail). They are written in that order, and
+//! arrive in it (the session). The polling worker delivers them in it (`scheduler/poll.rs` of the executor). An answer takes the same route as a
+//! message.
 //!
-//! *Backpressure.* When more than a window ([`WINDOW_BYTES`]) was not acknowledged, the link's stage is paused; who sends to it
-//! when about as much waits for that is muted, until that was written. And while an actor that something was read for is overloaded, what was read
-//! is not acknowledged ([`Strain`]). It is delivered: so no more than a window waits there, and what theaters say to each
-//! other, answers and acknowledgements always pass.
+//! *Backpressure.* When more than a window ([`WINDOW_BYTES`]) is not acknowledged, the link's stage is paused. When about as much waits for that
+//! stage, its senders are muted until that was written. And while an actor that has received something over the link is overloaded, the theater does
+//! not acknowledge what it has read ([`AckBackpressure`]). The mail is delivered all the same. Therefore no more than a window waits at the receiver,
+//! and frames between theaters, answers and acknowledgements always pass.
 //!
-//! *No deadlock by that.* Theaters that flood each other may all withhold what the others wait for: the actors here are muted
-//! since the window is full, so they stay overloaded, so nothing is acknowledged, so the window there stays full. No theater
-//! sees that, but each sees that it sleeps while it withholds something, or (where others there are busy) that what it withholds
-//! that for is only mail of actors that are muted, or that wait for room on a link themselves; a slow actor or a stuck one does not
-//! sleep, and is not muted. So who has seen that for a while acknowledges. That may also be wrong: the actor may be muted for one
-//! in a third theater that is only slow. So the while is doubled each time, and halved when room was made on some link (not for who
-//! waits for room on a certain one): then what is let in is no more, but for a few windows, than what went out.
+//! *No deadlock by that.* Theaters that flood each other may all withhold acknowledgements that the others wait for. The actors of one theater are
+//! muted because the window is full, so they stay overloaded. Therefore nothing is acknowledged, and the window of the other theater stays full. No
+//! theater observes that whole cycle. But each observes that it sleeps while it withholds an acknowledgement. If other workers are busy, it observes
+//! the cause of the withholding: only mail of muted actors, or of actors that wait for room on a link themselves. A slow or stuck actor does not
+//! sleep, and is not muted. Therefore a theater that has observed this for some time acknowledges. The observation may also be wrong: the actor may
+//! be muted for an actor in a third theater that is only slow. Therefore the time is doubled at each acknowledgement, and halved when room was made
+//! on some link (not for actors that wait for room on a certain link). Then the admitted mail exceeds the sent mail by a few windows at most.
 //!
-//! *Everything counts.* Answers, starts, moves, watches and look-ups wait in the same window as messages. A full window pauses the stage
-//! of the actor that answers, or whose message is sent on; the answer itself is on its way by then. So at most one answer of each stage
-//! comes on top of the window. A thread that starts actors waits for room. Where no stage can be paused (an answer that is passed on
-//! between two links, a handler that starts actors in a loop), 16 windows and 32 MiB is the limit, and what comes then is refused.
+//! *Everything counts.* Answers, starts, migrations, watches and look-ups wait in the same window as messages. A full window pauses the stage of the
+//! actor that answers, or whose message is forwarded; the answer itself is on its way by then. Therefore at most one answer of each stage comes on
+//! top of the window. A thread that starts actors waits for room. In some cases no stage can be paused: an answer that is passed on between two
+//! links, or a handler that starts actors in a loop. Then 16 windows and 32 MiB is the limit, and further frames are refused.
 //!
-//! *Replies.* What the poller writes because it has read something slows nobody. Bytes of it that the connection has not taken are
-//! counted ([`Outbound::reply`]). Above one window, what is read is not acknowledged; so it is while the asks that were read and not
-//! answered take more than a window. Above 8 windows and 32 MiB of such replies, or 16 windows and 32 MiB read without an
-//! acknowledgement, the link is read no further. A connection that takes nothing for `lost_after`, at least 6 s, is lost.
+//! *Replies.* Frames that the poller writes as a reaction to received ones slow no sender. The bytes of them that the connection has not taken are
+//! counted ([`Outbound::reply`]). Above one window, received frames are not acknowledged. The same holds while the asks that were read and not
+//! answered take more than a window. Above 8 windows and 32 MiB of such replies, or 16 windows and 32 MiB read without an acknowledgement, the link
+//! is read no further. A connection that takes nothing for `lost_after`, at least 6 s, is lost.
 //!
-//! *No cycle of full links stands still.* A peer that keeps the rules has at most about 2 windows of requests unacknowledged, and replies
-//! are about as long as what they reply to. So its replies stay below the 8 windows, and it is always read, acknowledgements and answers
-//! included. What is always read leaves its writer's connection: unwritten replies go below one window, and acknowledgements are
-//! withheld for them no longer. What is withheld for asks without an answer, or for overloaded actors, ends as described above: the
-//! stages that are to answer wait for room on a link, which counts as being held up. (Windows of theaters that talk should therefore be
-//! alike; the 32 MiB are for those that are not.)
+//! *No cycle of full links stands still.* A peer that keeps the rules has at most about 2 windows of requests unacknowledged. Replies are about as
+//! long as their requests. Therefore its replies stay below the 8 windows, and it is always read, acknowledgements and answers included. Bytes that
+//! are always read leave their writer's connection: unwritten replies go below one window, and no longer withhold acknowledgements. Acknowledgements
+//! that are withheld for asks without an answer, or for overloaded actors, follow as described under *No deadlock by that*. The answering stages wait
+//! for room on a link, which counts as muted. (Therefore windows of theaters that talk should be alike; the 32 MiB are for different ones.)
 //!
-//! *Encryption.* What the socket is given, and what comes of it, goes through the connection's [`Cipher`](crate::transport::tls), if it
-//! has one. To the session, what that has taken over is written; if it never leaves, it is written again with the rest.
+//! *Encryption.* The bytes to and from the socket go through the connection's [`Cipher`](crate::transport::tls), if it has one. The session counts
+//! bytes as written when the cipher has taken them. If they never leave, they are written again with the rest.
 //!
-//! *Numbers.* Each end calls the other one's actors by numbers ([`Handle`]), which cost less than names. When nobody uses a
-//! number any more (the [`Proxy`] is dropped), the other end is told, behind all in which it was used, and when it has
-//! answered, the number may mean somebody else. Who has ended is found by looking, some at each tick: then the other end gives
-//! up the place, and with it the number.
+//! *Numbers.* Each end calls the other one's actors by numbers ([`Handle`]), which cost less than names. When no actor uses a number any more (the
+//! [`Proxy`] is dropped), the other end is told behind all frames with that number. When it has answered, the number may mean another actor. A search
+//! over some handles at each tick finds ended actors: then the other end drops the stub, and with it the number.
 //!
-//! *Faults.* A peer that does not keep to the protocol loses the link ([`Fault`]), and the first fault is the reason that is told. What
-//! is kept for a peer has bounds: numbers, watches, names ([`NAMES_MAX`](crate::naming::NAMES_MAX)), and members of groups that are
-//! not whole. A theater that keeps the rules refuses its own actors more than half of what its peer keeps.
+//! *Faults.* A peer that breaks the protocol loses the link ([`Fault`]), and the first fault is the reported reason. The state kept for a peer has
+//! bounds: numbers, watches, names ([`NAMES_MAX`](crate::naming::NAMES_MAX)), and members of incomplete groups. A theater that keeps the rules
+//! refuses its own actors more than half of the peer's bounds.
 //!
-//! Locks are taken in the order `inn`, the guests of the directory, `out`, the cipher's or `stubs`, and then the other ones of
-//! the directory; no user's code runs under the last two, and under `out` only what writes a message.
+//! Locks are taken in the order `inn`, the incoming actors of the directory, `out`, the cipher's or `stubs`, and then the other ones of the
+//! directory. No user code runs under the last two, and under `out` only code that writes a message.
 
 pub(crate) mod frame;
 pub(crate) mod registry;
@@ -118,49 +116,49 @@ use fault::{HANDLES_MAX, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX, WATCHES_
 use patience::OverloadTimeout;
 use targets::{Target, Targets};
 
-/// Bytes that may be under way before who sends more is slowed, where nothing else is asked for.
+/// Bytes that may be under way before a sender is slowed, unless the settings say otherwise.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
-/// Windows that the replies to what was read may take, unwritten, before the link is read no further; [`RESERVE_BYTES`] come on top.
+/// Windows that unwritten replies may take before the link is read no further; [`RESERVE_BYTES`] come on top.
 const REPLY_WINDOWS_MAX: usize = 8;
-/// Windows of all kinds of frames that may wait, and bytes read that may wait to be acknowledged; [`RESERVE_BYTES`] come on top.
+/// Windows of all kinds of frames that may wait, and bytes read that may wait for an acknowledgement; [`RESERVE_BYTES`] come on top.
 const WINDOWS_MAX: usize = 16;
 /// Room for the largest frames beside whole windows: 2 of them.
 const RESERVE_BYTES: usize = 2 * FRAME_BYTES_MAX as usize;
-/// A message may have so many bytes.
+/// Most bytes of a message.
 pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
-/// What is read by one system call, at most.
+/// Most bytes read by one system call.
 const READ_BYTES: usize = 256 * 1024;
-/// What is read from one link before others have their turn.
-const TURN_BYTES: usize = 1024 * 1024;
+/// Bytes that are read from one link before the next link is read.
+const ROUND_BYTES: usize = 1024 * 1024;
 
-/// Watches that were taken from a link: who watches, the number of the watch, and what is called at the end.
+/// Watches that were taken from a link: the watcher, the number of the watch, and the function to call at the end.
 pub(crate) type Taken = Vec<(Watcher, u64, Tell)>;
 
 /// The sending half.
 struct Out {
     outbound: Outbound,
-    /// Actors may begin at the other end. This theater does not take leave.
+    /// Whether actors may begin at the other end: this theater has not announced its shutdown.
     departs: bool,
     connection: Option<Arc<Connection>>,
-    /// Bytes of a frame, on average of the last ones, times eight.
+    /// Bytes of a frame, on average of the last frames, times eight.
     frame_bytes: usize,
     next_handle: Handle,
-    /// Numbers that nobody is called by any more: the other end knows that, ...
+    /// Numbers that mean no actor any more, as the other end knows.
     free_handles: Vec<Handle>,
-    /// ... or does not yet.
+    /// Numbers that mean no actor any more, as the other end does not know yet.
     given_up: Vec<Handle>,
     next_number: u64,
     asks: FxHashMap<u64, TakeAnswer>,
     /// Callbacks for asks that cannot be taken back.
     too_late: FxHashMap<u64, TooLate>,
-    /// Whom they watch, and what is called when that has ended.
+    /// The watched actors, and the functions to call when they have ended.
     watches: FxHashMap<u64, (Handle, Tell)>,
-    /// Watches by whom they watch, with who does.
+    /// Watches by watched actor, with their watchers.
     watching: FxHashMap<Handle, Vec<(Watcher, u64)>>,
 }
 
 impl Out {
-    /// An ask has ended. Returns what takes the answer.
+    /// Notes that an ask has ended. Returns the function that takes the answer.
     fn answered(&mut self, ask: u64) -> Option<TakeAnswer> {
         if !self.too_late.is_empty() {
             self.too_late.remove(&ask);
@@ -168,7 +166,7 @@ impl Out {
         self.asks.remove(&ask)
     }
 
-    /// A watch has ended, one way or another. Returns what is to be called.
+    /// Ends a watch, for any reason. Returns the function to call.
     fn forget_watch(&mut self, watch: u64) -> Option<Tell> {
         let (handle, notify) = self.watches.remove(&watch)?;
         if let Some(of) = self.watching.get_mut(&handle) {
@@ -180,7 +178,7 @@ impl Out {
         Some(notify)
     }
 
-    /// All watches of whom this end calls so have ended.
+    /// Ends all watches of the actor that this end calls `handle`.
     fn take_watching(&mut self, handle: Handle) -> Taken {
         let of = self.watching.remove(&handle).unwrap_or_default();
         of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watch, self.watches.remove(&watch)?.1))).collect()
@@ -192,16 +190,16 @@ struct In {
     inbound: Inbound,
     buffer: Vec<u8>,
     filled: usize,
-    /// The connection that `buffer` is of.
+    /// The connection that has filled `buffer`.
     connection: u64,
-    /// What the other end's handles mean; in [`TARGETS`] while something is read.
+    /// The targets of the other end's handles; in [`TARGETS`] while a frame is read.
     targets: Targets,
     patience: OverloadTimeout,
-    /// Bytes read since the other end was told last what was received.
+    /// Bytes read since the last acknowledgement to the other end.
     withheld_bytes: usize,
 }
 
-/// Fences that were not answered yet, the oldest first, with whatever waits for them.
+/// Fences that were not answered yet, the oldest first, with the drains that wait for them.
 #[derive(Default)]
 struct Fences {
     waiting: VecDeque<FenceSent>,
@@ -214,8 +212,8 @@ struct FenceSent {
 }
 
 impl Fences {
-    /// A fence was answered, or is lost. Returns those that were waited for and are answered, as are all before them: a fence stands only for
-    /// what was sent since the one before it.
+    /// Notes that a fence was answered, or is lost. Returns the answered fences before which all others are answered: a fence stands only for what
+    /// was sent since the fence before it.
     fn answered(&mut self, number: u64) -> Vec<FenceSent> {
         if let Some(fence) = self.waiting.iter_mut().find(|fence| fence.number == number) {
             fence.is_answered = true;
@@ -225,35 +223,35 @@ impl Fences {
     }
 }
 
-/// Who was sent something that is not acknowledged, and is overloaded.
+/// Overloaded stages that have received something not acknowledged.
 #[derive(Default)]
 struct AckBackpressure {
     stages: Vec<u16>,
 }
 
-/// What this end's handles mean.
+/// The actors that this end's handles mean.
 #[derive(Default)]
-struct Places {
+struct StubHandles {
     handles: FxHashMap<ActorId, Handle>,
     by_handle: Vec<ActorId>,
 }
 
-impl Places {
-    /// Whom the handles mean that still mean somebody, in the order of the handles.
+impl StubHandles {
+    /// Returns the actors that the valid handles mean, in the order of the handles.
     fn in_order(&self) -> Vec<ActorId> {
         let present = |(id, handle): (&ActorId, Handle)| (self.handles.get(id) == Some(&handle)).then_some(*id);
         self.by_handle.iter().zip(0..).filter_map(present).collect()
     }
 }
 
-/// How reading went.
+/// The result of reading a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     /// Nothing is left to be read for now.
     Done,
     /// There may be more.
     More,
-    /// Nothing is left, but who it is for has to catch up before it is acknowledged.
+    /// Nothing is left, but the receivers have to catch up before it is acknowledged.
     Wait,
     /// The connection is broken.
     Broken,
@@ -266,7 +264,7 @@ pub(crate) struct RunTime {
 }
 
 impl RunTime {
-    /// So much more has passed. Returns all of it.
+    /// Adds `passed`. Returns the sum.
     pub(crate) fn add(&self, passed: Duration) -> Duration {
         let passed = passed.as_nanos() as u64;
         // Relaxed: it says nothing about other memory.
@@ -278,7 +276,7 @@ impl RunTime {
         Duration::from_nanos(self.ns.load(Ordering::Relaxed))
     }
 
-    /// It begins anew.
+    /// Begins anew.
     pub(crate) fn reset(&self) {
         self.ns.store(0, Ordering::Relaxed);
     }
@@ -301,44 +299,44 @@ pub(crate) struct Link {
     window_bytes: usize,
     gate: Arc<Gate>,
     table: Table,
-    /// What the other end may be told that it has arrived.
+    /// The last packet that the other end may be told as received.
     received: AtomicU64,
-    /// Since something was heard, and since something was said.
+    /// The time since the last received frame, and since the last sent one.
     pub(crate) silent: RunTime,
     pub(crate) mute: RunTime,
-    /// The connection has taken bytes since the housekeeper looked last.
+    /// Whether the connection has taken bytes since the last look of the housekeeper.
     has_written: AtomicBool,
     /// Bytes of asks that were read and have no answer.
     unanswered_bytes: AtomicUsize,
-    /// When it was connected or disconnected last: nanoseconds of the system's time.
+    /// The time of the last connection or disconnection: nanoseconds of the system's time.
     changed_ns: AtomicU64,
     lost: AtomicBool,
-    /// The rule that the other end has broken. The thread that reads looks for it.
+    /// The rule that the other end has broken. The reading thread checks it.
     fault: OnceLock<Fault>,
-    /// The other end has said that it ends.
-    taken_leave_of: AtomicBool,
+    /// Whether the other end has announced its shutdown.
+    shutdown_announced: AtomicBool,
     /// The number of the link at the other end, or 0.
-    number_there: AtomicU64,
-    /// It is given up, and is lost when this theater, which leaves, has ended its workers.
+    peer_number: AtomicU64,
+    /// Whether the link is given up because this theater shuts down. It is lost when this theater has ended its workers.
     is_left: AtomicBool,
-    /// Rung when the connection is gone.
+    /// Notified when the connection is gone.
     shutdown_waker: Arc<Condvar>,
-    /// The stage that the last message read was for, of those that are not acknowledged; `u64::MAX`: none was read.
+    /// The stage of the last message read, of those that are not acknowledged; `u64::MAX`: none was read.
     last_target: AtomicU64,
     ack_backpressure: Mutex<AckBackpressure>,
     out: Mutex<Out>,
     inn: Mutex<In>,
-    stubs: Mutex<Places>,
-    /// Members of groups that were sent, and wait for the others, by journey.
+    stubs: Mutex<StubHandles>,
+    /// Members of groups that were sent, and wait for the others, by group migration.
     pending_groups: Mutex<together::PendingGroups>,
     /// Watches of the other end that have not ended.
     watches: AtomicUsize,
-    /// Actors that have left for the other theater, and have not begun there as far as is known.
+    /// Actors that have left for the other theater, and have not begun in it, according to this end.
     left: Mutex<FxHashMap<Key, Arc<moves::Left>>>,
-    /// Something was sent to an actor of the other end since the last fence.
+    /// Whether anything was sent to an actor of the other end since the last fence.
     is_unfenced: AtomicBool,
     fences: Mutex<Fences>,
-    /// Where the other end leaves, and one thread waits for that: what this thread is told.
+    /// Requests to the one thread that waits for the shutdown of the other end, if there is one.
     leaving: Mutex<Option<leaving::Leaving>>,
     recalls: recall::Recalls,
 }
@@ -347,8 +345,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The address of a theater that third ones call. A theater on the loopback of another machine knows no better one than the address
-/// that it was called at.
+/// Returns the address for third theaters. A theater on the loopback of another machine knows no better address than the called one.
 fn for_others(called: Option<SocketAddr>, advertised: Option<SocketAddr>) -> Option<SocketAddr> {
     let is_far = |address: SocketAddr| !address.ip().is_loopback();
     let is_hidden = advertised.is_some_and(|address| !is_far(address)) && called.is_some_and(is_far);
@@ -358,14 +355,14 @@ fn for_others(called: Option<SocketAddr>, advertised: Option<SocketAddr>) -> Opt
 thread_local! {
     /// Links that this thread has something to write for.
     static DIRTY: RefCell<Vec<Arc<Link>>> = const { RefCell::new(Vec::new()) };
-    /// What the handles mean of the link that this thread reads. Here, since references within a message mean it too, and
-    /// are read by `serde`.
+    /// The targets of the handles of the link that this thread reads. They are thread-local because `serde` reads references within a message, which
+    /// mean them, too.
     static TARGETS: RefCell<Targets> = RefCell::default();
     /// The number of the link that this thread reads.
     static READS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Has [`TARGETS`] in its place while `f` runs, and takes it back also when `f` panics.
+/// Sets [`TARGETS`] while `f` runs, and takes it back also when `f` panics.
 fn with_targets<R>(link: u64, targets: &mut Targets, f: impl FnOnce() -> R) -> R {
     struct Back<'a>(&'a mut Targets);
     impl Drop for Back<'_> {
@@ -380,12 +377,12 @@ fn with_targets<R>(link: u64, targets: &mut Targets, f: impl FnOnce() -> R) -> R
     f()
 }
 
-/// Whether this thread reads a link.
+/// Returns whether this thread reads a link.
 pub(crate) fn is_reading() -> bool {
     READS.get().is_some()
 }
 
-/// Writes out what this thread has left to be written.
+/// Writes out the pending frames of this thread.
 pub(crate) fn flush_all() {
     begin_drains();
     for link in DIRTY.take() {
@@ -423,8 +420,8 @@ impl Link {
             changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             fault: OnceLock::new(),
-            taken_leave_of: AtomicBool::new(false),
-            number_there: AtomicU64::new(0),
+            shutdown_announced: AtomicBool::new(false),
+            peer_number: AtomicU64::new(0),
             is_left: AtomicBool::new(false),
             shutdown_waker,
             last_target: AtomicU64::new(u64::MAX),
@@ -464,17 +461,17 @@ impl Link {
     }
 
     fn this(&self) -> Arc<Link> {
-        self.this.upgrade().expect("it is used")
+        self.this.upgrade().expect("the caller holds the link")
     }
 
     // -- connections --------------------------------------------------------------------------------------------------
 
-    /// The present connection.
+    /// Returns the present connection.
     pub(crate) fn connection(&self) -> Option<Arc<Connection>> {
         lock(&self.out).connection.clone()
     }
 
-    /// Links that were made later have higher ones.
+    /// Returns the number of the link. Later links have higher numbers.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
@@ -483,15 +480,15 @@ impl Link {
         self.received.load(Ordering::Acquire)
     }
 
-    /// Takes leave of the old connection, before the connection with this number is made. Returns the highest packet number
-    /// received: what the other end is told, so nothing more may be taken from the old connection after that.
+    /// Drops the old connection, before the connection with this number is made. Returns the highest packet number received. The other end is told
+    /// that number, so nothing more may be taken from the old connection after that.
     pub(crate) fn prepare(&self, connection: u64) -> u64 {
         if let Some(old) = self.connection() {
             self.disconnect(&old);
         }
         let mut inn = lock(&self.inn);
         inn.connection = connection;
-        // What was half received comes again.
+        // Half-received bytes come again.
         inn.filled = 0;
         inn.inbound.received()
     }
@@ -502,8 +499,8 @@ impl Link {
         lock(&self.inn).connection
     }
 
-    /// Goes on over a new connection; the other end has received everything up to `received`. Not where a later one has been
-    /// prepared meanwhile: what this one says is out of date then. Nor where the link is lost.
+    /// Continues over a new connection; the other end has received everything up to `received`. Does nothing if a later connection was prepared
+    /// since, because this one's data is out of date then, or if the link is lost.
     pub(crate) fn connect(&self, connection: &Arc<Connection>, received: u64) -> Result<(), session::ProtocolError> {
         {
             let inn = lock(&self.inn);
@@ -513,7 +510,7 @@ impl Link {
             }
             let mut out = lock(&self.out);
             if self.is_lost() {
-                // It was given up while this one was made; the other end is to learn that.
+                // The link was given up while this connection was made; the other end has to learn that.
                 connection.broken.store(true, Ordering::Relaxed);
                 return Ok(());
             }
@@ -525,15 +522,15 @@ impl Link {
         self.silent.reset();
         self.note_changed();
         self.flush(false);
-        // What has come through before may be all that waited: nothing else would be acknowledged then.
+        // The frames received before may be all that waited: nothing else would be acknowledged then.
         self.note_room();
         Ok(())
     }
 
-    /// The connection is of no use any more.
+    /// Drops a connection that is of no use any more.
     pub(crate) fn disconnect(&self, connection: &Connection) {
         connection.broken.store(true, Ordering::Relaxed);
-        // The other end learns it too.
+        // The other end learns it, too.
         connection.shut();
         let mut out = lock(&self.out);
         if out.connection.as_ref().is_some_and(|present| present.token == connection.token) {
@@ -544,33 +541,33 @@ impl Link {
     }
 
     fn note_changed(&self) {
-        // Relaxed: it says nothing about other memory.
+        // Relaxed: it publishes no other memory.
         self.changed_ns.store(self.core.now().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// How long it has been as it is.
+    /// Returns the time since the last connection or disconnection.
     pub(crate) fn unchanged_for(&self) -> Duration {
         self.core.now().saturating_sub(Duration::from_nanos(self.changed_ns.load(Ordering::Relaxed)))
     }
 
-    /// What is under way: packets that were not acknowledged and their bytes, and requests without an answer.
+    /// Returns the packets that were not acknowledged, their bytes, and the requests without an answer.
     pub(crate) fn under_way(&self) -> (usize, usize, usize) {
         let out = lock(&self.out);
         (out.outbound.waiting_packets(), out.outbound.waiting_bytes(), out.asks.len() + out.watches.len())
     }
 
-    /// Returns whether there is something to be written and the connection has taken nothing since this was asked last.
+    /// Returns whether frames wait to be written and the connection has taken nothing since the last call.
     pub(crate) fn takes_nothing(&self) -> bool {
-        // Relaxed: it says nothing about other memory.
+        // Relaxed: it publishes no other memory.
         !self.has_written.swap(false, Ordering::Relaxed) && lock(&self.out).outbound.has_output()
     }
 
-    /// Returns whether so much waits that nothing more is taken on which no sender can be slowed.
+    /// Returns whether so many bytes wait that a frame is refused if its sender cannot be slowed.
     fn is_overfull(&self) -> bool {
         lock(&self.out).outbound.waiting_bytes() > WINDOWS_MAX * self.window_bytes + RESERVE_BYTES
     }
 
-    /// Whether anything was ever received.
+    /// Returns whether anything was ever received.
     pub(crate) fn has_heard(&self) -> bool {
         lock(&self.inn).inbound.received() > 0
     }
@@ -579,19 +576,19 @@ impl Link {
         self.lost.load(Ordering::Acquire)
     }
 
-    /// The other end has this number for the link.
+    /// Notes the number that the other end has for the link.
     pub(crate) fn note_number_there(&self, number: Option<u64>) {
-        // Relaxed, as it is read: it says nothing about other memory. Numbers begin at 1.
-        self.number_there.store(number.unwrap_or(0), Ordering::Relaxed);
+        // Relaxed, as for the load: it publishes no other memory. Numbers begin at 1.
+        self.peer_number.store(number.unwrap_or(0), Ordering::Relaxed);
     }
 
-    fn number_there(&self) -> Option<u64> {
-        Some(self.number_there.load(Ordering::Relaxed)).filter(|number| *number > 0)
+    fn peer_number(&self) -> Option<u64> {
+        Some(self.peer_number.load(Ordering::Relaxed)).filter(|number| *number > 0)
     }
 
-    /// The link is given up. This theater leaves: its actors are not told.
+    /// Gives up the link because this theater shuts down: its actors are not told.
     pub(crate) fn note_left(&self) {
-        // Relaxed: it says nothing about other memory.
+        // Relaxed: it publishes no other memory.
         self.is_left.store(true, Ordering::Relaxed);
         self.note_changed();
     }
@@ -600,7 +597,7 @@ impl Link {
         self.is_left.load(Ordering::Relaxed)
     }
 
-    /// Less may be under way: where there is room in the window, who waits for it goes on.
+    /// Checks for room, because less may be under way. If there is room in the window, muted senders continue.
     pub(self) fn note_room(&self) {
         if lock(&self.out).outbound.waiting_bytes() <= self.window_bytes / 2 {
             self.open_gate();
@@ -609,7 +606,7 @@ impl Link {
 
     fn open_gate(&self) {
         if self.gate.is_closed() {
-            // Relaxed: it is counted only.
+            // Relaxed: it is a counter only.
             self.directory.room_made.fetch_add(1, Ordering::Relaxed);
             self.gate.open(&self.core);
         }
@@ -617,9 +614,9 @@ impl Link {
 
     // -- forgetting ---------------------------------------------------------------------------------------------------
 
-    /// Nobody here calls anybody by this number any more.
+    /// Gives up a number by which no actor of this theater calls another any more.
     pub(crate) fn give_up(&self, handle: Handle) {
-        /// Told together, or by [`Link::tidy`].
+        /// The number of handles that are told together; [`Link::tidy`] tells fewer.
         const TOGETHER: usize = 64;
         if self.is_lost() {
             return;
@@ -647,7 +644,7 @@ impl Link {
         }
     }
 
-    /// Behind all in which they were used.
+    /// Releases handles, behind all frames in which they were used.
     fn release_handles(&self) {
         let handles = std::mem::take(&mut lock(&self.out).given_up);
         if handles.is_empty() {
@@ -659,23 +656,23 @@ impl Link {
                 lock(&link.out).free_handles.extend(free);
             }
         });
-        // If it cannot be said, nobody is called by anything any more.
+        // If it cannot be sent, no handle is in use any more.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Release { ask, handles }.write(out));
     }
 
-    /// Now and then: says which numbers are free, and who has ended.
+    /// Tells the other end the free numbers and the ended actors. Called at intervals.
     pub(crate) fn tidy(&self) {
         self.release_handles();
-        // If somebody reads, it will be another time.
+        // If another thread reads, a later call does it.
         let Ok(mut inn) = self.inn.try_lock() else { return };
         let ended = inn.targets.ended();
         if !ended.is_empty() {
-            // With the lock held: it goes out before the answer to a release of these numbers, which may be given again then.
+            // With the lock held, because it goes out before the answer to a release of these numbers, which may be given again then.
             let _ = self.send(Lane::Normal, |out| Head::Ended { handles: ended }.write(out));
         }
     }
 
-    /// The other end's actors that are called so here have ended: their places go.
+    /// Drops the stubs of the other end's actors with these handles: they have ended.
     fn take_ended(&self, handles: &[Handle]) {
         let ended: Vec<(Handle, ActorId)> = {
             let stubs = lock(&self.stubs);
@@ -685,14 +682,14 @@ impl Link {
         ended.into_iter().for_each(|(handle, id)| self.forget_ended(handle, id));
     }
 
-    /// The place `id` goes, whose actor has ended in the other theater, where `handle` means it.
+    /// Drops the stub `id`. Its actor has ended in the other theater, where `handle` means it.
     fn forget_ended(&self, handle: Handle, id: ActorId) {
         if self.directory.forget_actor(id) {
             if let Some(controls) = self.registry.controls(id) {
                 (controls.forget)(id);
             }
         } else if self.directory.is_remote(id) {
-            // It turns, or is sought. When that is over, its way may be another one, and the number may mean another actor.
+            // The stub reroutes or locates its actor. When that is over, its route may be another one, and the number may mean another actor.
             let link = self.this();
             self.directory.again(id, move |id, _| {
                 if link.handle_of(id) == Some(handle) {
@@ -702,12 +699,12 @@ impl Link {
         }
     }
 
-    /// The session has ended: everybody who waits is told, and what was not acknowledged becomes dead letters.
+    /// Ends the session: all waiting requests are told, and unacknowledged messages become dead letters.
     pub(crate) fn lose(&self) {
-        // Whoever releases a place meanwhile takes its watchers along, or has done so.
+        // A concurrent release of a stub takes its watchers along, or has done so.
         let (outbound, asks, mut watching, mut watches, connection, stubs) = {
             let mut out = lock(&self.out);
-            // Under the lock: who sees it finds no connection any more, and acknowledges nothing that was not taken.
+            // Under the lock: a thread that sees it finds no connection any more, and acknowledges nothing that was not taken.
             if self.lost.swap(true, Ordering::AcqRel) {
                 return;
             }
@@ -722,7 +719,7 @@ impl Link {
                 std::mem::take(&mut out.watching),
                 std::mem::take(&mut out.watches),
                 out.connection.take(),
-                Places { handles: std::mem::take(&mut stubs.handles), by_handle: stubs.by_handle.clone() },
+                StubHandles { handles: std::mem::take(&mut stubs.handles), by_handle: stubs.by_handle.clone() },
             )
         };
         if let Some(connection) = connection {
@@ -736,7 +733,7 @@ impl Link {
             }
         });
         let mut lost_actors = Vec::new();
-        // By their names as well that are not in use any more, but are watched by.
+        // Includes names that are not in use any more, but by which actors are watched.
         for (id, handle) in stubs.by_handle.iter().copied().zip(0..) {
             let is_meant = stubs.handles.get(&id) == Some(&handle) || watching.contains_key(&handle);
             if !is_meant || self.registry.migration_vtable(id).is_none() {
@@ -744,16 +741,16 @@ impl Link {
             }
             let of = watching.remove(&handle).unwrap_or_default();
             let watchers = of.into_iter().filter_map(|(watcher, watch)| Some((watcher, watches.remove(&watch)?.1)));
-            // It may have gone on from there, or have come here.
+            // The actor may have gone on from that theater, or have come to this one.
             lost_actors.push(LostActor { id, watchers: watchers.collect() });
         }
-        // Actors that move may have gone on from there, and may come here. Some are sought only when something is sent to them.
-        let has_left = self.taken_leave_of.load(Ordering::Relaxed);
+        // Mobile actors may have gone on from that theater, and may come to this one. Some are located only when something is sent to them.
+        let has_left = self.shutdown_announced.load(Ordering::Relaxed);
         let kept = self
             .directory
-            .lose((self.incarnation, self.number_there()), has_left, |id| self.registry.migration_vtable(id).is_some());
+            .lose((self.incarnation, self.peer_number()), has_left, |id| self.registry.migration_vtable(id).is_some());
         seam(2);
-        // Before who waits for a marker hears that it is lost: then what has waited at such a place goes on, and would go nowhere.
+        // This comes before the loss of markers is told. Otherwise the mail at such a stub would be forwarded, along a lost route.
         LostActor::locate(lost_actors, &self.directory, &self.registry, self.incarnation);
         for answer in asks.into_values() {
             seam(2);
@@ -770,7 +767,7 @@ impl Link {
         drop(pending_groups);
         self.open_gate();
         let kept = FxHashSet::from_iter(kept);
-        // Who moves is sought, or is here now.
+        // Mobile actors are being located, or are in this theater now.
         for id in stubs.in_order().into_iter().filter(|id| self.registry.migration_vtable(*id).is_none()) {
             if let Some(controls) = self.registry.controls(id).filter(|_| !kept.contains(&id)) {
                 (controls.forget)(id);
@@ -778,7 +775,7 @@ impl Link {
         }
     }
 
-    /// As when it was lost, for a place that it has become the way from later.
+    /// Locates an actor, as at the loss, for a stub whose route has begun to lead over this link later.
     pub(crate) fn locate_again(&self, id: ActorId) {
         let lost_actors = LostActor { id, watchers: Vec::new() };
         LostActor::locate(vec![lost_actors], &self.directory, &self.registry, self.incarnation);

@@ -1,4 +1,4 @@
-//! Actors that move, at a link: see [`crate::migration::host`].
+//! Migrating actors at a link: see [`crate::migration::host`].
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::TryLockError;
@@ -13,7 +13,7 @@ use playhouse_executor::{Crash, StubRoute};
 
 use super::together::PreparedMember;
 use super::*;
-use crate::link::frame::{MetadataForm, PackedTimer, RemoteSlot};
+use crate::link::frame::{MetadataForm, RemoteSlot, TimerForm};
 use crate::migration::arrivals::{Awaited, IncomingActor};
 use crate::migration::authority::{Departing, Epoch, Host};
 use crate::migration::drain::MigrationDeadline;
@@ -23,7 +23,7 @@ use crate::naming::{BadName, Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
-/// How a frozen actor is written, and its name.
+/// The written form of a frozen actor, and its name.
 pub(super) struct Ready {
     pub(super) kind: u32,
     pub(super) codec: Codec,
@@ -33,7 +33,7 @@ pub(super) struct Ready {
     pub(super) from: RemoteSlot,
 }
 
-/// Frozen actors that leave when the other theater has accepted them, and what they have sent is drained.
+/// Frozen actors that leave when the target has accepted them, and their sent messages are drained.
 pub(crate) struct Departure {
     link: Arc<Link>,
     pending: Mutex<Option<Pending>>,
@@ -45,7 +45,7 @@ struct Pending {
 }
 
 impl Departure {
-    /// The other theater has accepted them, or not.
+    /// Takes the answer of the target: accepted, or refused.
     pub(super) fn answered(&self, accepted: Result<Vec<ActorLocation>, MigrateError>) {
         match accepted {
             Ok(locations) => {
@@ -63,10 +63,9 @@ impl Departure {
         }
     }
 
-    /// It takes too long: they stay, if they have not left.
+    /// Keeps the actors in the source because the migration takes too long, unless they have left.
     pub(crate) fn give_up(&self) {
-        let why =
-            "a theater has not said that it has got the actor, or all that the actor had sent, or where the actor goes";
+        let why = "no answer in time that the actor is accepted, its messages have arrived, and its departure is noted";
         self.stay(MigrateError::Unreachable(why.to_owned()));
     }
 
@@ -78,7 +77,7 @@ impl Departure {
         self.take(|_, attempt| Some(Event::Drained { attempt }));
     }
 
-    /// Whether one of them is not to leave: it has come, and has not begun here.
+    /// Returns whether an actor must not leave: it has come, and has not begun in this theater.
     fn is_early(&self) -> bool {
         lock(&self.pending).as_ref().is_some_and(|pending| pending.members.iter().any(|member| member.attempt == 0))
     }
@@ -90,7 +89,7 @@ impl Departure {
         }
     }
 
-    /// Each of them takes an event, by its number and that of its attempt. All leave by that, or none. They stay if there is none for one.
+    /// Applies an event to each actor, by its position and the number of its attempt. All leave by that, or none. All stay if an actor has no event.
     fn take(&self, event: impl Fn(usize, u64) -> Option<Event<RemoteActorId>>) {
         let (members, events, locations, done) = {
             let directory = &self.link.directory;
@@ -100,7 +99,7 @@ impl Departure {
             let Some(events) = events.collect::<Option<Vec<Event<RemoteActorId>>>>() else {
                 let count = members.len();
                 drop(pending);
-                return self.stay(MigrateError::Refused(format!("it names too few places for {count}")));
+                return self.stay(MigrateError::Refused(format!("it names too few stubs for {count} actors")));
             };
             let taken = members.iter().zip(&events);
             let locations = taken.clone().map(|(member, event)| directory.view(member.id).leaves_by(*event));
@@ -114,19 +113,19 @@ impl Departure {
     }
 }
 
-/// Actors that leave together. When the last reference is dropped, it tells how their migration ended.
+/// Actors that leave together. Dropping the last reference tells the result of their migration.
 pub(crate) struct Left {
-    /// So many have not begun in the other theater yet, as far as is known here.
+    /// The number of actors that have not begun in the target yet, according to this theater.
     to_begin: AtomicUsize,
     done: Mutex<Option<Done>>,
 }
 
 impl Left {
-    /// It takes too long. It is not known whether they have begun.
+    /// Ends the wait because the migration takes too long. It is not known whether the actors have begun.
     pub(crate) fn give_up(&self) {
         let done = lock(&self.done).take();
         if let Some(done) = done {
-            let why = "the actor has left, and the other theater does not say that it has begun there";
+            let why = "the actor has left, and the target has not confirmed that it has begun";
             done(Err(MigrateError::Unreachable(why.to_owned())));
         }
     }
@@ -142,12 +141,12 @@ impl Drop for Left {
     }
 }
 
-/// An actor that has come, until it is in its cell.
+/// An arrived actor, until it is in its cell.
 struct Arriving(Arc<AtomicU64>);
 
 impl Arriving {
     fn new(count: &Arc<AtomicU64>) -> Arriving {
-        // Relaxed: with the guests locked.
+        // Relaxed: the incoming actors are locked.
         count.fetch_add(1, Ordering::Relaxed);
         Arriving(Arc::clone(count))
     }
@@ -159,10 +158,10 @@ impl Drop for Arriving {
     }
 }
 
-/// What a theater says of an actor that was sent to it.
+/// The answer of a theater to an actor that was sent to it.
 type Received = Result<ActorLocation, String>;
 
-/// What is said of what was sent, if anything is.
+/// Reads the answer to an actor that was sent, if there is one.
 pub(super) fn received<T: serde::de::DeserializeOwned>(
     answer: Result<(Codec, &[u8]), AskError>,
 ) -> Result<T, MigrateError> {
@@ -181,7 +180,7 @@ impl Link {
 
     // -- leaving --------------------------------------------------------------------------------------------------------
 
-    /// Sends a frozen actor to the other theater. In the actor's stage.
+    /// Sends a frozen actor to the other theater. Runs in the actor's stage.
     pub(crate) fn offer(
         self: &Arc<Self>,
         id: ActorId,
@@ -204,8 +203,8 @@ impl Link {
             departure.answered(accepted.map(|location| vec![location]));
         });
         let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
-        // On an error the answer says it, to the actor too. It must not be told twice: it may be on its way again by the time
-        // it hears that it stays, and would go on here and there.
+        // On an error the answer says it, to the actor, too. It must not be told twice: it may be migrating again by the time it learns that it
+        // stays, and would live in two theaters.
         let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
             Head::Move { ask, kind, codec: codec.into(), theater, slot, incarnation, capability, from }.write(out)?;
             at_ref_codec(&ref_codec, || {
@@ -215,13 +214,13 @@ impl Link {
         });
         self.note_departure(&offered);
         if let Ok(true) = sent {
-            // Others of this stage go when there is room.
+            // Other actors of this stage migrate when there is room.
             pause_stage(&self.gate);
         }
         Ok(())
     }
 
-    /// Frozen actors are to leave for the other theater: what they have sent is drained. By the worker that runs their stage.
+    /// Drains the messages of frozen actors that are to leave for the other theater. The worker that runs their stage calls this.
     pub(super) fn drain_for(self: &Arc<Self>, mut members: Vec<PreparedMember>, done: Done) -> Arc<Departure> {
         let theater_core = self.theater_core();
         let is_to_note = |theater_core: &Arc<TheaterCore>| {
@@ -262,31 +261,31 @@ impl Link {
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Departs { ask, to, actors }.write(out));
     }
 
-    /// Actors that were offered stay if it takes too long. Behind the offer, because the other theater must not hear that before.
+    /// Keeps offered actors if the migration takes too long. Called behind the offer, because the other theater must not learn that before.
     pub(super) fn note_departure(&self, departure: &Arc<Departure>) {
         if departure.is_early() {
-            return departure.stay(MigrateError::Refused("it has come, and has not begun".to_owned()));
+            return departure.stay(MigrateError::Refused("it has arrived, and has not begun yet".to_owned()));
         }
         if let Some(theater_core) = self.theater_core() {
             theater_core.note_late(MigrationDeadline::Departure(Arc::downgrade(departure)));
         }
     }
 
-    /// Actors that are frozen here stay.
+    /// Thaws frozen actors: they stay.
     fn stay(&self, members: Vec<PreparedMember>, why: MigrateError, done: Done) {
         for PreparedMember { id, moves, born: RemoteActorId { theater, slot, incarnation, capability, .. }, .. } in
             members
         {
             self.directory.step(id, Event::GiveUp);
             let stays = Head::Stays { theater, slot, incarnation, capability };
-            // First: it may be offered again. If it cannot be said, the other theater hears that the link is lost.
+            // This is the first step, because the actor may be offered again. If it cannot be sent, the other theater learns that the link is lost.
             let _ = self.send(Lane::Normal, |out| stays.write(out));
             (moves.abort)(id, why.clone());
         }
         done(Err(why));
     }
 
-    /// The other theater has accepted actors that are frozen here and drained: they leave for these places there, by these events.
+    /// Commits actors that are frozen, drained and accepted by the target: by these events they get these stubs in the target.
     fn leave(
         self: &Arc<Self>,
         members: Vec<PreparedMember>,
@@ -294,9 +293,9 @@ impl Link {
         locations: &[RemoteActorId],
         done: Done,
     ) {
-        let route = |(member, far): (&PreparedMember, &RemoteActorId)| {
-            // If that theater is lost, they go on from here.
-            let proxy = self.adopt(member.id, far).map_err(|_| MigrateError::TheaterLost)?;
+        let route = |(member, remote): (&PreparedMember, &RemoteActorId)| {
+            // If that theater is lost, the actors continue in the source.
+            let proxy = self.adopt(member.id, remote).map_err(|_| MigrateError::TheaterLost)?;
             Ok((proxy as Arc<dyn Forwarder>, Arc::default()))
         };
         let routes: Vec<(_, Arc<StubRoute>)> = match members.iter().zip(locations).map(route).collect() {
@@ -314,7 +313,7 @@ impl Link {
             seam(4);
             (moves.commit)(id, forwarder, route);
             let (link, left) = (Arc::clone(self), Arc::clone(&left));
-            // Behind what has waited for it here.
+            // Behind the mail that has waited for the actor.
             let begin = move || {
                 let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
                 let before = lock(&link.left).insert(born.key(), left);
@@ -324,11 +323,11 @@ impl Link {
                     |out| out.departs,
                     |departs, out| match departs {
                         true => Head::Begin { theater, slot, incarnation, capability }.write(out),
-                        false => Err(WireError::new("this theater has taken leave")),
+                        false => Err(WireError::new("this theater has announced its shutdown")),
                     },
                 );
                 if sent.is_err() || link.is_lost() {
-                    // Perhaps after those that have left were looked at.
+                    // Perhaps after the departed actors were examined.
                     let left = lock(&link.left).remove(&born.key());
                     drop(left);
                 }
@@ -337,7 +336,7 @@ impl Link {
         }
     }
 
-    /// Looks up how to write a frozen actor, and who it is.
+    /// Looks up the written form and the identity of a frozen actor.
     pub(super) fn make_ready(
         &self,
         id: ActorId,
@@ -348,7 +347,7 @@ impl Link {
         self.may_name_more().map_err(refused)?;
         let ref_codec = self.ref_codec();
         let born = self.directory.identity(id).map_err(unwritable)?;
-        // That of this theater is known to the other one. One that is lost is not to be called.
+        // The other theater knows the birth address of this one. A lost theater is not to be called.
         let birth = born.address.filter(|_| !self.directory.lost().contains(&born.theater));
         let noted = (birth, self.directory.next_epoch(id));
         let metadata = at_ref_codec(&ref_codec, || self.metadata(entry, pack, noted)).map_err(unwritable)?;
@@ -356,12 +355,12 @@ impl Link {
         Ok(Ready { kind, codec, ref_codec, metadata, born, from })
     }
 
-    /// The actor that was born with this name, and left for the other theater, has begun there.
+    /// Notes that the actor with this birth name, which left for the other theater, has begun in it.
     pub(super) fn take_begun(&self, born: Key) {
         self.directory.note_begun(born, self.incarnation);
         let left = lock(&self.left).remove(&born);
         if let Some(left) = left {
-            // AcqRel: only counted; what it is about is under locks.
+            // AcqRel: it is only a counter; its subject is under locks.
             left.to_begin.fetch_sub(1, Ordering::AcqRel);
         }
     }
@@ -377,7 +376,7 @@ impl Link {
             let mut message = Vec::new();
             (timer.write)(codec, &mut message)?;
             let (id, left, pace, kept) = (timer.id, timer.left, timer.pace, timer.kept);
-            Ok(PackedTimer { id, left, pace, kept, kind, codec: codec.into(), message })
+            Ok(TimerForm { id, left, pace, kept, kind, codec: codec.into(), message })
         });
         let timers = timers.collect::<Result<_, WireError>>()?;
         let (last_timer, receive_timeout) = (pack.last_timer, pack.receive_timeout);
@@ -386,22 +385,22 @@ impl Link {
         Ok(MetadataForm { name, supervisor_link, watching, last_timer, timers, receive_timeout, birth, epoch })
     }
 
-    /// This link is not the way to the actor any more. Returns what the actor was called, and who watched it over that way: the other end
-    /// does not [know](Link::unwatch) yet that they do not any more.
+    /// Removes the actor from this link, which is not its route any more. Returns its handle, and its watchers over that route. The other end does
+    /// not [know](Link::unwatch) yet that they stop watching.
     pub(crate) fn release(&self, id: ActorId) -> Option<(Handle, Taken)> {
-        // Most links are no way to it. Whoever writes to them is not waited for.
+        // Most links are no route to it. The release does not wait for threads that write to them.
         self.handle_of(id)?;
         let mut out = lock(&self.out);
         let handle = lock(&self.stubs).handles.remove(&id)?;
         Some((handle, out.take_watching(handle)))
     }
 
-    /// What the actor is called, if this link is the way to it.
+    /// Returns the handle of the actor, if this link is its route.
     pub(crate) fn handle_of(&self, id: ActorId) -> Option<Handle> {
         lock(&self.stubs).handles.get(&id).copied()
     }
 
-    /// As [`Link::release`], where it may be called something else by now.
+    /// Does the work of [`Link::release`] for an actor that may have another handle by now.
     pub(crate) fn release_handle(&self, id: ActorId, handle: Handle) -> Taken {
         let mut out = lock(&self.out);
         {
@@ -413,7 +412,7 @@ impl Link {
         out.take_watching(handle)
     }
 
-    /// Nobody watches the actor that is called so over this link any more. Returns who did.
+    /// Takes all watches of the actor with this handle over this link. Returns its former watchers.
     pub(crate) fn take_watches(&self, handle: Handle) -> Vec<(Watcher, Tell)> {
         let watched = lock(&self.out).take_watching(handle);
         let unwatched = |(watcher, watch, tell)| {
@@ -423,15 +422,15 @@ impl Link {
         watched.into_iter().map(unwatched).collect()
     }
 
-    /// Tells the other end of a watch that was taken here.
+    /// Tells the other end of a watch that this end has removed.
     pub(crate) fn unwatch(&self, handle: Handle, watch: u64) {
-        // It does not matter if it cannot be said: then nobody is left to hear it.
+        // A failure does not matter: then the other end is lost.
         let _ = self.send(Lane::System, |out| Head::Unwatch { to: handle, watch }.write(out));
     }
 
     // -- coming ---------------------------------------------------------------------------------------------------------
 
-    /// Checks that the other end may have an actor that was born with this name.
+    /// Checks that the other end may have an actor with this birth name.
     ///
     /// # Errors
     /// The name is invented, and the link is lost for that, or the other end has told too many names.
@@ -454,11 +453,11 @@ impl Link {
         (born, at): (RemoteActorId, RemoteActorId),
         bytes: &[u8],
     ) {
-        // Before its state is read: names in that are taken.
+        // This comes before its state is read, because names in the state are taken.
         let incoming = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
         let accepted = incoming.map_err(|error| (0, error)).and_then(|incoming| self.accept(None, vec![incoming]));
         let received: Received = match accepted {
-            Ok(locations) => locations.into_iter().next().ok_or_else(|| "it has no place".to_owned()),
+            Ok(locations) => locations.into_iter().next().ok_or_else(|| "it names no stub for the actor".to_owned()),
             Err((_, error)) => Err(error.to_string()),
         };
         self.say_received(ask, &received);
@@ -471,35 +470,38 @@ impl Link {
         });
     }
 
-    /// Reads an actor that is to come. Where that panics, it does not come.
+    /// Reads an actor that is to come. If that panics, it does not come.
     pub(super) fn read_actor(
         &self,
         kind: (u32, Codec),
         names: (RemoteActorId, RemoteActorId),
         bytes: &[u8],
     ) -> Result<IncomingActor, WireError> {
-        // A peer waits for what is said of it.
-        catch_unwind(AssertUnwindSafe(|| self.unpack(kind, names, bytes))).unwrap_or_else(|payload| {
+        // A peer waits for the answer.
+        catch_unwind(AssertUnwindSafe(|| self.read_parts(kind, names, bytes))).unwrap_or_else(|payload| {
             let why = Crash::Panic(payload.into()).describe();
             Err(WireError::new(format!("reading the actor's state panicked: {why}")))
         })
     }
 
-    fn unpack(
+    fn read_parts(
         &self,
         (kind, codec): (u32, Codec),
         (born, at): (RemoteActorId, RemoteActorId),
         bytes: &[u8],
     ) -> Result<IncomingActor, WireError> {
         let entry = self.registry.spawn(kind).and_then(|entry| Some((entry, entry.moves?)));
-        let (entry, moves) = entry.ok_or_else(|| WireError::new("it knows no such actors"))?;
+        let (entry, moves) = entry.ok_or_else(|| WireError::new("it does not know the type of the actor"))?;
         let metadata = postcard::take_from_bytes::<MetadataForm>(bytes);
         let (
             MetadataForm { name, supervisor_link, watching, last_timer, timers, receive_timeout, birth, epoch },
             state,
         ) = metadata.map_err(|error| WireError::new(error.to_string()))?;
         let timers = timers.into_iter().map(|timer| {
-            let entry = self.registry.message(timer.kind).ok_or_else(|| WireError::new("it knows no such message"))?;
+            let entry = self
+                .registry
+                .message(timer.kind)
+                .ok_or_else(|| WireError::new("it does not know the type of a timer's message"))?;
             let start = (entry.timer)(&timer.message, timer.codec.into())?;
             Ok(ReadTimer { id: timer.id, left: timer.left, pace: timer.pace, kept: timer.kept, start })
         });
@@ -513,7 +515,7 @@ impl Link {
         Ok(IncomingActor { born, at, epoch, moves, entry, install, is_new: false })
     }
 
-    /// Starts an actor that was born at this place of the other theater, which has started it here. Returns its place. It comes as one that moves,
+    /// Starts an actor that has this slot in the other theater, its birth theater and starter. Returns its stub. It comes like a migrated actor,
     /// because its name may have come before it.
     pub(super) fn start_mobile(
         &self,
@@ -527,7 +529,7 @@ impl Link {
         let accepted = self.may_have(&born).map_err(|error| (0, error));
         let stub = accepted.and_then(|()| self.accept(None, vec![incoming])).map(|_| {
             self.take_begin(born.key());
-            // It may have ended by now.
+            // The actor may have ended by now.
             self.directory.known_as(born.key())
         });
         stub.unwrap_or_else(|(_, why)| {
@@ -536,7 +538,7 @@ impl Link {
         })
     }
 
-    /// The place here of the actor that was born as `born`.
+    /// Returns the stub of the actor with the birth name `born`.
     pub(super) fn stub_of(&self, born: &RemoteActorId) -> Option<ActorId> {
         let stub = self.directory.known_as(born.key()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
@@ -545,10 +547,10 @@ impl Link {
         stub.filter(|id| !id.address().is_stale())
     }
 
-    /// Accepts actors that come together: they begin when the other theater has left all of them. Returns their places.
+    /// Accepts actors that come together: they begin when the other theater has committed all of them. Returns their stubs.
     ///
     /// # Errors
-    /// The number of one that does not come, and why. Then none does.
+    /// Returns the position of a refused actor, and the reason. Then none comes.
     pub(super) fn accept(
         &self,
         group: Option<GroupName>,
@@ -562,7 +564,7 @@ impl Link {
             }
             let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
             let locations = self.locations_for(&theater_core, group, &incoming_actors, attempt);
-            // Guests that are refused are the user's, and are dropped without the lock.
+            // Refused actors are the user's values, and are dropped without the lock.
             locations.map(|locations| {
                 let stubs = locations.iter().map(|(stub, _)| *stub);
                 let member =
@@ -571,14 +573,14 @@ impl Link {
                 locations.into_iter().map(|(_, location)| location).collect()
             })
         };
-        // The link may have been lost meanwhile.
+        // The link may have been lost in between.
         if self.is_lost() {
             self.forget_incoming_actors();
         }
         locations
     }
 
-    /// Accepts guests that come together, if all of them may come. Returns their places.
+    /// Accepts incoming actors that come together, if all of them may come. Returns their stubs.
     fn locations_for(
         &self,
         theater_core: &TheaterCore,
@@ -590,7 +592,7 @@ impl Link {
         let mut location_for = |incoming: &IncomingActor| {
             let stub = self.stub_for(incoming, group)?;
             if !(incoming.moves.fits)(stub) {
-                return Err(WireError::new("it is an actor of another type there"));
+                return Err(WireError::new("it knows the actor as one of another type"));
             }
             let location = self.directory.location(stub, theater_core.listens)?;
             match self.directory.step(stub, Event::Said { from, word: Word::Move { attempt: number } })[..] {
@@ -599,7 +601,7 @@ impl Link {
                     self.directory.note_birth_address(stub, incoming.born.address);
                     locations.push((stub, location));
                 }
-                _ => return Err(WireError::new("it is there already")),
+                _ => return Err(WireError::new("it has the actor already")),
             }
             Ok(())
         };
@@ -616,7 +618,7 @@ impl Link {
         }
     }
 
-    /// The place of an actor that is to come. If it was never heard of here, it has one from now on.
+    /// Returns the stub of an actor that is to come. An unknown actor gets one.
     fn stub_for(&self, incoming: &IncomingActor, group: Option<GroupName>) -> Result<ActorId, WireError> {
         if let Some(stub) = self.stub_of(&incoming.born) {
             return Ok(stub);
@@ -642,10 +644,10 @@ impl Link {
         Ok(id)
     }
 
-    /// The other theater has left the actor that was born with this name: it begins here, if it did not come with others.
+    /// Begins the actor with this birth name, because the other theater has committed it. A member of a group arrival waits for the others.
     pub(super) fn take_begin(&self, born: Key) {
         let Some(theater_core) = self.theater_core() else { return };
-        // Whoever asks which actors of a group are here hears of all or of none.
+        // Under this lock, a query for the present actors of a group sees all of them or none.
         let mut incoming_actors = self.directory.incoming_actors();
         let members = incoming_actors.leave(self.number, born);
         let (mut ended, mut settled, mut not_taken) = (Vec::new(), Vec::new(), Vec::new());
@@ -662,7 +664,7 @@ impl Link {
                     not_taken.extend((incoming.install)(stub, Arrival { settling, route }));
                     (incoming.moves.then)(stub, Box::new(move || drop(arriving)));
                     let count = if is_new { &self.directory.started } else { &self.directory.came };
-                    // Relaxed: it is counted only.
+                    // Relaxed: it is a counter only.
                     count.fetch_add(1, Ordering::Relaxed);
                     if let Some(arrival_buffer) = arrival_buffer.filter(|_| settles) {
                         self.close_arrival_buffer(arrival_buffer);
@@ -687,33 +689,33 @@ impl Link {
         for (stub, settle, arrival_buffer, settles) in settled {
             settle(stub, Settled::Begins { arrival_buffer: Some(arrival_buffer) }, settles);
         }
-        // Their places have ended, as all actors here do when the system does. That is their end, too.
+        // Their stubs have ended, because all actors of this theater end with the system. This ends the incoming actors, too.
         for awaited in ended {
             self.core.dead_letter((awaited.incoming.entry.actor_name)(), "the actor itself", Undelivered::Stopped);
             self.forget(vec![awaited]);
         }
     }
 
-    /// The link is lost: guests that came over it do not begin.
+    /// Drops the incoming actors of a lost link: they do not begin.
     pub(super) fn forget_incoming_actors(&self) {
         let forgotten = self.directory.incoming_actors().take_of(self.number);
         self.forget(forgotten);
     }
 
-    /// These guests do not begin.
+    /// Drops these incoming actors: they do not begin.
     pub(super) fn forget(&self, incoming_actors: Vec<Awaited>) {
         for Awaited { incoming, stub, attempt: Attempt { from, number }, arrival_buffer, watchers } in incoming_actors {
             self.directory.step(stub, Event::Said { from, word: Word::Stays { attempt: number } });
             if let (Some(arrival_buffer), Some(theater_core)) = (arrival_buffer, self.theater_core()) {
                 theater_core.forget_arrival_buffer(arrival_buffer);
             }
-            // It is the user's.
+            // It is the user's value.
             contained(|| drop(incoming));
             watchers.into_iter().for_each(|(_, tell)| tell(StopReason::NotAlive.into()));
         }
     }
 
-    /// What the other end's `handle` means. What is sent to a guest that was left goes to an antechamber.
+    /// Returns the target of the other end's `handle`. Mail to an incoming actor that was committed goes to an arrival buffer.
     pub(super) fn meaning(&self, handle: Handle) -> Option<Target> {
         let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
         if !target.is_incoming {
@@ -727,7 +729,7 @@ impl Link {
                     incoming.arrival_buffer = incoming.arrival_buffer.or_else(made);
                     incoming.arrival_buffer
                 }
-                // It has begun.
+                // The actor has begun.
                 None => self.directory.arrival_buffer_of(target.id),
             }
         };
@@ -735,7 +737,7 @@ impl Link {
         TARGETS.with_borrow(|targets| targets.get(handle))
     }
 
-    /// The guest that the other end's handle means, if it has left it already, as far as is known.
+    /// Calls `f` with the incoming actor of the other end's handle, if its source has committed it, according to this theater.
     pub(super) fn with_incoming<R>(&self, handle: Handle, f: impl FnOnce(&mut Awaited) -> R) -> Option<R> {
         let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
         if !target.is_incoming && target.arrival_buffer.is_none() {
@@ -746,12 +748,12 @@ impl Link {
 
     // -- what is read ---------------------------------------------------------------------------------------------------
 
-    /// Whether another thread reads this link now.
+    /// Returns whether another thread reads this link now.
     pub(crate) fn is_read_by_another_thread(&self) -> bool {
         READS.get() != Some(self.number) && matches!(self.inn.try_lock(), Err(TryLockError::WouldBlock))
     }
 
-    /// Nothing waits in this antechamber any more: what comes for its actor goes to the actor.
+    /// Closes an arrival buffer in which nothing waits any more: later mail goes to the actor.
     pub(crate) fn close_arrival_buffer(&self, arrival_buffer: ActorId) {
         if READS.get() == Some(self.number) {
             TARGETS.with_borrow_mut(|targets| targets.close_arrival_buffer(arrival_buffer));

@@ -1,32 +1,33 @@
-//! When what was received is acknowledged although who it is for is overloaded.
+//! The timeout after which received packets are acknowledged although their receivers are overloaded.
 
-/// How long overload keeps what was received from being acknowledged in a theater that sleeps.
+/// The time for which overload withholds an acknowledgement in a theater that sleeps.
 pub(super) struct OverloadTimeout {
-    /// Something is not acknowledged since somebody is overloaded.
+    /// Whether something has not been acknowledged because a receiver is overloaded.
     pub(super) tried: bool,
-    /// Turns in which nothing moved here.
+    /// Rounds in which nothing moved in this theater.
     pub(super) still_rounds: u32,
     pub(super) still_rounds_max: u32,
-    /// How often room had been made when that was seen last.
+    /// The count of made room at the last look.
     pub(super) room_made: u64,
 }
 
 impl OverloadTimeout {
-    /// A turn takes about a millisecond.
+    /// The least number of rounds; a round takes about a millisecond.
     pub(super) const ROUNDS_MIN: u32 = 8;
 
     pub(super) fn new() -> OverloadTimeout {
         OverloadTimeout { tried: false, still_rounds: 0, still_rounds_max: OverloadTimeout::ROUNDS_MIN, room_made: 0 }
     }
 
-    /// Whether something has waited.
+    /// Returns whether an acknowledgement has been withheld.
     pub(super) fn is_tried(&self) -> bool {
         self.tried
     }
 
-    /// Whether what was received is to be acknowledged: after one more turn, in which somebody was overloaded
-    /// (`strained`), and in which nothing moved here (`still`): everybody slept, or only those who were overloaded did.
-    /// `room_made` is how often room was made on links, if that may be what they wait for.
+    /// Returns whether received packets are to be acknowledged, after one more round in which a receiver was overloaded
+    /// (`strained`) and nothing moved in this theater (`still`). Nothing moves if all workers sleep, or only overloaded
+    /// actors have mail. `room_made` is the number of times that room was made on links, if the receivers may wait for
+    /// that.
     pub(super) fn is_over(&mut self, strained: bool, still: bool, room_made: Option<u64>) -> bool {
         self.tried = strained;
         if !strained {

@@ -1,16 +1,16 @@
-//! Requests that are taken back: those that went over the link, and those that came over it.
+//! Requests that are taken back, in both directions of the link.
 
 use playhouse_actor::away::{ForCycle, RequestLocation, TakesBack, TooLate};
 
 use super::*;
 
-/// Requests of both directions.
+/// The requests of both directions.
 #[derive(Default)]
 pub(super) struct Recalls {
-    /// Those that this end takes back, which is not said yet.
+    /// Requests that this end takes back, and has not told the other end yet.
     unsaid: Mutex<Vec<(u64, Option<ForCycle>)>>,
     is_any_unsaid: AtomicBool,
-    /// Those that the other end may take back, by its numbers.
+    /// Requests that the other end may take back, by its numbers.
     held: Mutex<FxHashMap<u64, Option<Weak<dyn TakesBack>>>>,
 }
 
@@ -27,38 +27,38 @@ impl Drop for Held {
 }
 
 impl Recalls {
-    /// The bytes that a request from the other end takes here.
+    /// The bytes that a request from the other end takes in this theater.
     pub(super) const HELD_BYTES: usize = size_of::<Held>() + size_of::<(u64, Option<Weak<dyn TakesBack>>)>();
 }
 
 impl Link {
-    /// The request is about to be given to its receiver.
+    /// Registers a request that is about to be given to its receiver.
     pub(super) fn hold(&self, ask: u64) -> Held {
         lock(&self.recalls.held).insert(ask, None);
         Held { link: self.this(), ask }
     }
 
-    /// This takes the request back, if it has not been answered meanwhile.
+    /// Sets the object that takes the request back, if it has not been answered.
     pub(super) fn held_by(&self, ask: u64, by: Weak<dyn TakesBack>) {
         if let Some(held) = lock(&self.recalls.held).get_mut(&ask) {
             *held = Some(by);
         }
     }
 
-    /// The other end takes a request back.
+    /// Takes a request back for the other end.
     pub(super) fn take_back_held(&self, ask: u64, for_cycle: Option<u32>) {
         let by = lock(&self.recalls.held).get(&ask).cloned().flatten();
         let Some(by) = by.and_then(|by| by.upgrade()) else { return };
         let link = self.this();
         let too_late: TooLate = Box::new(move |forwards| {
-            // It does not matter if it cannot be said: then the ask ends with the link.
+            // A failure does not matter: then the ask ends with the link.
             let _ = link.send(Lane::Normal, |out| Head::TooLate { ask, forwards }.write(out));
         });
         // The answer goes over a link, perhaps this one.
         by.take_back(0, for_cycle.map(|forwards| ForCycle { forwards, too_late }));
     }
 
-    /// Returns the requests from the other end that were forwarded here or went on: the other end and their numbers, and what is known of them.
+    /// Returns the requests from the other end that were forwarded: the other end and their numbers, and their known locations.
     pub(crate) fn passed(&self) -> Vec<((u64, u64), RequestLocation)> {
         let held: Vec<(u64, Weak<dyn TakesBack>)> =
             lock(&self.recalls.held).iter().filter_map(|(ask, by)| Some((*ask, by.clone()?))).collect();
@@ -70,20 +70,20 @@ impl Link {
         held.into_iter().filter_map(known).collect()
     }
 
-    /// The other end is lost, and waits for no answers.
+    /// Tells held requests that the other end is lost, and waits for no answers.
     pub(super) fn lose_held(&self) {
         let held: Vec<_> = lock(&self.recalls.held).values().flatten().filter_map(Weak::upgrade).collect();
         held.iter().for_each(|by| by.asker_is_lost());
     }
 
-    /// Writes what is unsaid behind the requests themselves.
+    /// Writes unsaid recalls behind the requests themselves.
     pub(super) fn write_taken_back(&self, out: &mut Out) {
         if !self.recalls.is_any_unsaid.load(Ordering::Acquire) {
             return;
         }
         self.recalls.is_any_unsaid.store(false, Ordering::Release);
         for (ask, cycle) in std::mem::take(&mut *lock(&self.recalls.unsaid)) {
-            // It may have been answered by now.
+            // The request may have been answered by now.
             if !out.asks.contains_key(&ask) {
                 continue;
             }
@@ -96,8 +96,8 @@ impl Link {
 }
 
 impl TakesBack for Link {
-    /// Takes no lock that is held while a user's value is written, because its `Serialize` may drop a future that waits for an answer. Therefore a thread
-    /// that is no worker does not flush the link itself.
+    /// Takes no lock that is held while a user's value is written, because its `Serialize` may drop a future that waits for an answer. Therefore a
+    /// thread that is no worker does not flush the link itself.
     fn take_back(&self, number: u64, cycle: Option<ForCycle>) {
         if self.is_lost() {
             return;
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::link::frame::Wire;
 
-    /// Lets nobody in until it is open.
+    /// An actor that admits no request until it is open.
     #[derive(Serialize, Deserialize)]
     struct Gate {
         open: bool,
@@ -141,7 +141,7 @@ mod tests {
         const WIRE: Option<playhouse_actor::wire::WireForm<Knock>> = Some(playhouse_actor::wire::WireForm::of());
     }
 
-    /// Answered with those that have come since.
+    /// Answered with the requests that have come since.
     struct Open;
     impl Message for Open {
         type Reply = Vec<u32>;
@@ -176,9 +176,9 @@ mod tests {
             registry.table(registry.kinds()).message(TypeId::of::<Gate>(), TypeId::of::<Knock>(), "?").unwrap();
         caller.named(0, name(&theater, gate.id()));
         let knock = |ask: u64| {
-            caller.hears(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask }, &bytes(&Knock(ask as u32)))
+            caller.receives(&Head::Ask { to: 0, kind, codec: Wire::Positional, ask }, &bytes(&Knock(ask as u32)))
         };
-        let take_back = |ask, cycle: bool| caller.hears(&Head::TakeBack { ask, for_cycle: cycle.then_some(0) }, &[]);
+        let take_back = |ask, cycle: bool| caller.receives(&Head::TakeBack { ask, for_cycle: cycle.then_some(0) }, &[]);
         let failed = |meant| {
             let said = caller.says();
             let of = |(head, rest): &(Head, Vec<u8>)| match head {
@@ -194,12 +194,12 @@ mod tests {
         take_back(2, false);
         take_back(3, false);
         assert!(matches!(failed(3), Some(AskError::Deadline { .. })));
-        // A request that went on is taken back there once, however often that is said here.
+        // A forwarded request is taken back once in the next theater, for any number of recalls.
         let target = rejected_peer(&theater, 11);
         let (away, relayed) = (target.stub_of_its(1, 7), registry.table(registry.kinds()));
         let (greet, _) = relayed.message(TypeId::of::<Guest>(), TypeId::of::<Greet>(), "?").unwrap();
         caller.named(1, name(&theater, away));
-        caller.hears(&Head::Ask { to: 1, kind: greet, codec: Wire::Positional, ask: 6 }, &bytes(&Greet));
+        caller.receives(&Head::Ask { to: 1, kind: greet, codec: Wire::Positional, ask: 6 }, &bytes(&Greet));
         let mut said = Vec::new();
         let mut says = |is_meant: &dyn Fn(&Head) -> bool| {
             eventually(|| {
@@ -213,13 +213,13 @@ mod tests {
         assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: Some(0), .. })), 1);
         (0..100).for_each(|_| take_back(6, false));
         assert_eq!(says(&|head| matches!(head, Head::TakeBack { for_cycle: None, .. })), 2);
-        // The handler over there has begun it, and this is passed on.
+        // The remote handler has begun it, and this is passed on.
         let ask = said.iter().find_map(|head| if let Head::Ask { ask, .. } = head { Some(*ask) } else { None });
-        target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
-        target.hears(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
+        target.receives(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
+        target.receives(&Head::TooLate { ask: ask.unwrap(), forwards: 0 }, &[]);
         let too_late = caller.says().iter().filter(|(head, _)| *head == Head::TooLate { ask: 6, forwards: 0 }).count();
         assert_eq!(too_late, 1);
-        target.hears(&Head::Failed { ask: ask.unwrap() }, &bytes(&AskError::Stopped));
+        target.receives(&Head::Failed { ask: ask.unwrap() }, &bytes(&AskError::Stopped));
         // A peer that gives a number twice has one request that it can take back.
         knock(4);
         take_back(4, false);

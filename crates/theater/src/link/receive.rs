@@ -10,7 +10,7 @@ use crate::migration::authority::{Epoch, Host};
 use crate::naming::locate::Inquiry;
 use crate::naming::{Key, RemoteActorId};
 
-/// An ask that was read, until its answer is written or there is none.
+/// An ask that was read, until its answer is written or is dropped.
 pub(super) struct Unanswered {
     link: Arc<Link>,
     bytes: usize,
@@ -34,9 +34,9 @@ impl Drop for Unanswered {
 struct Watched(Arc<Link>);
 
 impl Watched {
-    /// One more, unless there are too many.
+    /// Counts one more watch, unless there are too many.
     fn new(link: Arc<Link>) -> Option<Watched> {
-        // Relaxed: it is counted only.
+        // Relaxed: it is a counter only.
         let before = link.watches.fetch_add(1, Ordering::Relaxed);
         let watched = Watched(link);
         (before < WATCHES_MAX).then_some(watched)
@@ -50,8 +50,8 @@ impl Drop for Watched {
 }
 
 impl Link {
-    /// Reads what has come, and sends it on. By the poller, which may have `slept` until now.
-    /// With `closed`, up to the end of the connection.
+    /// Reads the received bytes, and delivers their frames. Called by the poller, which may have `slept` until now. With `closed`, it reads up to the
+    /// end of the connection.
     pub(crate) fn read(&self, connection: &Connection, closed: bool, slept: bool) -> Progress {
         let ref_codec = self.ref_codec();
         let mut guard = lock(&self.inn);
@@ -60,13 +60,14 @@ impl Link {
             return Progress::Done;
         }
         if inn.buffer.is_empty() {
-            // As the system gives it, zeroed: in memory as far as so much comes at once, and not before, as what `resize` writes.
+            // Zeroed memory of the system becomes resident only as far as so many bytes come at once. The bytes that `resize` writes are resident at
+            // once.
             inn.buffer = vec![0; READ_BYTES];
         }
-        let mut turn = 0;
+        let mut round_bytes = 0;
         loop {
             if self.is_not_to_be_read(inn) {
-                // It is not silent: it is not listened to.
+                // The peer is not silent: this end does not read.
                 self.silent.reset();
                 self.acknowledge(inn, slept);
                 return Progress::Wait;
@@ -82,14 +83,14 @@ impl Link {
             };
             inn.filled += count;
             inn.withheld_bytes += count;
-            turn += count;
+            round_bytes += count;
             let (inbound, bytes) = (&mut inn.inbound, &inn.buffer[..inn.filled]);
             let on_frame = |lane, frame: &[u8]| {
-                // What comes after that is not acknowledged, and the other end reports it.
+                // Later frames are not acknowledged, and the other end reports them.
                 if self.is_lost() || self.fault.get().is_some() {
                     return;
                 }
-                // Reading is the user's code.
+                // Reading calls the user's code.
                 if contained(|| self.take(lane, frame)).is_none() {
                     self.core.dead_letter("?", "?", Undelivered::Unreachable);
                 }
@@ -97,7 +98,7 @@ impl Link {
             let took = with_targets(self.number, &mut inn.targets, || {
                 at_ref_codec(&ref_codec, || inbound.input(bytes, on_frame))
             });
-            // Who hears that the link is lost may want what is locked here.
+            // Callbacks of a lost link may want the lock that is held in this block.
             let took = match (took, self.fault.get()) {
                 (Ok(took), None) => took,
                 (took, _) => {
@@ -117,8 +118,8 @@ impl Link {
                 self.lose_for(Fault::Session(error));
                 return Progress::Broken;
             }
-            if self.taken_leave_of.load(Ordering::Relaxed) {
-                // It waits to hear that it was heard.
+            if self.shutdown_announced.load(Ordering::Relaxed) {
+                // The other end waits for the acknowledgement of its announcement.
                 self.received.store(inn.inbound.received(), Ordering::Release);
                 self.flush(true);
                 drop(guard);
@@ -126,10 +127,10 @@ impl Link {
                 return Progress::Broken;
             }
             if count < space && !closed && connection.cipher.is_none() {
-                // The socket was emptied: it will say when there is more.
+                // The socket was emptied: it will tell when there are more bytes.
                 break;
             }
-            if turn >= TURN_BYTES {
+            if round_bytes >= ROUND_BYTES {
                 self.acknowledge(inn, slept);
                 return Progress::More;
             }
@@ -137,7 +138,7 @@ impl Link {
         if self.acknowledge(inn, slept) { Progress::Done } else { Progress::Wait }
     }
 
-    /// Returns whether nothing more is read for now. A peer that keeps the rules never lets it come to that: see the module.
+    /// Returns whether nothing more is read for now. A peer that keeps the rules never causes that: see the module.
     fn is_not_to_be_read(&self, inn: &In) -> bool {
         inn.withheld_bytes > WINDOWS_MAX * self.window_bytes + RESERVE_BYTES
             || self.unwritten_reply_bytes() > REPLY_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES
@@ -147,22 +148,22 @@ impl Link {
         lock(&self.out).outbound.unwritten_reply_bytes()
     }
 
-    /// What was acknowledged makes room.
+    /// Checks for room after an acknowledgement.
     ///
     /// # Errors
-    /// The other end acknowledges what it never got.
+    /// The other end acknowledges packets that it never got.
     fn note_acknowledged(&self, inbound: &Inbound) -> Result<(), session::ProtocolError> {
         lock(&self.out).outbound.acknowledged(inbound.acknowledged())?;
         self.note_room();
         Ok(())
     }
 
-    /// What was received is acknowledged some time. False: not before who it is for has caught up.
+    /// Acknowledges received packets, now or later. Returns false if the receivers have to catch up before.
     fn acknowledge(&self, inn: &mut In, slept: bool) -> bool {
         /// Packets that are received before they are acknowledged without anything else to be sent.
         const ACKNOWLEDGE_EVERY: u64 = 16;
         let received = inn.inbound.received();
-        // Relaxed: only this thread writes it, and it says nothing about other memory.
+        // Relaxed: only this thread writes it, and it publishes no other memory.
         let withheld = received - self.received.load(Ordering::Relaxed);
         if withheld == 0 {
             // Less than a packet.
@@ -170,12 +171,12 @@ impl Link {
             return true;
         }
         let was_strained = inn.patience.is_tried();
-        // Relaxed: it is counted only.
+        // Relaxed: it is a counter only.
         let is_strained = self.is_strained()
             || self.unwritten_reply_bytes() > self.window_bytes
             || self.unanswered_bytes.load(Ordering::Relaxed) > self.window_bytes;
         let still = (slept && self.core.others_sleep()) || (is_strained && self.is_held_up());
-        // Room on some link is nothing to who waits for it on a certain one. Relaxed: it is counted only.
+        // Room on some link does not help an actor that waits for it on a certain link. Relaxed: it is a counter only.
         let may_help = is_strained && !self.waits_for_a_gate();
         let room_made = may_help.then(|| self.directory.room_made.load(Ordering::Relaxed));
         if !inn.patience.is_over(is_strained, still, room_made) {
@@ -198,7 +199,8 @@ impl Link {
         !ack_backpressure.stages.is_empty() || is_overloaded(self.last_target.load(Ordering::Relaxed))
     }
 
-    /// Whether those who are overloaded are so only since stages beside them are muted: perhaps for what is not acknowledged here.
+    /// Returns whether the receivers are overloaded only because stages beside them are muted: perhaps for packets that this end does not
+    /// acknowledge.
     fn is_held_up(&self) -> bool {
         let is_held_up = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_held_up(stage));
         let last = self.last_target.load(Ordering::Relaxed);
@@ -207,16 +209,16 @@ impl Link {
             && (last_is_at_ease || is_held_up(last))
     }
 
-    /// Whether one of those who are overloaded is so since it waits for room on a link.
+    /// Returns whether an overloaded receiver waits for room on a link.
     fn waits_for_a_gate(&self) -> bool {
         let waits = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_paused(stage));
         waits(self.last_target.load(Ordering::Relaxed))
             || lock(&self.ack_backpressure).stages.iter().any(|stage| waits(u64::from(*stage)))
     }
 
-    /// Something was read for an actor of `stage`.
+    /// Notes that a message for an actor of `stage` was read.
     fn note_target(&self, stage: u16) {
-        // Relaxed, all of it: by the poller only.
+        // All accesses are relaxed, because only the poller makes them.
         let last = self.last_target.load(Ordering::Relaxed);
         if last != u64::from(stage) {
             self.last_target.store(u64::from(stage), Ordering::Relaxed);
@@ -260,9 +262,9 @@ impl Link {
                 too_late.into_iter().for_each(|too_late| too_late(forwards));
             }
             Head::Name { handle, slot, incarnation, capability } => {
-                // A name with a wrong seal means nobody. The peer may have been told it by a third theater.
+                // A name with a wrong capability means no actor. A third theater may have told it to the peer.
                 if self.reserve(handle) {
-                    // Who names one that has just ended may watch it, and is told why it has.
+                    // A peer that names an actor which has just ended may watch it, and is told the reason of its end.
                     let name = RemoteActorId {
                         theater: self.directory.incarnation,
                         address: None,
@@ -281,7 +283,7 @@ impl Link {
             }
             Head::Verdict { to, kind, codec, about, verdict } => {
                 if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
-                    // A child whose new state cannot be read ends.
+                    // A child ends if its new state cannot be read.
                     let _ = (entry.decide)(id, about, verdict.map(|()| (rest, codec.into())));
                 }
             }
@@ -310,7 +312,7 @@ impl Link {
             }
             Head::Unwatch { to, watch } => {
                 let watcher = Watcher::There(self.number, watch);
-                // What is dropped tells nobody.
+                // A dropped function tells no watcher.
                 let told = self
                     .with_incoming(to, |incoming| incoming.watchers.extract_if(.., |(by, _)| *by == watcher).next());
                 if told.flatten().is_none() {
@@ -401,14 +403,14 @@ impl Link {
             }
             Head::Ended { handles } => self.take_ended(&handles),
             Head::Beat => {}
-            Head::Goodbye => self.taken_leave_of.store(true, Ordering::Relaxed),
+            Head::Goodbye => self.shutdown_announced.store(true, Ordering::Relaxed),
         }
     }
 
     fn take_watch(&self, to: Handle, watch: u64, tell: Tell) {
         let watcher = Watcher::There(self.number, watch);
         let mut tell = Some(tell);
-        // A guest that was left is watched before it runs.
+        // An incoming actor that was committed is watched before it runs.
         self.with_incoming(to, |incoming| incoming.watchers.extend(tell.take().map(|tell| (watcher, tell))));
         let Some(tell) = tell else { return };
         let (Some(id), Some(receiver)) = (self.target(to), self.receiver(to)) else {
@@ -429,18 +431,18 @@ impl Link {
         }
     }
 
-    /// The actor of the other end that it calls so.
+    /// Returns the name of the other end's actor with this slot.
     fn its(&self, (slot, incarnation, capability): crate::link::frame::RemoteSlot) -> RemoteActorId {
         RemoteActorId { theater: self.incarnation, address: self.advertised, slot, incarnation, capability }
     }
 
-    /// The other end's `handle` is to mean somebody. False: it cannot, and the link is lost for that.
+    /// Reserves the other end's `handle`, which is to mean an actor. Returns false if it cannot, and the link is lost for that.
     fn reserve(&self, handle: Handle) -> bool {
         let reserved = TARGETS.with_borrow_mut(|targets| targets.reserve(handle));
         reserved.map_err(|fault| self.fault(fault)).is_ok()
     }
 
-    /// The other end's `handle`, which was reserved, means `id` from now on.
+    /// Binds the other end's reserved `handle` to `id` from now on.
     fn bind(&self, handle: Handle, id: Option<ActorId>) {
         let target = id.map(|id| {
             let is_incoming = self.directory.incoming_actors().came_over(self.number, id);
@@ -456,7 +458,7 @@ impl Link {
         TARGETS.with_borrow_mut(|targets| targets.bind(handle, target));
     }
 
-    /// Starts an actor for the other end, which calls it `handle` from now on; its place is told.
+    /// Starts an actor for the other end, which calls it `handle` from now on; the other end is told its slot.
     fn start(
         &self,
         handle: Handle,
@@ -464,7 +466,7 @@ impl Link {
         (born, epoch, is_child): (RemoteActorId, Epoch, bool),
         bytes: &[u8],
     ) {
-        // First, since reading its state is the user's code, which may panic: the next handle comes in any case.
+        // This comes first, because the next handle comes in any case, and reading the state is the user's code, which may panic.
         if !self.reserve(handle) {
             return;
         }
@@ -483,17 +485,17 @@ impl Link {
         self.bind(handle, started);
         if let Some(Ok((slot, incarnation, capability))) = started.map(|id| self.directory.with_capability(id)) {
             let named = Head::Named { handle, slot, incarnation, capability };
-            // Before what the actor says by its own name.
+            // This comes before frames that the actor sends by its own name.
             let _ = self.send(Lane::System, |out| named.write(out));
         }
     }
 
-    /// The actor that the other end's handle means.
+    /// Returns the actor that the other end's handle means.
     pub(super) fn target(&self, handle: Handle) -> Option<ActorId> {
         TARGETS.with_borrow(|targets| targets.get(handle)).map(|target| target.id)
     }
 
-    /// Where what is sent to that actor goes.
+    /// Returns the receiver of mail to that actor: its arrival buffer or itself.
     fn receiver(&self, handle: Handle) -> Option<ActorId> {
         self.meaning(handle)?;
         let (target, tell) = TARGETS.with_borrow_mut(|targets| {
@@ -503,8 +505,8 @@ impl Link {
                 targets.reached.insert(handle);
             }
             target.told = if target.id.address().is_away() { target.told.saturating_add(1) } else { 0 };
-            // Not only once: the actor may have come, which ends the turn of the place over there, and may have left again. Ever more rarely,
-            // since there may be no other way.
+            // More than once, because the actor may have come, which ends the reroute of the remote stub, and may have left again. The frames become
+            // rarer, because there may be no other route.
             let tell = target.told.is_power_of_two();
             Some((*target, tell))
         })?;
@@ -523,7 +525,7 @@ impl Link {
             return bounce(Undelivered::Stopped);
         };
         self.note_target(id.address().stage());
-        self.directory.talk.note(id, self.incarnation);
+        self.directory.traffic.note(id, self.incarnation);
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
             bounce(Undelivered::Unreachable);
@@ -538,7 +540,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return self.fail(ask, &AskError::Stopped);
         };
-        self.directory.talk.note(id, self.incarnation);
+        self.directory.traffic.note(id, self.incarnation);
         let unanswered = (Unanswered::new(self.this(), bytes.len() + Recalls::HELD_BYTES), self.hold(ask));
         let (link, ref_codec) = (self.this(), self.ref_codec());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {
@@ -574,7 +576,7 @@ impl Link {
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
     pub(crate) fn of_a_rejected_peer(theater_core: &crate::node::core::TheaterCore) -> Arc<Link> {
-        // As if it took what this theater takes.
+        // The peer takes the same messages and actors as this theater.
         let (directory, registry) = (&theater_core.directory, &theater_core.registry);
         let link = Link::new(directory, registry, 0, (1, None, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));
         directory.add_link(link.incarnation, &link);
@@ -589,9 +591,9 @@ impl Link {
         });
     }
 
-    /// How many handles of the other end mean something.
+    /// Returns the number of the other end's handles that mean an actor.
     pub(crate) fn known_of_rejected_peer(&self) -> usize {
-        // What the other end has started here goes with it.
+        // Actors that the other end has started end with it.
         let inn = lock(&self.inn);
         for id in inn.targets.all.iter().flatten().map(|target| &target.id) {
             if let Some(controls) = self.registry.controls(*id) {

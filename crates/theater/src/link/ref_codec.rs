@@ -1,4 +1,4 @@
-//! References on a link.
+//! References in frames of a link.
 
 use playhouse_actor::away::{Forwarder, MakeStub, RefCodec, RefName, StubPlacement};
 
@@ -15,40 +15,41 @@ impl RefCodec for Link {
     }
 
     fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError> {
-        // Who has ended, or was never here: what is sent to it is heard by nobody. Whatever holds the reference is none the worse.
-        let nobody = ActorId::nobody;
+        // An actor that has ended, or was never in this theater, becomes a reference that no actor receives. The value that holds the reference stays
+        // valid.
+        let no_actor = ActorId::nobody;
         match name {
-            RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(nobody)),
+            RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(no_actor)),
             RefName::Mine { slot, incarnation, capability } => {
-                let far = RemoteActorId {
+                let remote = RemoteActorId {
                     theater: self.incarnation,
                     address: self.advertised,
                     slot,
                     incarnation,
                     capability,
                 };
-                match self.met(&far)? {
+                match self.met(&remote)? {
                     Some(id) => Ok(id),
-                    None => self.settle_there(self.incarnation, (far, far), stub),
+                    None => self.settle_there(self.incarnation, (remote, remote), stub),
                 }
             }
             RefName::Moved { born, at } => {
                 let (born, here) = (RemoteActorId::from(born), self.directory.incarnation);
                 let known = self.met(&born)?;
-                // One of this theater that was lost lives after all: it has another place from now on.
+                // An actor of this theater that was lost is alive after all: it has another stub from now on.
                 let was_lost = born.theater == here && at.theater != here;
                 let was_lost = was_lost && known.is_some_and(|id| self.directory.was_lost(id));
                 if let Some(id) = known.filter(|_| !was_lost) {
                     return Ok(id);
                 }
                 if born.theater == here && !was_lost {
-                    return Ok(nobody());
+                    return Ok(no_actor());
                 }
                 if at.theater == here {
                     return Ok(self
                         .directory
                         .own_or_ended(at.slot, at.incarnation, at.capability)
-                        .unwrap_or_else(nobody));
+                        .unwrap_or_else(no_actor));
                 }
                 let id = if let Some(link) = self.directory.link(at.theater) {
                     link.settle_there(self.incarnation, (born, at.into()), stub)?
@@ -61,20 +62,20 @@ impl RefCodec for Link {
                 Ok(id)
             }
             RefName::Other { theater, address, slot, incarnation, capability } => {
-                let far = RemoteActorId { theater, address: Some(address), slot, incarnation, capability };
-                if let Some(id) = self.met(&far)? {
+                let remote = RemoteActorId { theater, address: Some(address), slot, incarnation, capability };
+                if let Some(id) = self.met(&remote)? {
                     return Ok(id);
                 }
                 if theater == self.directory.incarnation {
-                    return Ok(nobody());
+                    return Ok(no_actor());
                 }
                 if let Some(link) = self.directory.link(theater) {
-                    return link.settle_there(self.incarnation, (far, far), stub);
+                    return link.settle_there(self.incarnation, (remote, remote), stub);
                 }
-                Ok(PendingProxy::settle(&self.directory, self.incarnation, (far, far), stub)?)
+                Ok(PendingProxy::settle(&self.directory, self.incarnation, (remote, remote), stub)?)
             }
             RefName::Member { group, born, at } => {
-                // Only for a new place: a group without members would be kept for every name that somebody makes up.
+                // Only for a new stub, because a group without members would be kept for every invented name.
                 let beside: MakeStub<'_> = &|core: &SystemCore, _, forwarder: Arc<dyn Forwarder>| {
                     let stage = self.directory.groups().stage_of(group, || self.core.next_stage());
                     stub(core, StubPlacement::Group(stage), forwarder)
@@ -86,7 +87,7 @@ impl RefCodec for Link {
                     Some(at) => RefName::Moved { born, at },
                 };
                 let id = self.meet(name, beside)?;
-                // Of those that were born here it is known.
+                // The groups of actors that were born in this theater are known.
                 let is_own = at.is_some() && born.theater == self.directory.incarnation;
                 if let Some((_, entry)) = self.registry.migration_vtable(id).filter(|_| !is_own) {
                     self.directory.groups().join(group, id, (entry.actor_name)());
@@ -98,23 +99,23 @@ impl RefCodec for Link {
 }
 
 impl Link {
-    /// The place here of the actor that the other end calls so, if there is one.
-    fn met(&self, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        self.directory.met(self.incarnation, far).inspect_err(|why| self.note_bad_name(far, *why))
+    /// Returns the stub of the actor with the other end's name `far`, if there is one.
+    fn met(&self, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        self.directory.met(self.incarnation, remote).inspect_err(|why| self.note_bad_name(remote, *why))
     }
 
-    /// A theater that contradicts itself does not keep to the protocol. What it tells of actors of others it may have been told.
-    fn note_bad_name(&self, far: &RemoteActorId, why: BadName) {
-        if far.theater == self.incarnation && why != BadName::TooMany {
+    /// Notes a bad name. A theater that contradicts itself breaks the protocol. Names of actors of third theaters may come from these.
+    fn note_bad_name(&self, remote: &RemoteActorId, why: BadName) {
+        if remote.theater == self.incarnation && why != BadName::TooMany {
             self.fault(Fault::Name(why));
         }
     }
 
-    /// Makes the place of an actor that was born as `born`, and is in the other theater as `far`, as the theater `teller` says.
+    /// Makes the stub of an actor with the birth name `born`, which is in the other theater as `far`, according to the theater `teller`.
     fn settle_there(
         &self,
         teller: u64,
-        (born, far): (RemoteActorId, RemoteActorId),
+        (born, remote): (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, WireError> {
         self.may_name_more()?;
@@ -124,18 +125,28 @@ impl Link {
                 let id = stub(core, StubPlacement::Link(stage), proxy);
                 (id, id)
             },
-            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
+            |handle, _| Head::Name {
+                handle,
+                slot: remote.slot,
+                incarnation: remote.incarnation,
+                capability: remote.capability,
+            },
         )?;
         self.directory.note(teller, id, born)?;
         Ok(id)
     }
 
-    /// From now on this link is the way to the actor, whose place there is already.
-    pub(crate) fn adopt(&self, id: ActorId, far: &RemoteActorId) -> Result<Arc<Proxy>, WireError> {
+    /// Makes this link the route to the actor, which has a stub already.
+    pub(crate) fn adopt(&self, id: ActorId, remote: &RemoteActorId) -> Result<Arc<Proxy>, WireError> {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),
-            |handle, _| Head::Name { handle, slot: far.slot, incarnation: far.incarnation, capability: far.capability },
+            |handle, _| Head::Name {
+                handle,
+                slot: remote.slot,
+                incarnation: remote.incarnation,
+                capability: remote.capability,
+            },
         )
     }
 }

@@ -1,4 +1,4 @@
-//! What this theater takes, and what the other one does: by name, and on a link by number.
+//! The messages and actors that this theater and its peers take: by name, and on a link by number.
 
 use std::any::TypeId;
 use std::collections::hash_map::Entry;
@@ -13,14 +13,15 @@ use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::frame::{KINDS_MAX, Kind, THEATERS_MAX};
 use crate::node::handshake::GREETING_BYTES_MAX;
 
-/// Most bytes of all kinds as they are written: a greeting also has two lists of theaters, and some addresses and names.
+/// Most bytes of all kinds in their written form: a greeting also has two lists of theaters, and some addresses and
+/// names.
 const KINDS_BYTES_MAX: usize = GREETING_BYTES_MAX as usize - 2 * 10 * THEATERS_MAX - 4 * 1024;
 
-/// What this theater takes, and who is published here.
+/// The messages and actors that this theater takes, and its published actors.
 pub(crate) struct Registry {
     messages: Vec<&'static Handles>,
     spawns: Vec<&'static Spawns>,
-    /// Those of the messages, and behind them those of the spawns.
+    /// The kinds of the messages, and behind them those of the spawns.
     kinds: Vec<Kind>,
     controls: FxHashMap<TypeId, Controls>,
     moves: FxHashMap<TypeId, (MigrationVTable, &'static Spawns)>,
@@ -33,12 +34,12 @@ struct Published {
 }
 
 impl Registry {
-    /// All that is in the binary.
+    /// Collects all entries of the binary.
     ///
     /// # Errors
-    /// Two of it share a name, or there is more than other theaters read.
+    /// Two entries share a name, or there are more than other theaters read.
     pub(crate) fn new() -> Result<Registry, TheaterError> {
-        // In the order of their names: that of the binary depends on the linker, and other theaters are told the numbers.
+        // Sorted by name, because the binary's order depends on the linker, and other theaters learn the numbers.
         let mut messages: Vec<_> = wire::handles().collect();
         messages.sort_by_key(|entry| ((entry.actor_name)(), (entry.message_name)()));
         let mut spawns: Vec<_> = wire::spawns().collect();
@@ -78,7 +79,7 @@ impl Registry {
         Ok(Registry { messages, spawns, kinds, controls, moves, published: Mutex::default() })
     }
 
-    /// The list that the other end of a link is given.
+    /// Returns the list for the other end of a link.
     pub(crate) fn kinds(&self) -> &[Kind] {
         &self.kinds
     }
@@ -87,7 +88,7 @@ impl Registry {
         self.messages.get(kind as usize).copied()
     }
 
-    /// How actors of this type take this message.
+    /// Returns the entry by which actors of this type take this message.
     pub(crate) fn message_of(&self, actor: TypeId, message: TypeId) -> Option<&'static Handles> {
         self.messages.iter().copied().find(|entry| ((entry.actor)(), (entry.message)()) == (actor, message))
     }
@@ -96,22 +97,22 @@ impl Registry {
         self.spawns.get((kind as usize).checked_sub(self.messages.len())?).copied()
     }
 
-    /// What can be done with whoever it is.
+    /// Returns the controls of the actor.
     pub(crate) fn controls(&self, id: ActorId) -> Option<&Controls> {
         self.controls.get(&id.address().resident_type()?)
     }
 
-    /// How it is taken to other theaters, if it is mobile.
+    /// Returns the functions that migrate the actor, if it is mobile.
     pub(crate) fn migration_vtable(&self, id: ActorId) -> Option<&(MigrationVTable, &'static Spawns)> {
         self.moves.get(&id.address().resident_type()?)
     }
 
-    /// Whether actors of this type of resident are mobile.
+    /// Returns whether actors of this type of resident are mobile.
     pub(crate) fn is_mobile(&self, resident: TypeId) -> bool {
         self.moves.contains_key(&resident)
     }
 
-    /// Publishes `id` as `name`, unless another one is, and lives.
+    /// Publishes `id` as `name`, unless another living actor has that name.
     pub(crate) fn publish(&self, name: String, id: ActorId, actor: &'static str) -> Result<(), PublishError> {
         match self.published().entry(name) {
             Entry::Occupied(entry) if entry.get().id != id && !entry.get().id.address().is_stale() => {
@@ -132,7 +133,7 @@ impl Registry {
         self.published().remove(name).is_some()
     }
 
-    /// Who is published as `name`, if that is an `actor`.
+    /// Returns the actor that is published as `name`, if it is an `actor`.
     pub(crate) fn find<R>(
         &self,
         name: &str,
@@ -157,7 +158,7 @@ impl Registry {
         self.published.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How to say what to the theater that takes `kinds`.
+    /// Returns the table of the messages for the theater that takes `kinds`.
     pub(crate) fn table(&self, kinds: &[Kind]) -> Table {
         let codec = |theirs: &Kind, ours: &Kind| {
             if theirs.schema.is_some() && theirs.schema == ours.schema { Codec::Positional } else { Codec::Named }
@@ -184,11 +185,11 @@ impl Registry {
     }
 }
 
-/// How to say what to another theater: types and the other one's numbers. `None`: it does not take that.
+/// The kinds of another theater: its numbers by type. `None`: it does not take that type.
 pub(crate) struct Table {
     messages: FxHashMap<(TypeId, TypeId), Option<(u32, Codec)>>,
     spawns: FxHashMap<TypeId, Option<(u32, Codec)>>,
-    /// Actor and message of the other one's numbers, as far as they are known here.
+    /// Actor and message of the other theater's numbers, as far as this theater knows them.
     names: FxHashMap<u32, (&'static str, &'static str)>,
 }
 

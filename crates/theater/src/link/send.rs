@@ -7,23 +7,23 @@ use crate::diagnostics::cycles::Wait;
 use crate::migration::authority::Epoch;
 use crate::naming::Key;
 
-/// Whether so much is to be written that the other end should begin with it before the handler that sends is over: of a thousand
-/// actors that it starts there, say, which are there a fifth sooner then. Once for each packet: where the connection takes no more,
-/// that is not found out for each message.
+/// Returns whether the pending bytes are many enough that the other end should begin with them before the sending handler is over. If a handler
+/// starts 1,000 actors in the other theater, for example, they run a fifth sooner then. The check happens once for each packet, so that a full
+/// connection is not tried for each message.
 fn is_worth_while(bytes_before: usize, bytes: usize) -> bool {
     const MANY_BYTES: usize = 16 * 1024;
     bytes_before < MANY_BYTES && bytes >= MANY_BYTES
 }
 
-/// How often a thread that waits for room looks for it.
+/// The interval at which a waiting thread checks for room.
 const ROOM_EVERY: Duration = Duration::from_millis(1);
 
 fn too_full() -> WireError {
-    WireError::new("too much waits for that theater: it does not read, or not fast enough")
+    WireError::new("the queue for that theater is full: it reads too slowly, or not at all")
 }
 
 impl Link {
-    /// Whether a message can be sent, and as what.
+    /// Returns the kind and codec of a message, if it can be sent.
     fn kind_of(&self, actor: TypeId, message: TypeId, name: &str, named: bool) -> Result<(u32, Codec), WireError> {
         let (kind, codec) = self.table.message(actor, message, name)?;
         Ok((kind, if named { Codec::Named } else { codec }))
@@ -41,7 +41,7 @@ impl Link {
         WireError::new("the theater is lost")
     }
 
-    /// Sends a frame; `write` is given what the frame may need a number for.
+    /// Sends a frame; `prepare` makes the state for which the frame may need a number, and `write` gets it.
     pub(super) fn send_with<R>(
         &self,
         lane: Lane,
@@ -57,7 +57,7 @@ impl Link {
         let before = out.outbound.open_bytes(lane);
         let waited = out.outbound.waiting_bytes();
         let write = |buffer: &mut Vec<u8>| write(&prepared, buffer);
-        // Nothing slows the poller: it is counted what it writes.
+        // Nothing slows the poller: its written bytes are counted.
         let is_reply = READS.get().is_some();
         match if is_reply { out.outbound.reply(lane, write) } else { out.outbound.frame(lane, write) } {
             Ok(()) => {}
@@ -68,7 +68,7 @@ impl Link {
         out.frame_bytes = out.frame_bytes - out.frame_bytes / 8 + (waits - waited);
         let full = waits > self.window_bytes;
         if full {
-            // As much as may be under way may wait, as far as that can be known before it is written.
+            // At most the allowed bytes under way may wait, as far as that can be known before they are written.
             self.gate.close(self.window_bytes / (out.frame_bytes / 8).max(1));
         }
         let worth_while = is_worth_while(before, out.outbound.open_bytes(lane));
@@ -85,7 +85,7 @@ impl Link {
         }
     }
 
-    /// As [`Link::send`]. If the window is full, the stage of the message that this thread handles waits until it is not.
+    /// Calls [`Link::send`]. If the window is full, the stage of the message that this thread handles waits for room.
     pub(super) fn send_or_pause(&self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Written {
         if self.send(lane, write)? {
             pause_stage(&self.gate);
@@ -93,8 +93,8 @@ impl Link {
         Ok(())
     }
 
-    /// Sends the answer to an ask. Where no stage can be slowed (an answer that is passed on between two links, say), it is refused
-    /// if far too much waits.
+    /// Sends the answer to an ask. If no stage can be slowed (for an answer that is passed on between two links, say), it is refused when far too
+    /// much waits.
     pub(super) fn send_answer(&self, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Written {
         if self.is_overfull() {
             return Err(too_full());
@@ -104,8 +104,7 @@ impl Link {
         sent
     }
 
-    /// Has what there is to be written go out at the end of the gulp, or at once: where it is `worth_while`, and by threads that
-    /// have no gulps.
+    /// Has pending frames go out at the end of the gulp. Frames that are `worth_while`, and those of threads without gulps, go out at once.
     fn flush_later(&self, worth_while: bool) {
         if worth_while || !flush_soon() {
             return self.flush(false);
@@ -121,7 +120,7 @@ impl Link {
         });
     }
 
-    /// Writes what there is to be written, and with `acknowledge` what was received if nothing else says it.
+    /// Writes pending frames, and with `acknowledge` the received packet number if no other frame carries it.
     pub(crate) fn flush(&self, acknowledge: bool) {
         let mut out = lock(&self.out);
         self.write_taken_back(&mut out);
@@ -141,7 +140,7 @@ impl Link {
                 // The poller is told when there is room.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(_) => {
-                    // Whoever reads finds that out as well.
+                    // The reading thread finds that out as well.
                     present.broken.store(true, Ordering::Relaxed);
                     present.shut();
                     *connection = None;
@@ -153,29 +152,29 @@ impl Link {
         }
     }
 
-    /// Says that this end is still there.
+    /// Tells the other end that this end is still running.
     pub(crate) fn beat(&self) {
         let _ = self.send(Lane::System, |out| Head::Beat.write(out));
     }
 
-    /// Says that this end ends.
+    /// Tells the other end that this end shuts down.
     pub(crate) fn say_goodbye(&self) {
         let _ = self.send(Lane::Normal, |out| Head::Goodbye.write(out));
     }
 
-    /// No actor begins at the other end any more. Called for all links before any theater hears the goodbye: an actor that went on behind it would be
-    /// sought, not found, and started anew, while it lives in the theater that it has gone to.
+    /// Forbids further actors to begin at the other end. Called for all links before any theater learns of the shutdown. An actor that went on behind
+    /// the announcement would be searched in vain, and replaced, while it lives in its target.
     pub(crate) fn end_departures(&self) {
         lock(&self.out).departs = false;
     }
 
-    /// Whether everything that was sent is acknowledged.
+    /// Returns whether everything that was sent is acknowledged.
     pub(crate) fn is_settled(&self) -> bool {
         lock(&self.out).outbound.waiting_bytes() == 0 || self.is_lost()
     }
 
-    /// Whether the other end has heard that this one ends, or cannot be asked: this end cannot call it, and a theater that has not heard it
-    /// would have called again.
+    /// Returns whether the other end has learned of the shutdown, or cannot be asked. This end cannot call it then, and a theater without the
+    /// announcement would have called again.
     pub(crate) fn has_taken_leave(&self) -> bool {
         /// A theater calls again at its next tick; a loaded machine needs some time for that.
         const CALLS_AGAIN_MAX: Duration = Duration::from_secs(1);
@@ -184,8 +183,7 @@ impl Link {
         self.is_settled() || self.is_left() || is_gone()
     }
 
-    /// Takes a parcel to the actor that this end calls `to`.
-    /// With `named`, it is written by names, whatever the types are.
+    /// Sends a forwarded message to the actor that this end calls `to`. With `named`, it is written by names, for all types.
     pub(crate) fn carry(
         &self,
         to: Handle,
@@ -198,7 +196,7 @@ impl Link {
         carried
     }
 
-    /// Something was sent to an actor. Behind it: a fence goes behind what this stands for.
+    /// Notes that something was sent to an actor. Called behind the sending: a fence goes behind it.
     fn note_unfenced(&self) {
         if !self.is_unfenced.load(Ordering::Relaxed) {
             self.is_unfenced.store(true, Ordering::Release);
@@ -251,7 +249,7 @@ impl Link {
                 match watch {
                     Some(watch) => self.send_or_pause(Lane::System, |out| Head::Unwatch { to, watch }.write(out)),
                     None => {
-                        // It may watch it by the way that the place is about to have.
+                        // It may be watched by the next route of the stub.
                         if let Some(id) = self.mover(to)
                             && !self.directory.forget_watch(id, watcher)
                             && self.is_lost()
@@ -300,7 +298,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a frame that is answered.
+    /// Sends a frame that needs an answer.
     pub(super) fn ask_with(
         &self,
         answer: TakeAnswer,
@@ -310,7 +308,7 @@ impl Link {
         self.ask_numbered(|_| answer, lane, write)
     }
 
-    /// As [`Link::ask_with`]. What takes the answer is made for the number of the ask, under the lock of `out`.
+    /// Does the work of [`Link::ask_with`]. `answer` makes the receiver of the answer for the number of the ask, under the lock of `out`.
     pub(super) fn ask_numbered(
         &self,
         answer: impl FnOnce(u64) -> TakeAnswer,
@@ -344,7 +342,7 @@ impl Link {
         lock(&self.out).next_number
     }
 
-    /// Whether one of the asks before this number is not answered.
+    /// Returns whether an ask before this number has no answer.
     pub(crate) fn awaits_answers(&self, before: u64) -> bool {
         lock(&self.out).asks.keys().any(|ask| *ask < before)
     }
@@ -353,7 +351,7 @@ impl Link {
         if lock(&self.out).watches.len() >= WATCHES_MAX / 2 {
             notify(StopReason::TheaterLost.into());
             return Err(WireError::new(format!(
-                "{} actors of that theater are watched, and no more can be",
+                "this theater watches {} actors of that theater, and cannot watch more",
                 WATCHES_MAX / 2
             )));
         }
@@ -384,7 +382,7 @@ impl Link {
                 if self.is_lost()
                     && let Some(id) = self.mover(to)
                 {
-                    // Its place is about to hear that this way leads nowhere, and has another one then, or is given up.
+                    // Its stub is about to learn that this route leads nowhere. Then it has another route, or is given up.
                     self.directory.watch_again(id, watcher, notify);
                     return Ok(());
                 }
@@ -394,22 +392,22 @@ impl Link {
         }
     }
 
-    /// The place of the actor that this link calls `handle`, if it is one that moves.
+    /// Returns the stub of the actor that this link calls `handle`, if it is mobile.
     fn mover(&self, handle: Handle) -> Option<ActorId> {
         let id = lock(&self.stubs).by_handle.get(handle as usize).copied()?;
         self.registry.migration_vtable(id).map(|_| id)
     }
 
-    /// Asks who waits for whom over there, who is meant by these names: slot, life, and where these actors are.
+    /// Asks for the waits in the other theater, the actors that these names mean (slot, incarnation), and the theaters of these actors.
     pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)>, answer: TakeAnswer) {
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names, actors }.write(out));
         self.flush(false);
     }
 
-    /// Says that an ask over there is part of a cycle.
+    /// Tells the other theater that one of its asks is part of a cycle.
     pub(crate) fn say_cycle(&self, wait: &Wait, path: &[String]) {
-        // It does not matter if it cannot be said: then the ask ends with the link.
+        // A failure does not matter: then the ask ends with the link.
         let _ = self.send(Lane::System, |out| {
             Head::Cycle.write(out)?;
             Codec::Positional.write(&(wait, path), out)
@@ -417,15 +415,15 @@ impl Link {
         self.flush(false);
     }
 
-    /// Asks how busy the other theater is.
+    /// Asks for the load of the other theater.
     pub(crate) fn ask_load(&self, answer: TakeAnswer) {
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Load { ask }.write(out));
     }
 
-    /// Asks where these actors are, who were in the theater `lost`, or had been.
+    /// Asks for these actors, which were in the theater `lost`, or had been.
     ///
-    /// The other end is told which theaters were `asked` as well, and if it is `for_others`, it asks the rest.
+    /// The other end learns which theaters were `asked` as well, and if it is `for_others`, it asks the rest.
     pub(crate) fn locate(&self, lost: u64, (for_others, asked): (bool, &[u64]), actors: &[Key], answer: TakeAnswer) {
         let (asked, actors) = (asked.to_vec(), actors.to_vec());
         let write = |ask, out: &mut Vec<u8>| Head::Locate { ask, lost, for_others, asked, actors }.write(out);
@@ -433,7 +431,7 @@ impl Link {
         let _ = self.ask_with(answer, Lane::Normal, write);
     }
 
-    /// Asks who is published as `name`.
+    /// Asks for the actor that is published as `name`.
     pub(crate) fn find(&self, name: &str, actor: &str, answer: TakeAnswer) {
         if self.is_overfull() {
             return answer(Err(AskError::Unreachable(too_full().to_string())));
@@ -444,8 +442,8 @@ impl Link {
         });
     }
 
-    /// Starts an actor of the type `actor` there, with the state that `write` writes; `stub` makes its place here. A child's
-    /// state stands behind what it has to know of its supervisor.
+    /// Starts an actor of the type `actor` in the other theater, with the state that `write` writes; `stub` makes its stub in this theater. The state
+    /// of a child stands behind its supervisor link.
     pub(crate) fn spawn<R>(
         &self,
         (actor, name): (TypeId, &str),
@@ -467,7 +465,7 @@ impl Link {
             (id, made)
         };
         let head = |handle, id| {
-            // In a system that has ended, there is no place. The actor is for nobody then.
+            // In a system that has ended, there is no stub. The actor is for no receiver then.
             let (codec, born, epoch) =
                 (codec.into(), self.directory.with_capability(id).unwrap_or_default(), epoch.get());
             match child {
@@ -478,10 +476,10 @@ impl Link {
         self.name_next(state, stub, head)
     }
 
-    /// Waits while the window is full, or on a worker has the stage of the message that it handles wait after that.
+    /// Waits while the window is full. On a worker, the stage of the present message waits after its handler.
     ///
     /// # Errors
-    /// A handler that is slowed only when it returns has sent far too much.
+    /// The handler has sent far too much, because its stage is slowed only when it returns.
     fn await_room(&self) -> Written {
         let is_full = || lock(&self.out).outbound.waiting_bytes() > self.window_bytes;
         if !is_full() {
@@ -515,17 +513,19 @@ impl Link {
         let out = lock(&self.out);
         if out.free_handles.is_empty() && out.next_handle as usize >= HANDLES_MAX / 2 {
             let most = HANDLES_MAX / 2;
-            return Err(WireError::new(format!("{most} actors of that theater are known here, and no more can be")));
+            return Err(WireError::new(format!(
+                "this theater knows {most} actors of that theater, and cannot know more"
+            )));
         }
         Ok(())
     }
 
-    /// Sends a frame that gives the next handle its meaning, and makes the place of the actor that it means. `rest` writes what stands behind
-    /// the head. The number is taken only by a frame that goes out, so that the other end sees one after the other; and the frame goes out only
-    /// when the place is there.
+    /// Sends a frame that gives the next handle its meaning, and makes the stub of the actor that it means. `rest` writes the bytes behind the head.
+    /// Only a frame that goes out takes the number, so that the other end sees one number after the other. And the frame goes out only when the stub
+    /// exists.
     ///
     /// # Errors
-    /// The link is lost, or the rest cannot be written. Then there is no place.
+    /// The link is lost, or the rest cannot be written. Then there is no stub.
     pub(super) fn name_next<R>(
         &self,
         rest: impl FnOnce(&mut Vec<u8>) -> Written,
@@ -538,7 +538,7 @@ impl Link {
         if self.is_lost() {
             return Err(self.lost_error());
         }
-        // With the lock held: the numbers in it mean what they mean until it has gone out.
+        // With the lock held, because the numbers in it keep their meaning until it has gone out.
         let mut behind = Vec::new();
         rest(&mut behind)?;
         let bytes = behind.len() + HEAD_BYTES_MAX;
@@ -553,7 +553,7 @@ impl Link {
                 out.next_handle - 1
             }
         };
-        // Kept until the lock is free, which the end of a way takes: where the system has ended, the place drops it at once.
+        // Kept until the lock is free, because the end of a route takes it: if the system has ended, the stub drops the proxy at once.
         let proxy = Arc::new(Proxy::new(self.this(), handle));
         let (id, made) = stub(&self.core, self.stage, Arc::clone(&proxy));
         let before = out.outbound.open_bytes(session::Lane::System);

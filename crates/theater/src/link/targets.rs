@@ -1,4 +1,4 @@
-//! What the handles of the other end of a link mean.
+//! The actors that the handles of the other end of a link mean.
 
 use playhouse_actor::ActorId;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -6,19 +6,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::fault::{Fault, HANDLES_MAX};
 use crate::link::frame::Handle;
 
-/// What the other end's handle means.
+/// The meaning of one handle of the other end.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     pub(super) id: ActorId,
-    /// Where what is sent to it goes as long as there is one.
+    /// The receiver of mail to the actor, as long as there is an arrival buffer.
     pub(super) arrival_buffer: Option<ActorId>,
-    /// Something was sent to it since the last fence.
+    /// Whether anything was sent to it since the last fence.
     pub(super) is_reached: bool,
-    /// It was a guest that came over this link when it was last looked.
+    /// Whether it was an incoming actor that came over this link at the last look.
     pub(super) is_incoming: bool,
-    /// The number of messages and requests to it since the actor is elsewhere. The other end was told so at the first one.
+    /// The number of messages and requests to it since the actor has left. The other end was told so at the first one.
     pub(super) told: u32,
-    /// The other end was told that it has ended.
+    /// Whether the other end was told that it has ended.
     pub(super) told_end: bool,
 }
 
@@ -28,17 +28,17 @@ impl Target {
     }
 }
 
-/// What the other end's handles mean.
+/// The meanings of the other end's handles.
 #[derive(Default)]
 pub(super) struct Targets {
     pub(super) all: Vec<Option<Target>>,
-    /// Those whose mail goes to an antechamber, by that: few of many.
+    /// Handles with mail to an arrival buffer, by that buffer: few of many.
     pub(super) before: FxHashMap<ActorId, Vec<Handle>>,
-    /// Those that something was sent to since the last fence, not by way of an antechamber.
+    /// Handles that have got mail since the last fence, except by an arrival buffer.
     pub(super) reached: FxHashSet<Handle>,
-    /// Handles that were given to who had ended already, and of which the other end was not told.
-    pub(super) for_nobody: FxHashSet<Handle>,
-    /// Where the search for those that have ended goes on.
+    /// Handles that were given to actors which had ended already, and of which the other end was not told.
+    pub(super) unbound: FxHashSet<Handle>,
+    /// The position at which the search for ended actors goes on.
     pub(super) looked_at: usize,
 }
 
@@ -47,8 +47,7 @@ impl Targets {
         self.all.get(handle as usize).copied().flatten()
     }
 
-    /// The other end gives a meaning to `handle`: for now, nobody. Handles come one after the other, and again when they were
-    /// released.
+    /// Reserves `handle` for the other end: for now it means no actor. Handles come one after the other, and again when they were released.
     pub(super) fn reserve(&mut self, handle: Handle) -> Result<(), Fault> {
         let next = self.all.len();
         match self.all.get(handle as usize) {
@@ -63,15 +62,15 @@ impl Targets {
         }
     }
 
-    /// A handle that was reserved means this, or nobody.
+    /// Binds a reserved handle to this target, or to none.
     pub(super) fn bind(&mut self, handle: Handle, target: Option<Target>) {
         if let Some(free @ None) = self.all.get_mut(handle as usize) {
             let has_ended = target.is_none_or(|target| target.id.address().is_stale());
             *free = target.map(|target| Target { told_end: has_ended, ..target });
             if has_ended {
-                self.for_nobody.insert(handle);
+                self.unbound.insert(handle);
             } else {
-                self.for_nobody.remove(&handle);
+                self.unbound.remove(&handle);
             }
             let Some(target) = target else { return };
             if let Some(arrival_buffer) = target.arrival_buffer {
@@ -83,7 +82,7 @@ impl Targets {
     pub(super) fn release(&mut self, handle: Handle) {
         let released = self.all.get_mut(handle as usize).and_then(Option::take);
         self.reached.remove(&handle);
-        self.for_nobody.remove(&handle);
+        self.unbound.remove(&handle);
         if let Some(arrival_buffer) = released.and_then(|target| target.arrival_buffer)
             && let Some(before) = self.before.get_mut(&arrival_buffer)
         {
@@ -91,14 +90,14 @@ impl Targets {
         }
     }
 
-    /// Some that have ended, and of which the other end was not told. All of them, if asked often.
+    /// Returns some ended actors of which the other end was not told. Frequent calls find all of them.
     pub(super) fn ended(&mut self) -> Vec<Handle> {
-        /// So many are looked at by one call, ...
+        /// The least number of handles that one call examines.
         const LOOKED_AT: usize = 1_024;
-        /// ... or one in so many, so that all have their turn within seconds.
+        /// The share of handles that one call examines, 1 in 64, so that all are examined within seconds.
         const ONE_IN: usize = 64;
         let count = LOOKED_AT.max(self.all.len() / ONE_IN).min(self.all.len());
-        let mut ended: Vec<Handle> = self.for_nobody.drain().collect();
+        let mut ended: Vec<Handle> = self.unbound.drain().collect();
         ended.sort_unstable();
         for _ in 0..count {
             self.looked_at = (self.looked_at + 1) % self.all.len();
@@ -113,7 +112,7 @@ impl Targets {
         ended
     }
 
-    /// The actors that something was sent to since this was called last.
+    /// Returns the actors that got mail since the last call.
     pub(super) fn take_reached(&mut self) -> Vec<ActorId> {
         let mut reached: Vec<Handle> = self.reached.drain().collect();
         reached.sort_unstable();
@@ -124,14 +123,14 @@ impl Targets {
         reached.into_iter().filter_map(target).collect()
     }
 
-    /// The other end was not told after all that the actor is elsewhere.
+    /// Notes that the other end was not told after all that the actor has left.
     pub(super) fn forget_told(&mut self, handle: Handle) {
         if let Some(Some(target)) = self.all.get_mut(handle as usize) {
             target.told = 0;
         }
     }
 
-    /// What is sent to this handle goes to the antechamber, if there is one.
+    /// Directs mail for this handle to the arrival buffer, if there is one.
     pub(super) fn open_arrival_buffer(&mut self, handle: Handle, arrival_buffer: Option<ActorId>) {
         let Some(Some(target)) = self.all.get_mut(handle as usize) else { return };
         target.is_incoming = false;

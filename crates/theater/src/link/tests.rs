@@ -1,4 +1,4 @@
-//! What links forget.
+//! Tests: the state that links forget.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -47,7 +47,7 @@ pub(super) fn eventually(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Numbers that were given so far, and those that mean somebody.
+/// Returns the number of numbers given, and of numbers that mean an actor.
 fn handles(peer: &Peer) -> (Handle, usize) {
     (lock(&peer.link.out).next_handle, lock(&peer.link.stubs).handles.len())
 }
@@ -73,15 +73,15 @@ fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
         assert_eq!(handles(&peer).1, AT_ONCE);
         guests.iter().for_each(|guest| guest.stop());
         eventually(|| handles(&peer).1 == 0 && targets(&back) == 0);
-        // As with any actor that has ended.
+        // The error is that of any ended actor.
         assert_eq!(guests[0].ask(Greet).wait(), Err(AskError::Stopped));
         if round == 0 {
-            // A turnstile for each stage that has had places.
+            // A turnstile for each stage that has had stubs.
             kept = left();
         }
     }
     assert!(handles(&peer).0 <= 2 * AT_ONCE as Handle, "{} numbers were given", handles(&peer).0);
-    // The places are gone as well.
+    // The stubs are gone as well.
     assert!(left() < kept + 10 && kept < AT_ONCE as u64, "{} and {kept} are left", left());
 }
 
@@ -103,7 +103,7 @@ fn who_comes_and_goes_leaves_nothing_behind() {
     }
 }
 
-/// Theaters tell that actors have ended where they have links. Where names of very many come from third theaters, a link is worth it.
+/// Theaters tell the ends of actors over links. If names of very many actors come from third theaters, a link is worth its cost.
 #[test]
 fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for_some() {
     const FEW: usize = 1_000;
@@ -132,7 +132,7 @@ fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for
     [here, there, third].into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
 }
 
-/// Nothing is kept of actors in the theaters, nor on these links between them.
+/// Returns whether the theaters, and these links between them, keep nothing of actors.
 fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> bool {
     let is_kept = |theater: &&Theater| theater.theater_core.directory.kept().into_iter().any(|(_, count)| count > 0);
     let is_left = |peer: &&Peer| !lock(&peer.link.left).is_empty() || handles(peer).1 > 0 || targets(peer) > 0;
@@ -169,7 +169,7 @@ fn who_ends_in_another_theater_is_forgotten_in_all() {
         } else {
             guests.iter().for_each(|guest| here.migrate(*guest, &peer).wait().unwrap());
         }
-        // Some were sent to over here first, and some directly, and some never.
+        // Some got a message over this theater first, some directly, and some never.
         for guest in known.iter().step_by(2) {
             assert_eq!(guest.ask(Greet).wait(), Ok(*guest));
         }
@@ -181,7 +181,7 @@ fn who_ends_in_another_theater_is_forgotten_in_all() {
     }
 }
 
-/// Tells of the end of a guest.
+/// Reports the end of a guest.
 struct Watch(ActorRef<Guest>, std::sync::mpsc::Sender<StopReason>);
 impl Actor for Watch {
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -206,16 +206,16 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     // The first one comes freely, and this one behind a marker.
     guests[1].ask(Greet).wait().unwrap();
 
-    // It is held for one that is here already.
+    // The target already holds an incoming actor with its name.
     let (directory, last) = (&peer.link.directory, guests[2].id());
     let attempt = Attempt { from: 1, number: directory.next_number() };
     let says = |word| directory.step(last, Event::Said { from: attempt.from, word });
     assert_eq!(says(Word::Move { attempt: attempt.number }).len(), 1);
     let MigrateError::Member { why, .. } = there.migrate_group(group, &back).wait().unwrap_err() else { panic!() };
-    assert_eq!(*why, MigrateError::Refused("it is there already".to_owned()));
+    assert_eq!(*why, MigrateError::Refused("it has the actor already".to_owned()));
     says(Word::Stays { attempt: attempt.number });
 
-    // Nothing has changed by that: they are there, and can come.
+    // That has changed nothing: they are in the other theater, and can come.
     for guest in guests {
         assert!(directory.is_remote(guest.id()));
         assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
@@ -229,17 +229,17 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     assert_eq!(ends.recv_timeout(Duration::from_secs(60)), Ok(StopReason::Stopped));
 }
 
-/// What those do that are read the next time, by their numbers.
+/// The actions of traps at their next reading, by number.
 static AS_IT_IS_READ: Mutex<BTreeMap<u64, Box<dyn FnOnce() + Send>>> = Mutex::new(BTreeMap::new());
 
-/// Does something as it is read.
+/// A value that calls its action when it is read.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(from = "u64", into = "u64")]
 pub(super) struct Trap(u64);
 
 impl Trap {
     pub(super) fn set(act: impl FnOnce() + Send + 'static) -> Trap {
-        // A theater that starts looks at the shapes of all types, and reads this one with small numbers.
+        // A theater reads this type with small numbers at its start, because it examines the shapes of all types.
         static NUMBERS: AtomicU64 = AtomicU64::new(1_000);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         lock(&AS_IT_IS_READ).insert(number, Box::new(act));
@@ -263,7 +263,7 @@ impl From<u64> for Trap {
     }
 }
 
-/// Counts what it is told.
+/// Counts its messages.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Counts(pub(super) u64, pub(super) Option<Trap>);
 #[derive(Serialize, Deserialize)]
@@ -291,7 +291,7 @@ impl Handler<Sum> for Counts {
 }
 remote!(mobile Counts: One, Sum);
 
-/// Sends so many at once as it starts.
+/// Sends this number of messages at once at its start.
 struct Burst(ActorRef<Counts>, Trap, usize);
 impl Actor for Burst {
     fn started(&mut self, _: &mut Context<Self>) {
@@ -307,9 +307,9 @@ fn nothing_is_taken_from_a_link_that_is_lost() {
     let known = here.find::<Counts>(&format!("playhouse://{}/counts", there.address().unwrap())).wait().unwrap();
     let link = Arc::clone(&back.link);
     here.system().spawn(Burst(known, Trap::set(move || link.lose()), 50));
-    // Nothing was acknowledged, and here they are dead letters.
+    // Nothing was acknowledged, so they are dead letters in the sending theater.
     eventually(|| here.system().stats().total.dead_letters == 50);
-    // The one that was being read has come.
+    // The message that was being read has come.
     eventually(|| counts.ask(Sum).wait() == Ok(1));
     there.system().run_until_idle();
     assert_eq!(counts.ask(Sum).wait(), Ok(1));
@@ -334,13 +334,13 @@ fn who_comes_as_the_link_is_lost_does_not_begin() {
     theater_core.migrate(come.unwrap(), Arc::clone(&from_there.link), Box::new(move |moved| done.send(moved).unwrap()));
     let moved = ended.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(matches!(moved, Err(MigrateError::Elsewhere | MigrateError::Stopped)), "{moved:?}");
-    // It lives where it lived.
+    // It lives in its former theater.
     assert_eq!(counts.ask(Sum).wait(), Ok(0));
     assert_eq!(here.migrate(counts, &from_here).wait(), Ok(()));
     assert_eq!(counts.ask(Sum).wait(), Ok(0));
 }
 
-/// An actor in the second of these, which the first has lost long ago, and the actor's place there has not heard of that.
+/// Returns an actor in the second of these theaters, which the first has lost long ago. The actor's stub in the first one has not learned that.
 fn lost_and_not_told() -> ([Theater; 2], Peer, ActorRef<Guest>) {
     let (theaters, [peer, _]) = two();
     let guest = theaters[0].spawn_at(&peer, &Guest).unwrap();
@@ -350,7 +350,7 @@ fn lost_and_not_told() -> ([Theater; 2], Peer, ActorRef<Guest>) {
     (theaters, peer, guest)
 }
 
-/// A watch that finds the link lost is noted there for a moment: from now on, one that is noted is on its way.
+/// Waits until a watch on the lost link is on its way: it is noted for a moment.
 fn is_found_again(peer: &Peer) {
     eventually(|| {
         let out = lock(&peer.link.out);
@@ -368,7 +368,7 @@ fn who_watches_before_a_place_has_heard_of_a_loss_waits_for_that() {
     let (ended, ends) = std::sync::mpsc::channel();
     here.system().spawn(Watch(guest, ended));
     here.system().run_until_idle();
-    // It has another way by the next time.
+    // The stub has another route by the next time.
     is_found_again(&peer);
     eventually(|| !lock(&peer.link.out).watches.is_empty());
     guest.stop();
@@ -394,12 +394,12 @@ fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
     let (ended, ends) = std::sync::mpsc::channel();
     here.system().spawn(Glance(guest, ended));
     here.system().run_until_idle();
-    // Another one watches behind it.
+    // Another actor watches behind it.
     let (other, others) = std::sync::mpsc::channel();
     let other = here.system().spawn(Watch(guest, other));
     here.system().run_until_idle();
     is_found_again(&peer);
-    // The first one's is on its way for a moment, too, and then no more.
+    // The first one's watch is on its way for a moment, too, and then no more.
     let watches = |(watcher, _): &(Watcher, u64)| matches!(watcher, Watcher::Here(id, _) if *id == other.id());
     eventually(|| lock(&peer.link.out).watching.values().flatten().any(watches));
     guest.stop();
@@ -424,7 +424,7 @@ fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
 fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let theater = Theater::builder().start().unwrap();
     let there = &theater.theater_core;
-    // Of a theater that nobody runs: one that is run would call again by itself.
+    // The greeting of a theater that does not run: a running one would call again by itself.
     let hello = Hello { incarnation: 1, listens: None, knows: Vec::new(), link: Some(1), ..there.hello(None) };
     let (reply, link) = there.receive_hello(&hello, None);
     assert!(matches!(reply, Reply::Hello(_)));
@@ -433,7 +433,7 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     assert_eq!(there.receive_hello(&hello, None).0, Reply::Busy);
     link.lost.store(false, Ordering::Release);
     link.lose();
-    // One that still has the link must not go on with it.
+    // A theater that still has the link must not continue it.
     let knows = Hello { knows: vec![there.incarnation], ..hello.clone() };
     assert_eq!(there.receive_hello(&knows, None).0, Reply::GivenUp(there.incarnation));
     assert!(matches!(there.receive_hello(&Hello { link: Some(2), ..hello }, None).0, Reply::Hello(_)));
@@ -443,7 +443,7 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
 fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     let ([_here, there], [peer, back]) = two();
     let (link, theater_core) = (&peer.link, peer.link.theater_core().unwrap());
-    // Later than those of who sees to lost connections.
+    // Later than those of the thread that handles lost connections.
     let connection = 1_000;
     let received = link.prepare(connection);
     let resumes = Resume { incarnation: link.incarnation, received, connection, link: None };
@@ -455,7 +455,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     link.prepare(connection);
     theater_core.called_again(link, connection, exchanged);
     assert!(link.connection().is_none());
-    // And it learns that nobody is there.
+    // And the other end learns that the connection is gone.
     eventually(|| back.link.connection().is_none());
 }
 
@@ -467,7 +467,7 @@ fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_sinc
     let resumes = Resume { incarnation: link.incarnation, received: 0, connection: 1_000, link: number };
     link.lose();
     let again = here.connect(there.address().unwrap()).unwrap();
-    // The end that was called makes it before it answers.
+    // The called end makes it before it answers.
     let link = there.peers().iter().find(|peer| !peer.is_lost()).map(|peer| Arc::clone(&peer.link)).unwrap();
     eventually(|| link.connection().is_some());
     let before = link.connection().unwrap().token;
@@ -569,7 +569,7 @@ enum Tree {
     Node(Box<Tree>),
 }
 
-/// The same in bytes, as a peer without a limit writes it.
+/// The same tree in the bytes of a peer without a limit.
 struct Deep(Tree, usize);
 impl Serialize for Deep {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -610,7 +610,7 @@ fn a_message_that_nests_too_deep_is_refused_and_its_link_lives() {
         Err(AskError::Unreachable(why)) => assert!(why.contains("nested too deep"), "{why}"),
         answer => panic!("{answer:?}"),
     };
-    // Where it is written, and where it is read.
+    // Refused by the writer, and by the reader.
     refused(ask(Deep(deep(1_000), 0)));
     refused(ask(Deep(Tree::Leaf, 8 << 20)));
     counts.tell(Deep(Tree::Leaf, 8 << 20));
@@ -619,10 +619,10 @@ fn a_message_that_nests_too_deep_is_refused_and_its_link_lives() {
     assert!(!peer.is_lost());
 }
 
-/// How often a thread or a stage has had to wait for room to start an actor.
+/// The number of times that a thread or a stage has had to wait for room to start an actor.
 pub(super) static ROOM_AWAITED: AtomicUsize = AtomicUsize::new(0);
 
-/// A peer that says what a test wants.
+/// A peer that sends the frames of a test.
 pub(super) struct Raw {
     line: Connection,
     outbound: Outbound,
@@ -646,7 +646,7 @@ impl Raw {
         self.say_with(lane, head, &[]);
     }
 
-    /// Says a frame with `rest` behind its head.
+    /// Sends a frame with `rest` behind its head.
     pub(super) fn say_with(&mut self, lane: session::Lane, head: &Head, rest: &[u8]) {
         let frame = self.outbound.frame(lane, |out| {
             head.write(out)?;
@@ -656,7 +656,7 @@ impl Raw {
         frame.unwrap();
     }
 
-    /// Writes what the connection takes.
+    /// Writes all bytes that the connection takes.
     pub(super) fn write(&mut self) {
         while self.outbound.output(0, false, |slices| self.line.write(slices)).is_ok_and(|bytes| bytes > 0) {}
     }
@@ -664,7 +664,7 @@ impl Raw {
 
 const SMALL_WINDOW: usize = 64 * 1024;
 
-/// A theater with a small window, and its link with a peer that reads nothing.
+/// Returns a theater with a small window, and its link with a peer that reads nothing.
 fn with_silent_reader() -> (Theater, Raw, Peer) {
     let builder = Theater::builder().listen("127.0.0.1:0").window(SMALL_WINDOW);
     let theater = builder.lost_after(Duration::from_millis(100)).start().unwrap();
@@ -687,8 +687,8 @@ fn a_peer_that_does_not_read_what_it_asks_for_is_read_no_further_and_then_lost()
         }
         raw.write();
         let bytes = peer.link.unwritten_reply_bytes();
-        // Replies to what one turn reads come on top.
-        assert!(bytes < BYTES_MAX + 2 * TURN_BYTES, "{bytes} bytes wait for a peer that reads nothing");
+        // Replies to the frames read in one round come on top.
+        assert!(bytes < BYTES_MAX + 2 * ROUND_BYTES, "{bytes} bytes wait for a peer that reads nothing");
         std::thread::yield_now();
     }
 }

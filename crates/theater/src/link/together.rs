@@ -1,4 +1,4 @@
-//! Groups that move, at a link: see [`crate::migration::group`].
+//! Migrating groups at a link: see [`crate::migration::group`].
 
 use playhouse_actor::wire::{MigrationVTable, PreparedActor, Spawns};
 use playhouse_actor::{GroupName, MigrateError};
@@ -19,22 +19,22 @@ pub(super) struct PendingGroups {
     pub(super) bytes: usize,
 }
 
-/// The members of a group that are kept, or that it is refused.
+/// The members of a group that are kept, or the refusal of the group.
 enum PendingGroup {
-    /// Members that were read, by their numbers, or why one cannot be; with their bytes.
+    /// Members that were read, by position, or the reason why one cannot be read; with their bytes.
     Kept(FxHashMap<u32, (Result<IncomingActor, String>, usize)>),
-    /// It is too much. So says this member.
+    /// The group is too large. The position is that of the refused member.
     Refused(u32),
 }
 
 impl PendingGroups {
-    /// Returns whether a member of so many bytes is kept of this group.
+    /// Returns whether a member of `bytes` bytes is kept of this group.
     fn has_room(&self, of: u64, bytes: usize, bytes_max: usize) -> bool {
         let is_refused = matches!(self.by_group_migration.get(&of), Some(PendingGroup::Refused(_)));
         !is_refused && self.members < MEMBERS_MAX && self.bytes + bytes <= bytes_max
     }
 
-    /// Keeps a member, if its group is not refused. Returns one that was sent before under its number.
+    /// Keeps a member, if its group is not refused. Returns an earlier member with its position.
     fn keep(
         &mut self,
         of: u64,
@@ -52,7 +52,7 @@ impl PendingGroups {
         Some(incoming)
     }
 
-    /// Nothing is kept of this group but that. Returns what was.
+    /// Keeps only the refusal of this group. Returns the former entry.
     fn refuse(&mut self, of: u64, at: u32) -> Option<PendingGroup> {
         if matches!(self.by_group_migration.get(&of), Some(PendingGroup::Refused(_))) {
             return None;
@@ -76,13 +76,14 @@ impl PendingGroups {
     }
 }
 
-/// What a theater says of a group that was sent to it: where its members are, or which of them does not come, and why.
+/// The answer of a theater to a group that was sent to it: the locations of its members, or the position of a refused
+/// member, and the reason.
 type Received = Result<Vec<ActorLocation>, (u32, String)>;
 
 /// An actor that is frozen, and was written.
 pub(crate) struct PreparedMember {
     pub(crate) at: u32,
-    /// The number of the attempt, if the other members go, too.
+    /// The number of the attempt, if the other members migrate, too.
     pub(super) attempt: u64,
     pub(crate) id: ActorId,
     pub(crate) moves: MigrationVTable,
@@ -93,8 +94,8 @@ pub(crate) struct PreparedMember {
 impl Link {
     // -- leaving --------------------------------------------------------------------------------------------------------
 
-    /// Sends the `at`th member of a group, which is frozen, as part of the journey `of`. In its stage.
-    pub(crate) fn pack_member(
+    /// Sends the `at`th member of a frozen group, as part of the group migration `of`. Runs in its stage.
+    pub(crate) fn prepare_member(
         &self,
         (of, at): (u64, u32),
         id: ActorId,
@@ -120,13 +121,13 @@ impl Link {
         Ok(PreparedMember { at, attempt: 0, id, moves, born, epoch })
     }
 
-    /// The members that were sent as this journey do not go.
-    pub(crate) fn say_apart(&self, of: u64) {
-        // It does not matter if it cannot be said: then they are forgotten with the link.
+    /// Tells the target that the members of this group migration do not come.
+    pub(crate) fn say_abort(&self, of: u64) {
+        // A failure does not matter: then the target forgets them with the link.
         let _ = self.send(Lane::Normal, |out| Head::Apart { of }.write(out));
     }
 
-    /// The members of a group have been packed, and go.
+    /// Sends a group whose members have been prepared.
     pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<PreparedMember>, done: Done) {
         let count = members.len() as u32;
         let (link, ids): (_, Vec<ActorId>) = (Arc::clone(self), members.iter().map(|member| member.id).collect());
@@ -187,14 +188,14 @@ impl Link {
         let mut incoming_actors = match pending_group {
             Some(PendingGroup::Kept(incoming_actors)) => incoming_actors,
             Some(PendingGroup::Refused(at)) => {
-                let why = "more was sent of groups that move than is kept until they are whole".to_owned();
+                let why = "it keeps no more members of incomplete groups".to_owned();
                 return self.say_received(ask, &Received::Err((at, why)));
             }
             None => FxHashMap::default(),
         };
         let incoming = |at| match incoming_actors.remove(&at) {
             Some((incoming, _)) => incoming.map_err(|why| (at, why)),
-            None => Err((at, "it was not sent".to_owned())),
+            None => Err((at, "the member was not sent".to_owned())),
         };
         match (0..count).map(incoming).collect::<Result<Vec<IncomingActor>, _>>() {
             Ok(incoming_actors) => {

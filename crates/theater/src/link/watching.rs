@@ -1,4 +1,4 @@
-//! Tests: watches of actors that move.
+//! Tests: watches of migrating actors.
 
 use std::sync::mpsc;
 
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::{Simulation, Theater};
 
-/// One that moves.
+/// An actor that migrates.
 #[derive(Serialize, Deserialize)]
 struct Rover;
 impl Actor for Rover {}
@@ -27,7 +27,7 @@ impl Handler<Hop> for Rover {
     }
 }
 
-/// The theater that it is in.
+/// Asks for the port of the theater that the actor is in.
 #[derive(Serialize, Deserialize)]
 struct Where;
 impl Message for Where {
@@ -41,7 +41,7 @@ impl Handler<Where> for Rover {
 }
 remote!(mobile Rover: Hop, Where);
 
-/// Looks at rovers, and tells of their ends.
+/// Watches rovers, and reports their ends.
 struct Looker(usize, mpsc::Sender<(usize, ActorId)>);
 impl Actor for Looker {
     fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
@@ -64,14 +64,14 @@ fn theater(net: &Simulation) -> Theater {
     net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap()
 }
 
-/// The watches that the theater keeps for others, and those that others keep for it.
+/// Returns the watches that the theater keeps for others, and those that others keep for it.
 fn watches(theater: &Theater) -> (usize, usize) {
     let links = theater.theater_core.all_links();
     let kept = links.iter().map(|link| link.watches.load(Ordering::Relaxed)).sum();
     (kept, links.iter().map(|link| lock(&link.out).watches.len()).sum())
 }
 
-/// Watches begin and end as the actors that are watched leave, come and pass: none is lost or told twice, and none is left over.
+/// Watches begin and end while the watched actors leave, come and pass: none is lost or told twice, and none is left over.
 #[test]
 fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
     const ROVERS: usize = 6;
@@ -81,7 +81,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
         let theaters = [(); 3].map(|()| theater(&net));
         let (told, downs) = mpsc::channel();
         let lookers = [0, 1, 2].map(|at: usize| theaters[at].system().spawn(Looker(at, told.clone())));
-        // By the theater that they are known in.
+        // Indexed by the theater that knows them.
         let mut rovers: [Vec<ActorRef<Rover>>; 3] = Default::default();
         for number in 0..ROVERS {
             let home = &theaters[number % 3];
@@ -110,7 +110,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
             for (number, rover) in rovers[at].iter().enumerate() {
                 let lives_here = rover.ask(Where).wait() == Ok(theater.system().core().id());
                 watched += usize::from(looks[at][number] && !lives_here);
-                // A theater that passes mail on says so ever more rarely. Then the mail goes straight to where the actor is, and so do watches.
+                // A theater that forwards mail says so ever more rarely. After that the mail goes directly to the actor, and so do watches.
                 for _ in 0..32 {
                     rover.ask(Where).wait().unwrap();
                 }
@@ -120,7 +120,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
         let all = theaters.each_ref().map(watches);
         let sum = all.iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
         assert_eq!(sum, (watched, watched), "seed {seed}: {all:?}");
-        assert_eq!(downs.try_iter().count(), 0, "seed {seed}: somebody was told of an end that was none");
+        assert_eq!(downs.try_iter().count(), 0, "seed {seed}: a watcher was told of an end that was none");
 
         rovers[0].iter().for_each(|rover| rover.stop());
         net.run_for(Duration::from_secs(5));
@@ -135,7 +135,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
     }
 }
 
-/// The state of a watch does not grow with the moves of the watched actor. A notice that had been wrapped at each move would overflow the stack.
+/// The state of a watch does not grow with the migrations of the watched actor. A notice that is wrapped at each migration would overflow the stack.
 #[test]
 fn an_actor_that_is_watched_and_moves_thousands_of_times_ends_like_any_other() {
     let net = Simulation::new(1);

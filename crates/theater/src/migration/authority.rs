@@ -1,22 +1,22 @@
-//! The authority for where a mobile actor is: told before the actor leaves a theater, and asked when the way to it is lost.
+//! The authority for the location of a mobile actor: told before the actor leaves a theater, and asked when the route to it is lost.
 //!
-//! An actor leaves only when its authority has noted that the actor may be in the target, too ([`migration`](crate::migration)). So a theater
-//! that is lost takes with it no knowledge of where its actors went.
+//! An actor leaves only when its authority has noted that the actor may be in the target, too ([`migration`](crate::migration)). Therefore the loss
+//! of a theater loses no knowledge of the targets of its actors.
 //!
-//! *The birth theater* is the authority while it lives. Its record of an actor names two theaters at most: the one that the actor was to leave
-//! last, and the target of that. Each record has an [`Epoch`], and one with a lower epoch changes nothing: it has come late, over a link that its
-//! sender holds for lost. If the birth theater is lost to the source, or does not answer a call, the actor leaves without a note. Then the other
-//! theaters know where it is only by the ways that they have. A theater that did not answer is not called again for `lost_after`, so actors whose
-//! birth theaters are no more are not frozen for long.
+//! *The birth theater* is the authority while it lives. Its record of an actor names two theaters at most: the last source of the actor, and the
+//! target of that migration. Each record has an [`Epoch`], and one with a lower epoch changes nothing. Such a record is late, because it came over a
+//! link that its sender regards as lost. If the birth theater is lost to the source, or does not answer a call, the actor leaves without a note. Then
+//! the other theaters can locate the actor only by their routes. A theater that did not answer is not called again for `lost_after`. Therefore actors
+//! whose birth theaters have ended are not frozen for long.
 //!
-//! *A search* ([`search`](crate::naming::locate)) asks all theaters that the seeker is linked with. The authority adds those that may have the actor. A
-//! link with each of them is made first.
+//! *A search* ([`locate`](crate::naming::locate)) asks all theaters that the locating theater is linked with. The authority adds the theaters that
+//! may have the actor. A link with each of them is made first.
 //!
 //! The noted theaters are asked, and the record alone is never believed: an actor may have stayed, ended, or not begun yet.
 //!
-//! A cluster implements [`Authority`] with the owners of its slots instead: it writes the exception of an actor that leaves its home, and a
-//! search asks the owner of the actor's slot. No authority lets an actor begin anew under its name. A supervisor starts another actor in place of
-//! a lost one, and a child whose supervisor is lost ends, so neither needs to be allowed.
+//! A cluster implements [`Authority`] with the owners of its slots instead. It writes an exception when an actor leaves its home, and a search asks
+//! the owner of the actor's slot. No authority lets an actor begin anew under its name. A supervisor starts another actor in place of a lost one, and
+//! a child whose supervisor is lost ends, so neither needs a permission.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -32,13 +32,13 @@ use crate::node::core::{Callee, TheaterCore};
 
 /// Most actors that one frame notes.
 pub(crate) const NOTED_MAX: usize = 1_024;
-/// A theater that there is no link with is called once, and each step of that has the limit of a call whose failure is no more than a delay.
+/// A theater without a link is called once. Each step of the call has the limit of a call whose failure is no more than a delay.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// How often an actor has left a theater.
+/// The number of departures of an actor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Epoch {
-    /// Its last departure from its birth theater, by a number that only theaters know which have had the actor since.
+    /// Its last departure from its birth theater. Only theaters that have had the actor since know this number.
     pub(crate) departure: u64,
     /// The number of attempts to leave other theaters since.
     pub(crate) hops: u64,
@@ -60,11 +60,11 @@ pub(crate) struct Departing {
     pub(crate) epoch: Epoch,
 }
 
-/// Called when all that was begun with it has ended.
+/// Called when all the work begun with it has ended.
 pub(crate) type Ended = Box<dyn FnOnce() + Send>;
 
-/// Knows which theaters an actor may be in. Neither method blocks, and each calls `ended` exactly once, also where a theater is lost or cannot be
-/// called.
+/// A record of the theaters that an actor may be in. Neither method blocks, and each calls `ended` exactly once, also if a theater is lost or cannot
+/// be called.
 pub(crate) trait Authority: Send + Sync {
     /// Returns whether the authority of this actor of `theater_core` has to be told when the actor leaves for the theater `to`.
     fn is_to_note(&self, theater_core: &TheaterCore, born: &RemoteActorId, to: u64) -> bool;
@@ -72,15 +72,15 @@ pub(crate) trait Authority: Send + Sync {
     /// Notes that these actors of `theater_core` may be in the theater `to`, too. They stay in `theater_core` until `ended`.
     fn note(&self, theater_core: &Arc<TheaterCore>, actors: Vec<Departing>, to: Host, ended: Ended);
 
-    /// Has links made with the theaters that are to be asked where these actors are, by their places here, if they are not `known` ones: those are
-    /// lost, or asked anyway.
+    /// Has links made with the theaters that are to be asked for these actors, given by their stubs in this theater. It leaves out `known` theaters,
+    /// which are lost, or asked anyway.
     fn reach(&self, theater_core: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended);
 }
 
-/// The theaters that the actors were born in.
+/// The birth theaters of the actors, as their authority.
 pub(crate) struct BirthTheaters;
 
-/// Calls when the last reference is dropped.
+/// Calls its function when the last reference is dropped.
 struct AtEnd(Mutex<Option<Ended>>);
 
 impl AtEnd {
@@ -111,7 +111,7 @@ impl BirthTheaters {
         let here = Arc::clone(theater_core);
         let take = move |link: Result<Arc<Link>, _>| match link {
             Ok(link) if link.incarnation == theater => then(&link),
-            // Another one is there, or nobody.
+            // Another theater has this address, or none.
             Ok(_) | Err(_) => here.directory.note_unreached(host, here.now().saturating_add(here.settings.lost_after)),
         };
         theater_core.reach_later(Callee { address, theater: Some(theater) }, PATIENCE, Box::new(take));
@@ -120,7 +120,7 @@ impl BirthTheaters {
 
 impl Authority for BirthTheaters {
     fn is_to_note(&self, theater_core: &TheaterCore, born: &RemoteActorId, to: u64) -> bool {
-        // An actor that leaves the theater that it was born in, or goes there, is known there.
+        // The birth theater knows an actor that leaves it, or comes to it.
         ![theater_core.incarnation, to].contains(&born.theater)
     }
 
@@ -144,7 +144,7 @@ impl Authority for BirthTheaters {
 
     fn reach(&self, theater_core: &Arc<TheaterCore>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Ended) {
         let at_end = AtEnd::new(ended);
-        let births = actors.iter().filter_map(|id| theater_core.directory.far_name(*id));
+        let births = actors.iter().filter_map(|id| theater_core.directory.remote_name(*id));
         let births = births.map(|RemoteActorId { theater, address, .. }| Host { theater, address });
         let hosts = actors.iter().flat_map(|id| theater_core.directory.hosts(*id)).chain(births);
         let is_new = |host: &Host| host.theater != theater_core.incarnation && !known.contains(&host.theater);

@@ -1,25 +1,25 @@
 //! Waiting until all that was sent from this theater before some moment is in the mailboxes of its receivers.
 //!
-//! An actor that moves is *drained* before its theater leaves it. If it began elsewhere earlier, it could send from there what overtakes that
-//! which it sent from here. The moment is that of the call, and the messages are those of the stage that calls:
+//! A migrating actor is *drained* before its source commits. If it began in the target earlier, its messages from the target could overtake its
+//! messages from the source. The moment is that of the call, and the messages are those of the calling stage:
 //!
-//! 1. *Stages.* Mail goes through the cells of its receivers here. Each stage that has places has a *turnstile*, an actor that is always away.
-//!    A request to it comes behind all that the same worker has sent to that stage before.
-//! 2. *Places that keep mail.* Behind what waits at a place that turns, or that has its theater called, goes a marker. It is answered where the
+//! 1. *Stages.* Mail goes through the cells of its receivers in this theater. Each stage with stubs has a *turnstile*, an actor that is always away.
+//!    A request to the turnstile comes behind all that the same worker has sent to that stage before.
+//! 2. *Stubs that keep mail.* A marker goes behind the mail at a stub that reroutes, or that has its theater called. The marker is answered where the
 //!    actor lives.
-//! 3. *Links.* A fence goes behind all that was sent over a link since the last one. The other theater answers when all that it read before is
-//!    in mailboxes. For each actor that it was for, it sends a marker, because the actor may be elsewhere.
+//! 3. *Links.* A fence goes behind all that was sent over a link since the last fence. The other theater answers when all that it read before is in
+//!    mailboxes. For each receiver of that mail, it sends a marker, because the actor may be in another theater.
 //!
-//! 2 and 3 do not wait for each other. Actors that leave in one gulp of a worker are drained together: 1 begins at the gulp's end.
+//! Steps 2 and 3 do not wait for each other. Actors that leave in one gulp of a worker are drained together: step 1 begins at the gulp's end.
 //!
-//! A theater may be silent for as long as it is not lost, and an answer may come over several. An actor that is not drained after three times
-//! that long stays where it is: it is frozen meanwhile, and must not wait for a theater that never answers. A handler that does
-//! not return holds up the markers for its actor. Actors of a theater that has sent there stay for that reason, too.
+//! A theater may be silent for as long as it is not lost, and an answer may come over several theaters. An actor that is not drained after 3 times
+//! that long stays in the source. It is frozen during the drain, and must not wait for a theater that never answers. A handler that does not return
+//! delays the markers for its actor. For that reason, actors of a theater that has sent to this actor stay, too.
 //!
 //! # Why no two wait for each other
 //!
-//! A marker is answered at once where the actor lives, also if it is frozen there because it moves. It waits where a place turns, and where an
-//! actor that has come waits for the end of a turn. Turns wait for markers of their own only ([`moves`](crate::migration::host)), and never for a
+//! A marker is answered at once where the actor lives, also if the actor is frozen for a migration. It waits where a stub reroutes, and where an
+//! arrived actor waits for the end of a reroute. Reroutes wait for markers of their own only ([`host`](crate::migration::host)), and never for a
 //! drain.
 
 use std::cell::RefCell;
@@ -33,7 +33,7 @@ use crate::link::{Departure, Left};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
-/// How often a theater may be silent, one after the other, for as long as it is not lost, before an actor stays.
+/// The number of successive theaters that may each be silent just short of a loss before the actor stays.
 const DEPARTURES_LAST: u32 = 3;
 
 /// The type of turnstiles.
@@ -51,7 +51,7 @@ impl Resident for Turnstile {
     fn crashed(_: Crash, _: &mut ControlCx<Self>) {}
 }
 
-/// Is dropped when it comes to the turnstile.
+/// A request that is dropped when it comes to the turnstile.
 struct Passes(Arc<Stages>);
 
 impl Control<Turnstile> for Passes {
@@ -64,11 +64,11 @@ impl Control<Turnstile> for Passes {
     }
 }
 
-/// Called when all is drained.
+/// Called when the drain has ended.
 type Drained = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    /// Those that are to be called by this thread's gulp: its drains are one.
+    /// The drains to begin at the end of this thread's gulp; they are one.
     static WAITING: RefCell<Vec<(Arc<TheaterCore>, Drained)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn begin_drains() {
     }
 }
 
-/// Until requests have come to all turnstiles.
+/// Lives until requests have come to all turnstiles.
 struct Stages {
     theater_core: Arc<TheaterCore>,
     rest: Arc<DrainGuard>,
@@ -95,7 +95,7 @@ impl Drop for Stages {
     }
 }
 
-/// Until markers and fences have been answered: then the last reference is dropped.
+/// Lives until markers and fences have been answered: then the last reference is dropped.
 #[derive(Default)]
 pub(crate) struct DrainGuard(Mutex<Vec<Drained>>);
 
@@ -106,11 +106,11 @@ impl Drop for DrainGuard {
     }
 }
 
-/// A migration that is given up if it takes too long.
+/// A migration that is cancelled if it takes too long.
 pub(crate) enum MigrationDeadline {
     /// Actors that are to leave, and are not drained or accepted.
     Departure(Weak<Departure>),
-    /// Actors that have left, and have not begun.
+    /// Actors whose source has committed, and that have not begun.
     Left(Weak<Left>),
 }
 
@@ -138,20 +138,20 @@ impl MigrationDeadline {
     }
 }
 
-/// The stages that have places, and the ways that keep mail.
+/// The stages with stubs, and the routes that keep mail.
 #[derive(Default)]
 pub(crate) struct Drains {
     turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
     keeping: Mutex<Keeping>,
-    /// Migrations that are given up at these times, in order.
+    /// Migrations with the times at which they are cancelled, in order.
     late: Mutex<VecDeque<(Duration, MigrationDeadline)>>,
 }
 
-/// Ways that keep mail, or have kept some.
+/// Routes that keep mail, or have kept some.
 #[derive(Default)]
 struct Keeping {
     routes: Vec<Weak<PendingProxy>>,
-    /// With so many, those that keep nothing any more are dropped.
+    /// The number of routes at which those that keep nothing any more are dropped.
     many: usize,
 }
 
@@ -168,7 +168,7 @@ impl Drains {
         self.late.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the first of those that have ended, or whose times are over.
+    /// Returns the first migration that has ended, or whose time is over.
     fn over(&self, now: Duration) -> Option<MigrationDeadline> {
         let mut late = self.late();
         let (until, first) = late.front()?;
@@ -176,15 +176,15 @@ impl Drains {
         is_over.then(|| late.pop_front()).flatten().map(|(_, first)| first)
     }
 
-    /// There is a place in this stage, or will be before anybody can send to it.
+    /// Notes that this stage has a stub, or will have one before any actor can send to it.
     pub(crate) fn note_stage(&self, core: &SystemCore, stage: u16) {
         self.turnstiles().entry(stage).or_insert_with(|| core.spawn_away::<Turnstile>(stage, (), None));
     }
 
-    /// This way keeps mail from now on.
+    /// Notes that this route keeps mail from now on.
     pub(crate) fn note_keeping(&self, route: Weak<PendingProxy>) {
         const FEW: usize = 16;
-        // A reference that is dropped may be the last one of its way.
+        // They are dropped after the lock, because such a reference may be the last one of its route.
         let mut looked_at = Vec::new();
         let mut keeping = self.keeping();
         let Keeping { routes, many } = &mut *keeping;
@@ -204,13 +204,13 @@ impl Drains {
 }
 
 impl TheaterCore {
-    /// Has a migration given up after three times the time after which a silent theater is lost.
+    /// Has a migration cancelled after 3 times the time after which a silent theater is lost.
     pub(crate) fn note_late(&self, late: MigrationDeadline) {
         let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
         self.directory.drains.late().push_back((until, late));
     }
 
-    /// Gives up migrations that have taken too long.
+    /// Cancels migrations that have taken too long.
     pub(crate) fn end_late(&self) {
         let now = self.now();
         while let Some(late) = self.directory.drains.over(now) {
@@ -218,8 +218,8 @@ impl TheaterCore {
         }
     }
 
-    /// Calls back when all that the present stage has sent from this theater is in the mailboxes of its receivers, or is lost. By the worker
-    /// that runs the stage.
+    /// Calls `drained` when all that the present stage has sent from this theater is in the mailboxes of its receivers, or is lost. The worker that
+    /// runs the stage calls this.
     pub(crate) fn drain(self: &Arc<Self>, drained: Drained) {
         WAITING.with_borrow_mut(|waiting| waiting.push((Arc::clone(self), drained)));
         if !flush_soon() {
@@ -235,17 +235,17 @@ impl TheaterCore {
         }
     }
 
-    /// Returns the ways that keep mail, and some that have kept mail before.
+    /// Returns the routes that keep mail, and some that have kept mail before.
     pub(crate) fn keeping(&self) -> Vec<Arc<PendingProxy>> {
         self.directory.drains.keeping().routes.iter().filter_map(Weak::upgrade).collect()
     }
 
-    /// Reports mail that waits until other theaters are called, or actors are found, because this theater ends.
+    /// Reports the mail that waits for a call to another theater, or for a located actor, because this theater ends.
     pub(crate) fn report_kept(&self) {
         self.keeping().into_iter().for_each(|route| route.give_up());
     }
 
-    /// `rest` is dropped when all that was sent from places and over links of this theater is in the mailboxes of its receivers, or is lost.
+    /// Drops `rest` when all that was sent from stubs and over links of this theater is in the mailboxes of its receivers, or is lost.
     pub(crate) fn drain_stubs_and_links(self: &Arc<Self>, rest: &Arc<DrainGuard>) {
         for route in self.keeping() {
             if let Some(id) = route.stub() {

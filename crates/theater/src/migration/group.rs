@@ -1,61 +1,62 @@
-//! Groups that move.
+//! Groups that migrate.
 //!
-//! # How a group moves
+//! # The steps of a group migration
 //!
-//! An actor of a group moves as any other ([`moves`](crate::migration::host)), but with all that live beside it, as one *journey*:
+//! An actor of a group migrates like any other ([`host`](crate::migration::host)), but with all members that live beside it, as one *group
+//! migration*:
 //!
-//! 1. *Gathering.* All members that live here are frozen at one moment, when none of them is in a handler. They share a stage,
-//!    so a request to one of them can look at all, and freeze all or none (`playhouse-executor`, `migration/freeze.rs`). Where one is not
-//!    between two messages, none is frozen, and the next attempt is made by that one, when it is. It cannot be frozen
-//!    beforehand who is ready: it may be the one that the other waits for.
-//! 2. *Packing.* Each of them is told that it departs, and is written into a frame of its own
-//!    ([`Head::Member`](crate::link::frame::Head::Member)). If one cannot go, all are told that they stay, and the other theater that
-//!    what it has is of no use ([`Head::Apart`](crate::link::frame::Head::Apart)).
-//! 3. *Going.* Behind the frames goes the word that these are all ([`Head::Together`](crate::link::frame::Head::Together)). The other
-//!    theater accepts all of them as [guests](crate::migration::arrivals), or none. It says where their places are, or who does not come and why.
-//! 4. *Leaving.* When all that they have sent is [drained](crate::migration::drain), the cells here become places, all of them; or all thaw. What waited in a
-//!    cell goes after its actor, and behind that [`Head::Begin`](crate::link::frame::Head::Begin).
-//! 5. *Beginning.* When that has been said of all, they begin over there.
+//! 1. *Freeze.* All members that live in this theater are frozen at one moment, when none of them is in a handler. They share a stage, so a request
+//!    to one of them can examine all, and freeze all or none (`playhouse-executor`, `migration/freeze.rs`). If a member is not between two messages,
+//!    no member is frozen. That member makes the next attempt, when it is between two messages. Idle members are not frozen early, because a busy
+//!    member may be waiting for one.
+//! 2. *Prepare.* Each member is told that it migrates, and is written into a frame of its own ([`Head::Member`](crate::link::frame::Head::Member)).
+//!    If one cannot be prepared, all members are told that they stay. The target is told to drop the members that it has
+//!    ([`Head::Apart`](crate::link::frame::Head::Apart)).
+//! 3. *Send.* A frame behind the members says that these are all ([`Head::Together`](crate::link::frame::Head::Together)). The target accepts all of
+//!    them as [incoming actors](crate::migration::arrivals), or none. It answers with their stubs, or with the refused member and the reason.
+//! 4. *Commit.* When all that they have sent is [drained](crate::migration::drain), all cells in the source become stubs, or all of them thaw. The
+//!    mail that waited in a cell goes after its actor, and [`Head::Begin`](crate::link::frame::Head::Begin) goes behind that.
+//! 5. *Begin.* When that frame has come for all members, they begin in the target.
 //!
 //! ```text
-//!          one is busy              one cannot be written
-//!         ┌────────────┐        ┌──────────────────────────┐
-//!         ▼            │        │                          ▼
-//!     gathering ───────┴──▶ packing ──▶ going ─────▶ they stay here
-//!                                         │  refused, lost
-//!                                         └────▶ leaving ──▶ they begin there
-//!                                 accepted, drained     all were left
+//!          one is busy             one cannot be prepared
+//!         ┌───────────┐        ┌──────────────────────────┐
+//!         ▼           │        │                          ▼
+//!     freeze ─────────┴──▶ prepare ──▶ send ──────▶ all stay in the source
+//!                                       │  refused, lost
+//!                                       └────▶ commit ──▶ all begin in the target
+//!                               accepted, drained   all were committed
 //! ```
 //!
 //! # All or none
 //!
-//! *Who is a member.* Whoever was noted as one when all are frozen ([`groups`](crate::migration::groups)). Members that others start here
-//! from then on stay behind. (A member starts nobody while it is frozen.) That a member *lives here* is what the directory says,
-//! not its cell, which may not have heard yet: of a group that comes or goes the directory says it of all members at one
-//! time (under the lock of the [guests](crate::migration::arrivals)), or they are frozen.
+//! *Members.* The members are the actors that are noted as members when all are frozen ([`groups`](crate::migration::groups)). Members that other
+//! actors start in this theater from then on stay behind. (A member starts no actor while it is frozen.) The directory says which members *live in
+//! this theater*. Their cells do not, because a cell may not have learned it yet. For an arriving or departing group, the directory changes all
+//! members at one time (under the lock of the [incoming actors](crate::migration::arrivals)), or the members are frozen.
 //!
-//! *Lost theaters.* There is one answer for all, and they begin at one time. If the other theater is lost before they leave, all go on here. If
-//! this one is lost before all were left, none begins there.
+//! *Lost theaters.* There is one answer for all, and they begin at one time. If the target is lost before the commit, all continue in the source. If
+//! the source is lost before it has committed all members, none begins in the target.
 //!
-//! *One journey at a time.* Who wants a group to move while it does waits until it has come to rest; then that may be
-//! elsewhere.
+//! *One group migration at a time.* A migration of a group that already migrates is queued until the group has arrived. By then the group may be in
+//! another theater.
 //!
 //! # One stage
 //!
-//! All places of a group's actors in a theater are on one stage from the beginning, since references tell the group. So wherever they
-//! come, they come to that. Watchers, markers and antechambers are each member's own.
+//! All stubs of a group's actors in a theater are on one stage from the beginning, because references name the group. Therefore the members come to
+//! that stage. Watchers, markers and arrival buffers are each member's own.
 //!
 //! # Order
 //!
-//! For each member it is as for any actor that moves. What one of them has sent to another waits in the cells here when they are frozen (it was
-//! sent to their own stage). It is sent on when they leave, before `Begin`, and nobody begins there before that has come of all. Where
-//! one of them comes behind its own marker as well, it begins when that is there.
+//! The order for each member is that of any migrating actor. A message from one member to another waits in the source's cells when the members are
+//! frozen, because it was sent to their own stage. It is forwarded at the commit, before `Begin`, and no member begins in the target before that
+//! frame has come for all. A member that also comes behind its own marker begins when that marker has come.
 //!
 //! # Why nothing waits for ever
 //!
-//! While it gathers, nobody is frozen. While it packs, each member is at rest, and is asked once. Attempts end after
-//! [`GATHER_MAX`], at the next one. (Who awaits something for ever never is between two messages: as with one actor, that is
-//! waited for.)
+//! While the group waits for the freeze, no member is frozen. During the preparation, each member is idle, and is asked once. Attempts end after
+//! [`FREEZE_MAX`], at the next one. (An actor that awaits something for ever is never between two messages: the migration waits for it, as for a
+//! single actor.)
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -68,70 +69,70 @@ use crate::migration::groups::QueuedMigration;
 use crate::migration::host::Done;
 use crate::node::core::TheaterCore;
 
-/// Attempts to find all members of a group between two messages begin for so long.
-const GATHER_MAX: Duration = Duration::from_secs(10);
+/// The time in which attempts to find all members of a group between two messages begin.
+const FREEZE_MAX: Duration = Duration::from_secs(10);
 
-/// A group on its way.
+/// The migration of one group.
 struct GroupMigration {
     theater_core: Arc<TheaterCore>,
     group: GroupName,
     link: Arc<Link>,
     number: u64,
-    /// No attempts begin after this, in the system's time.
+    /// The end of the attempts, in the system's time.
     until: Duration,
     done: Mutex<Option<Done>>,
-    packing: Mutex<Packing>,
+    preparation: Mutex<Preparation>,
 }
 
 #[derive(Default)]
-struct Packing {
-    /// So many have not been asked yet.
+struct Preparation {
+    /// The number of members that have not been asked yet.
     left: usize,
-    packed: Vec<PreparedMember>,
+    prepared: Vec<PreparedMember>,
     failed: Option<MigrateError>,
 }
 
 impl TheaterCore {
-    /// Has a group taken to the theater behind `link`: all members that live here.
+    /// Migrates a group to the theater behind `link`: all members that live in this theater.
     pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
         let queued = self.directory.groups().begin(group, (link, done));
         if let Some(queued) = queued {
-            self.set_out(group, queued);
+            self.begin_group(group, queued);
         }
     }
 
-    fn set_out(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
+    fn begin_group(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
         let group_migration = Arc::new(GroupMigration {
             theater_core: Arc::clone(self),
             group,
             link,
             number: self.directory.next_number(),
-            until: self.now() + GATHER_MAX,
+            until: self.now() + FREEZE_MAX,
             done: Mutex::new(Some(done)),
-            packing: Mutex::default(),
+            preparation: Mutex::default(),
         });
         let (here, elsewhere) = self.members(group);
         match here.first().or(elsewhere.first()) {
-            Some(first) => group_migration.gather_at(*first),
+            Some(first) => group_migration.freeze_at(*first),
             None => group_migration.end(Err(MigrateError::Stopped)),
         }
     }
 
-    /// The theaters that some of a group have gone to, as far as is known.
+    /// Returns the theaters that members of the group have gone to, according to the directory.
     pub(crate) fn gone_to(&self, group: GroupName) -> Vec<u64> {
         let gone = self.members(group).1;
         gone.into_iter().filter_map(|member| self.directory.at(member)).map(|at| at.theater).collect()
     }
 
-    /// The actor itself, or the one that stands for its group: the first that lives here.
+    /// Returns the actor itself, or the representative of its group: the first member that lives in this theater.
     pub(crate) fn first_of(&self, actor: ActorId) -> ActorId {
         let group = self.directory.groups().of(actor);
         group.and_then(|group| self.members(group).0.first().copied()).unwrap_or(actor)
     }
 
-    /// The members of a group that live here, as far as is known, and the others.
+    /// Returns the members of a group that live in this theater according to the directory, and the others.
     pub(crate) fn members(&self, group: GroupName) -> (Vec<ActorId>, Vec<ActorId>) {
-        // So that none comes while it is looked.
+        // The lock admits no member during the look-up.
         let _incoming_actors = self.directory.incoming_actors();
         let members = self.directory.groups().members(group);
         members.into_iter().partition(|member| !self.directory.is_remote(*member))
@@ -139,19 +140,19 @@ impl TheaterCore {
 }
 
 impl GroupMigration {
-    fn packing(&self) -> MutexGuard<'_, Packing> {
-        self.packing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn preparation(&self) -> MutexGuard<'_, Preparation> {
+        self.preparation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks whether all can go when this member is between two messages.
-    fn gather_at(self: Arc<Self>, member: ActorId) {
+    /// Checks whether all members can be frozen when this member is between two messages.
+    fn freeze_at(self: Arc<Self>, member: ActorId) {
         match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.when_freezable) {
-            Some(gather) => gather(member, Box::new(move |freeze| self.look(freeze))),
+            Some(when_freezable) => when_freezable(member, Box::new(move |freeze| self.try_freeze(freeze))),
             None => self.fail(member, MigrateError::Immobile),
         }
     }
 
-    fn look(self: Arc<Self>, freeze: Result<Freeze<'_>, Undelivered>) {
+    fn try_freeze(self: Arc<Self>, freeze: Result<Freeze<'_>, Undelivered>) {
         if matches!(freeze, Err(Undelivered::Shutdown)) {
             return self.end(Err(MigrateError::Stopped));
         }
@@ -164,15 +165,15 @@ impl GroupMigration {
         {
             return self.fail(*stuck, MigrateError::Immobile);
         }
-        let Ok(freeze) = freeze else { return self.gather_at(*first) };
+        let Ok(freeze) = freeze else { return self.freeze_at(*first) };
         match freeze(&here) {
-            Ok(frozen) => self.pack(frozen),
+            Ok(frozen) => self.prepare(frozen),
             Err(busy) if self.theater_core.now() > self.until => self.fail(busy, MigrateError::Busy),
-            Err(busy) => self.gather_at(busy),
+            Err(busy) => self.freeze_at(busy),
         }
     }
 
-    /// Nobody was frozen, and nobody goes.
+    /// Ends the migration before the freeze: all members stay.
     fn fail(self: Arc<Self>, member: ActorId, why: MigrateError) {
         let why = self.theater_core.directory.of_member(member, why);
         for member in self.theater_core.members(self.group).0 {
@@ -183,64 +184,66 @@ impl GroupMigration {
         self.end(Err(why));
     }
 
-    fn pack(self: Arc<Self>, frozen: Vec<ActorId>) {
-        self.packing().left = frozen.len();
+    fn prepare(self: Arc<Self>, frozen: Vec<ActorId>) {
+        self.preparation().left = frozen.len();
         for (member, at) in frozen.into_iter().zip(0..) {
             let group_migration = Arc::clone(&self);
             match self.theater_core.registry.migration_vtable(member).map(|(moves, _)| moves.prepare_frozen) {
-                Some(pack) => pack(member, Box::new(move |pack| group_migration.packed(member, at, pack))),
-                None => drop(group_migration.packed(member, at, Err(MigrateError::Stopped))),
+                Some(prepare) => prepare(member, Box::new(move |actor| group_migration.prepared(member, at, actor))),
+                None => drop(group_migration.prepared(member, at, Err(MigrateError::Stopped))),
             }
         }
     }
 
-    /// A member is ready to go, or does not go. On an error it goes on here, and is told; it must not be told twice.
-    fn packed(
+    /// Takes a member that is prepared, or cannot be. After an error the member continues in the source, and has been told; it must not be told
+    /// twice.
+    fn prepared(
         self: Arc<Self>,
         member: ActorId,
         at: u32,
-        pack: Result<PreparedActor<'_>, MigrateError>,
+        actor: Result<PreparedActor<'_>, MigrateError>,
     ) -> Result<(), MigrateError> {
-        let failed = self.packing().failed.clone();
-        let packed = match (failed, pack, self.theater_core.registry.migration_vtable(member)) {
+        let failed = self.preparation().failed.clone();
+        let prepared = match (failed, actor, self.theater_core.registry.migration_vtable(member)) {
             (Some(why), ..) => Err(why),
-            (None, Ok(pack), Some(moves)) => self.link.pack_member((self.number, at), member, *moves, &pack),
+            (None, Ok(actor), Some(moves)) => self.link.prepare_member((self.number, at), member, *moves, &actor),
             (None, Err(why), _) => Err(why),
             (None, Ok(_), None) => Err(MigrateError::Stopped),
         };
         let told = {
-            let mut packing = self.packing();
-            packing.left -= 1;
-            let told = match packed {
-                Ok(packed) => {
-                    packing.packed.push(packed);
+            let mut preparation = self.preparation();
+            preparation.left -= 1;
+            let told = match prepared {
+                Ok(prepared) => {
+                    preparation.prepared.push(prepared);
                     Ok(())
                 }
                 Err(why) => {
-                    let why = packing.failed.get_or_insert_with(|| self.theater_core.directory.of_member(member, why));
+                    let why =
+                        preparation.failed.get_or_insert_with(|| self.theater_core.directory.of_member(member, why));
                     Err(why.clone())
                 }
             };
-            if packing.left > 0 {
+            if preparation.left > 0 {
                 return told;
             }
             told
         };
-        self.go();
+        self.send();
         told
     }
 
-    /// All have been asked.
-    fn go(self: Arc<Self>) {
-        let Packing { mut packed, failed, .. } = std::mem::take(&mut *self.packing());
-        packed.sort_by_key(|member| member.at);
+    /// Sends the group, because all members have been asked.
+    fn send(self: Arc<Self>) {
+        let Preparation { mut prepared, failed, .. } = std::mem::take(&mut *self.preparation());
+        prepared.sort_by_key(|member| member.at);
         if let Some(why) = failed {
-            self.link.say_apart(self.number);
-            packed.iter().for_each(|member| (member.moves.abort)(member.id, why.clone()));
+            self.link.say_abort(self.number);
+            prepared.iter().for_each(|member| (member.moves.abort)(member.id, why.clone()));
             return self.end(Err(why));
         }
         let (link, group, number) = (Arc::clone(&self.link), self.group, self.number);
-        link.send_together(group, number, packed, Box::new(move |gone| self.end(gone)));
+        link.send_together(group, number, prepared, Box::new(move |gone| self.end(gone)));
     }
 
     fn end(&self, ended: Result<(), MigrateError>) {
@@ -250,7 +253,7 @@ impl GroupMigration {
         }
         let next = self.theater_core.directory.groups().end(self.group);
         if let Some(queued) = next {
-            self.theater_core.set_out(self.group, queued);
+            self.theater_core.begin_group(self.group, queued);
         }
     }
 }

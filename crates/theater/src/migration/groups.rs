@@ -1,9 +1,8 @@
-//! Which actors are of which group, and the one stage that each group has here.
+//! The members of each group, and the one stage that each group has in this theater.
 //!
-//! An actor is noted before anybody hears of it: where it is started, by its first message and by its spawner; where a
-//! reference to it comes over, when its place is made. So all references that go to other theaters
-//! ([`RefName::Member`](playhouse_actor::away::RefName::Member)) tell of its group, and all places of a group's actors are on
-//! one stage of each theater from the beginning.
+//! An actor is noted before any other actor learns of it. The first message and the spawner note it where it is started; a received reference notes
+//! it when its stub is made. Therefore all references that go to other theaters ([`RefName::Member`](playhouse_actor::away::RefName::Member)) name
+//! its group. And all stubs of a group's actors are on one stage of each theater from the beginning.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,19 +13,19 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::link::Link;
 use crate::migration::host::Done;
 
-/// Where a group is to go, and who is told how that ended.
+/// The target of a group, and the function that is called with the result.
 pub(crate) type QueuedMigration = (Arc<Link>, Done);
 
-/// The groups of a theater, with their members that are known here.
+/// The groups of a theater, with their known members.
 #[derive(Default)]
 pub(crate) struct Groups {
     /// With the names of their types.
     of: FxHashMap<ActorId, (GroupName, &'static str)>,
     known: FxHashMap<GroupName, KnownGroup>,
     made: u64,
-    /// All members: those that have ended are looked for among them.
+    /// All members: the search for ended ones goes over them.
     listed: Vec<ActorId>,
-    /// Where that search goes on.
+    /// The position at which that search goes on.
     looked_at: usize,
     /// Groups that may have no members.
     empty: Vec<GroupName>,
@@ -34,22 +33,22 @@ pub(crate) struct Groups {
 
 struct KnownGroup {
     stage: u16,
-    /// In the order in which they became known: wherever they live.
+    /// The members in the order in which they became known, wherever they live.
     members: Vec<ActorId>,
-    /// While it moves: where it is to go after that.
+    /// The queued migrations, while the group migrates.
     moving: Option<VecDeque<QueuedMigration>>,
-    /// Its stage was asked for since those that have ended were looked for last: a member may be about to be noted.
+    /// Whether its stage was asked for since the last search for ended members: a member may be about to be noted.
     is_asked_for: bool,
 }
 
 impl Groups {
-    /// The number of a new group.
+    /// Returns the number of a new group.
     pub(crate) fn make(&mut self) -> u64 {
         self.made += 1;
         self.made
     }
 
-    /// The stage of the group here; if it has none yet, that which `choose` chooses.
+    /// Returns the stage of the group in this theater. `choose` chooses one if the group has none yet.
     pub(crate) fn stage_of(&mut self, group: GroupName, choose: impl FnOnce() -> u16) -> u16 {
         let empty = &mut self.empty;
         let known = self.known.entry(group).or_insert_with(|| {
@@ -60,9 +59,9 @@ impl Groups {
         known.stage
     }
 
-    /// `actor`, of the type `kind`, is a member of the group.
+    /// Notes that `actor`, of the type `kind`, is a member of the group.
     pub(crate) fn join(&mut self, group: GroupName, actor: ActorId, kind: &'static str) {
-        // An actor stays in its group, whatever others say.
+        // Claims of other theaters do not change the group of an actor.
         if actor.address().is_stale() || self.of.contains_key(&actor) {
             return;
         }
@@ -75,11 +74,11 @@ impl Groups {
         }
     }
 
-    /// Now and then: forgets members that have ended, and groups without members. All of them, if asked often.
+    /// Forgets members that have ended, and groups without members. Called now and then; frequent calls find all of them.
     pub(crate) fn forget_ended(&mut self) {
-        /// So many are looked at by one call, ...
+        /// The least number of members that one call examines.
         const LOOKED_AT: usize = 1_024;
-        /// ... or one in so many, so that all have their turn within seconds.
+        /// The share of members that one call examines, 1 in 64, so that all are examined within seconds.
         const ONE_IN: usize = 64;
         let count = LOOKED_AT.max(self.listed.len() / ONE_IN).min(self.listed.len());
         let mut shrunk: FxHashSet<GroupName> = FxHashSet::default();
@@ -113,29 +112,29 @@ impl Groups {
         });
     }
 
-    /// The number of members, and of groups.
+    /// Returns the number of members, and of groups.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> (usize, usize) {
         (self.of.len().max(self.listed.len()), self.known.len().max(self.empty.len()))
     }
 
-    /// The group of the actor.
+    /// Returns the group of the actor.
     pub(crate) fn of(&self, actor: ActorId) -> Option<GroupName> {
         self.of.get(&actor).map(|(group, _)| *group)
     }
 
-    /// What the type of the actor is called, if it is in a group.
+    /// Returns the type name of the actor, if it is in a group.
     pub(crate) fn kind_of(&self, actor: ActorId) -> Option<&'static str> {
         self.of.get(&actor).map(|(_, kind)| *kind)
     }
 
-    /// The members that have not ended, wherever they live.
+    /// Returns the members that have not ended, wherever they live.
     pub(crate) fn members(&self, group: GroupName) -> Vec<ActorId> {
         let members = self.known.get(&group).map_or(&[][..], |known| &known.members);
         members.iter().copied().filter(|actor| !actor.address().is_stale()).collect()
     }
 
-    /// These actors, those of a group together, in the order of their first ones.
+    /// Returns these actors, with the members of a group together, in the order of their first members.
     pub(crate) fn pending_groups(&self, actors: Vec<ActorId>) -> Vec<(Option<GroupName>, Vec<ActorId>)> {
         let mut pending_groups: Vec<(Option<GroupName>, Vec<ActorId>)> = Vec::new();
         let mut known: FxHashMap<GroupName, usize> = FxHashMap::default();
@@ -152,7 +151,7 @@ impl Groups {
         pending_groups
     }
 
-    /// The group is to go somewhere: at once, if it is given back; else when it has come to rest.
+    /// Begins a migration of the group, if the group does not migrate: then returns `queued`. Otherwise queues it.
     pub(crate) fn begin(&mut self, group: GroupName, queued: QueuedMigration) -> Option<QueuedMigration> {
         let Some(known) = self.known.get_mut(&group) else { return Some(queued) };
         match &mut known.moving {
@@ -167,7 +166,7 @@ impl Groups {
         }
     }
 
-    /// It has come to rest. Where it is to go next, if it is: it moves again then.
+    /// Notes that a migration of the group has ended. Returns the next queued one.
     pub(crate) fn end(&mut self, group: GroupName) -> Option<QueuedMigration> {
         let known = self.known.get_mut(&group)?;
         let next = known.moving.as_mut().and_then(VecDeque::pop_front);

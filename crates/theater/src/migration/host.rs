@@ -1,90 +1,88 @@
 //! Actors that move from theater to theater.
 //!
-//! # How an actor moves
+//! # The steps of a migration
 //!
-//! 1. *Move.* Its cell in the theater that it leaves, A, is frozen between two messages; what comes waits there. Its state goes to
-//!    the other theater, B, in one frame ([`Head::Move`](crate::link::frame::Head::Move)), with its timers and its name. B reads it, and keeps it as a
-//!    [guest](crate::migration::arrivals). If B cannot, it says so, and the actor goes on in A as if nothing had been. Otherwise B says where its place is.
-//! 2. *Note.* Meanwhile A tells the theater that the actor was born in where it goes ([`authority`](crate::migration::authority)), and waits until that is
+//! 1. *Move.* The source A freezes the actor's cell between two messages; new mail waits in the cell. The state goes to the target B in one frame
+//!    ([`Head::Move`](crate::link::frame::Head::Move)), with the actor's timers and its name. B reads it, and keeps it as an [incoming
+//!    actor](crate::migration::arrivals). If B cannot read it, B refuses it, and the actor continues in A as before. Otherwise B answers with its
+//!    stub.
+//! 2. *Note.* At the same time A tells the actor's birth theater the target ([`authority`](crate::migration::authority)), and waits until that is
 //!    noted.
-//! 3. *Drain.* Meanwhile A waits until all that the actor has sent from A is in the mailboxes of its receivers ([`drain`](crate::migration::drain)). If this
-//!    or 2 takes longer than three times `lost_after`, the actor stays, and B is told so ([`Stays`](crate::link::frame::Head::Stays)).
-//! 4. *Leave.* Its cell in A becomes a place of an actor that is elsewhere: what waited there is sent on to B, and all that comes later. Who
-//!    watches the actor watches it over there. Behind what waited goes [`Begin`](crate::link::frame::Head::Begin).
-//! 5. *Begin.* The actor lives in B from then on. What has come for it from A waited in an antechamber, and goes first. B says so
-//!    ([`Begun`](crate::link::frame::Head::Begun)): only then A names B to other theaters as where the actor is.
+//! 3. *Drain.* At the same time A waits until all that the actor has sent from A is in the mailboxes of its receivers
+//!    ([`drain`](crate::migration::drain)). If this or step 2 takes longer than 3 times `lost_after`, the actor stays, and A tells B so
+//!    ([`Stays`](crate::link::frame::Head::Stays)).
+//! 4. *Commit.* Its cell in A becomes a stub. The stub forwards the waiting mail and all later mail to B. Watchers of the actor watch it in B.
+//!    [`Begin`](crate::link::frame::Head::Begin) goes behind the mail that waited.
+//! 5. *Begin.* The actor lives in B from then on. Its mail from A waited in an arrival buffer, and is handled first. B answers
+//!    [`Begun`](crate::link::frame::Head::Begun). Only then A names B to other theaters as the actor's location.
 //!
-//! *Alive exactly once.* A runs nothing of the actor from 1 on, unless it stays, and B nothing before 5. A link loses and repeats nothing unless
-//! one of the two theaters is lost. If B is lost before 4, the actor goes on in A. If A is lost before 5, the actor does not begin in B: it is lost
-//! with A, where it lived. Between 4 and 5 it is lost with either theater. (Who is lost and who is only out of reach is decided by `lost_after`.
-//! An actor that is lost on its way between two theaters that are apart is reported though both live.)
+//! *Alive exactly once.* A runs nothing of the actor from step 1 on, unless it stays, and B runs nothing before step 5. A link loses and repeats
+//! nothing unless one of the two theaters is lost. If B is lost before step 4, the actor continues in A. If A is lost before step 5, the actor does
+//! not begin in B: it is lost with A, where it lived. Between steps 4 and 5 the actor is lost with either theater. (`lost_after` decides between a
+//! lost theater and an unreachable one. An actor that is lost on its way between two disconnected theaters is reported though both live.)
 //!
-//! What happens to an actor's [`View`] decides each of these steps. That is a pure machine whose interleavings are explored
-//! ([`migration`](crate::migration)).
+//! The actor's [`View`] decides each of these steps. The view is a pure machine whose interleavings are explored ([`migration`](crate::migration)).
 //!
-//! # Who an actor is
+//! # The identity of an actor
 //!
-//! The name that it was born with: theater, place and life. One that is started in another theater is born where it was started from, and comes there
-//! as one that has left ([`Spawn`](crate::link::frame::Head::Spawn)): its name may come there before it. Each theater has one place for it at most
-//! ([`Directory`]), whichever way its name comes; so references to it are equal, and local where
-//! it is.
+//! The name of an actor is its birth name: theater, slot and incarnation. An actor that is started in another theater is born in the theater that
+//! starts it. It reaches the other theater like a migrated actor ([`Spawn`](crate::link::frame::Head::Spawn)), and its name may arrive before it.
+//! Each theater has at most one stub for it ([`Directory`]), whichever route its name takes. Therefore references to it are equal, and local where
+//! the actor is.
 //!
-//! # How the way of mail changes (per-pair order)
+//! # Changes of the route of mail (per-pair order)
 //!
-//! Where an actor has been, mail is sent on. Who sends over such a detour is told ([`Moved`](crate::link::frame::Head::Moved)), and
-//! *turns*: at its place, what comes waits from now on, and a *marker* goes the old way, as a message would. It is answered by
-//! where the actor lives. Then all that was sent the old way has come into the mail of that place, or is on a link to it; so
-//! what waited may follow on a new way. (It does not wait for an actor that is frozen: that one lives there
-//! until it leaves.) If the marker is lost, so is what was sent before it, and has been reported; then the old way is
-//! kept. (Not what had passed the lost theater before, and is on its way from there over a third one: that comes late.) A
-//! place turns once at a time, so a sender's messages take one way after the other, and each way keeps order.
+//! A former residence of an actor forwards its mail. A theater that sends over such a detour is told ([`Moved`](crate::link::frame::Head::Moved)),
+//! and *reroutes*. New mail waits at its stub, and a *marker* goes along the old route, as a message would. The theater where the actor lives answers
+//! the marker. By then, all mail sent along the old route has come into the mail of that theater's stub, or is on a link to it. Therefore the waiting
+//! mail may follow on a new route. (The marker does not wait for a frozen actor, because that actor lives in its source until the commit.) If the
+//! marker is lost, the mail before it is lost, too, and has been reported; then the stub keeps the old route. (One exception: mail that had passed
+//! the lost theater before, and goes from it over a third theater, comes late.) A stub has one reroute at a time. Therefore a sender's messages take
+//! one route after the other, and each route keeps order.
 //!
-//! A place may turn while its actor is back for a moment. Then the way stays as it is, and the actor may leave again before the next message.
-//! Therefore the theater on the detour sends [`Moved`](crate::link::frame::Head::Moved) more than once: at messages 1, 2, 4, 8 and so on over the detour.
-//! (There may be no other way.)
+//! A stub may reroute while its actor is back for a moment. Then the route stays the same, and the actor may leave again before the next message.
+//! Therefore the theater on the detour sends [`Moved`](crate::link::frame::Head::Moved) more than once: at messages 1, 2, 4, 8 and so on over the
+//! detour. (There may be no other route.)
 //!
-//! Watches over the old way are moved to the new one. While they are on neither, `SettlingPlace` holds them, and an unwatch removes them from it.
+//! Watches over the old route are moved to the new one. While they are on neither, `SettlingStub` holds them, and an unwatch removes them from it.
 //!
-//! When an actor comes to a theater that has a place for it already, that place turns in the same way; but the new way is the
-//! place itself. What waits there (from actors here, and from theaters that send over here) is later than what is still
-//! under way on the old one. So what comes by names given after the actor's arrival goes to an *antechamber*
-//! (`playhouse-executor`, `migration/freeze.rs`): those names are those of theaters whose own turns ended here, and of the one that the
-//! actor came from, and nothing that they send comes behind what waits here. When the marker has come round to
-//! where it was sent from, all that was before it is in the antechamber, and goes first.
+//! When an actor comes to a theater that has a stub for it already, that stub reroutes in the same manner. But the new route is the stub itself. The
+//! mail at the stub comes from actors of this theater, and from theaters that send over it. It is later than the mail still under way on the old
+//! route. Therefore mail by names given after the actor's arrival goes to an *arrival buffer* (`playhouse-executor`, `migration/freeze.rs`). Those
+//! names belong to theaters whose own reroutes ended at this theater, and to the source of the actor. Nothing that they send comes behind the mail
+//! that waits at the stub. When the marker has come round to its sender, all mail before it is in the arrival buffer, and is handled first.
 //!
-//! Where nothing was sent on since the actor left, nothing is under way, and who comes need not wait: the way is closed
-//! ([`Way`](playhouse_executor::Way)), and what comes waits for the actor itself.
+//! If nothing was forwarded since the actor left, nothing is under way, and the arriving actor need not wait. The route is closed
+//! ([`StubRoute`](playhouse_executor::StubRoute)), and new mail waits for the actor itself.
 //!
-//! Who has never sent to an actor learns nothing in this way. So when a theater was evacuated, all places that the others have
-//! for its actors turn ([`Leaving`](crate::link::frame::Head::Leaving), `link/leaving.rs`): after that, nobody needs it.
+//! A theater that has never sent to an actor learns nothing in this manner. Therefore, after an evacuation, all stubs that other theaters have for
+//! its actors reroute ([`Leaving`](crate::link::frame::Head::Leaving), `link/leaving.rs`): after that, no theater needs the evacuated one.
 //!
 //! # Requests of several threads
 //!
-//! What is to become of a place is found out by readers of links, by who hears that a link is lost, and by actors; they send
-//! requests to its cell, which do not come in the order in which they were sent by different threads. What is known here
-//! ([`Directory`]) changes under locks, and a place is sent what became of its turn before another
-//! one can begin or an actor can be let in. What still comes too late or too early finds out at the cell (`remote/route.rs` of
-//! `playhouse-actor`).
+//! Readers of links, observers of a lost link, and actors decide about a stub. They send requests to its cell, and requests of different threads do
+//! not arrive in the order of sending. The [`Directory`] changes under locks. A stub receives the result of its reroute before another reroute can
+//! begin or an actor can be admitted. A request that is still late or early is recognised at the cell (`remote/route.rs` of `playhouse-actor`).
 //!
-//! What the poller reads is on its way to other workers until the poller flushes it, after it has given the links back. So the request that
-//! ends an antechamber is sent by the poller, whoever has found out that the actor may begin: no mail comes to that antechamber later.
+//! Mail that the poller reads is on its way to other workers until the poller flushes it, after it has given the links back. Therefore the poller
+//! sends the request that ends an arrival buffer, even if another thread has found that the actor may begin. No mail comes to that arrival buffer
+//! later.
 //!
-//! Where a theater on the way is lost, see [`search`](crate::naming::locate).
+//! For a lost theater on the route, see [`locate`](crate::naming::locate).
 //!
 //! # Why nothing waits for ever
 //!
-//! A marker never waits for another: at an antechamber it is answered at once, and a place that is turning holds it back
-//! only until its own has been answered, which lies before it on the way to the actor. Ways lead to where the actor went
-//! later, so there are no circles. A hostile peer can say that they do: a marker that has come over too many links
-//! ([`HOPS_MAX`](crate::link::frame::HOPS_MAX)) is answered as if it were lost, and so is a place's last marker ([`migration`](crate::migration)).
-//! Nor does it wait for a handler of the actor that awaits something, or for who sees to its crash: what came before it is in the
-//! actor's mail.
+//! A marker never waits for another: at an arrival buffer it is answered at once. A stub that is rerouting holds it back only until its own marker
+//! has been answered, which lies before it on the way to the actor. Routes lead to later residences of the actor, so there are no circles. A hostile
+//! peer can claim a circle. Therefore a marker that has come over too many links ([`HOPS_MAX`](crate::link::frame::HOPS_MAX)) is answered as if it
+//! were lost. The same holds for a stub's last marker ([`migration`](crate::migration)). A marker does not wait for a handler of the actor that
+//! awaits something, or for the supervisor that handles its crash. The mail before the marker is in the actor's mail.
 //!
-//! A turn has no limit in time. A marker is in order behind the mail, so a stage on the way whose handler does not return, or that waits for room
-//! on a link, holds it up for as long as it holds up the mail itself. An actor that began at its place after some time nevertheless would get that
-//! mail behind later mail, though all theaters keep the rules. A place that has not got the actor could keep its old way without harm. That does
-//! not help: the way leads over the peer that does not answer, and this peer can hold up what is sent to it anyway. So a peer that answers no
-//! marker holds up the mail that goes over it, and an actor that comes to a place whose mail went over it, until the link is lost.
+//! A reroute has no limit in time. A marker is in order behind the mail. A stage on the route whose handler does not return, or that waits for room
+//! on a link, delays the marker for as long as the mail itself. If an actor began at its stub after a timeout, it would get that mail behind later
+//! mail, though all theaters keep the rules. A stub without the actor could keep its old route without harm. Keeping it does not help, because the
+//! route leads over the peer that does not answer, and this peer can delay the mail anyway. Therefore a peer that answers no marker delays the mail
+//! that goes over it until the link is lost. It also delays an actor that comes to a stub whose mail went over this peer.
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
@@ -100,35 +98,35 @@ use crate::error::TheaterError;
 use crate::link::frame::Handle;
 use crate::link::{Link, Taken, is_reading};
 use crate::migration::{Action, Attempt, Event, Request, View};
-use crate::naming::{Directory, RemoteActorId, Settling, SettlingPlace};
+use crate::naming::{Directory, RemoteActorId, Settling, SettlingStub};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
-/// The longest time from the arrival of an actor until its cell hears of it. It is as long as a worker takes for a gulp.
-const HEARS_MAX: Duration = Duration::from_secs(10);
+/// The longest time from the arrival of an actor until its cell learns of it. It is as long as a worker takes for a gulp.
+const ARRIVAL_MAX: Duration = Duration::from_secs(10);
 
-/// How long the others may take to find new ways to the actors that a theater was evacuated of.
+/// The time for the other theaters to find new routes to the actors of an evacuated theater.
 pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
 
-/// The time after which it is looked again whether something has ended.
+/// The interval between two checks whether something has ended.
 const LOOKED_AT_EVERY: Duration = Duration::from_millis(1);
 
-/// Told how a migration ended.
+/// Called with the result of a migration.
 pub(crate) type Done = Box<dyn FnOnce(Result<(), MigrateError>) + Send>;
 
-/// Until the cell of a place has heard that its turn has ended.
+/// A guard that lives until the cell of a stub has learned that its reroute has ended.
 pub(crate) struct Settles {
     theater_core: Arc<TheaterCore>,
     number: u64,
     id: ActorId,
-    /// An actor has come there.
+    /// Whether an actor has come to the stub.
     begins: bool,
-    /// Those that watched it over the old way.
+    /// The watchers that watched the actor over the old route.
     watchers: Arc<Mutex<Vec<(Watcher, Tell)>>>,
 }
 
 impl Settles {
-    /// These watch the actor, and its cell is to note them.
+    /// Adds watchers of the actor, which its cell is to note.
     pub(crate) fn watched_by(&self, watchers: impl IntoIterator<Item = (Watcher, Tell)>) {
         self.watchers().extend(watchers);
     }
@@ -137,11 +135,11 @@ impl Settles {
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes who watches the actor over `links`, which are not its way any more: `release` takes them from one.
+    /// Takes the watchers of the actor over `links`, which are not its route any more: `release` takes them from one link.
     fn release(&self, links: &[Arc<Link>], release: impl Fn(&Link) -> Option<(Handle, Taken)>) {
         let mut unwatched = Vec::new();
         {
-            // Under the lock: who does not watch the actor any more is found at its old way, or here.
+            // Under the lock, because a removed watch is found at its old route, or in this guard.
             let mut watchers = self.watchers();
             for link in links {
                 if let Some((handle, watched)) = release(link) {
@@ -177,16 +175,16 @@ impl Drop for Settles {
 }
 
 impl TheaterCore {
-    /// Has an actor taken to the theater behind `link`, with its group if it is in one.
+    /// Migrates an actor to the theater behind `link`, with its group if it is in one.
     pub(crate) fn migrate(self: &Arc<Self>, id: ActorId, link: Arc<Link>, done: Done) {
         if id.address().system() != self.system.core().id() {
-            // A name of another theater of this process.
+            // The name belongs to another theater of this process.
             return done(Err(MigrateError::Elsewhere));
         }
-        self.migrate_until(self.now() + HEARS_MAX, id, link, done);
+        self.migrate_until(self.now() + ARRIVAL_MAX, id, link, done);
     }
 
-    /// As [`House::migrate`]. Until then, a cell may have to hear that its actor has come.
+    /// Does the work of [`TheaterCore::migrate`]. Until then, a cell may have to learn that its actor has come.
     fn migrate_until(self: &Arc<Self>, until: Duration, id: ActorId, link: Arc<Link>, done: Done) {
         let group = self.directory.groups().of(id);
         if let Some(group) = group {
@@ -194,10 +192,10 @@ impl TheaterCore {
         }
         let Some(moves) = self.registry.migration_vtable(id).copied() else { return done(Err(MigrateError::Stopped)) };
         let theater_core = Arc::clone(self);
-        let offer = move |pack: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match pack {
-            Ok(pack) => link.offer(id, moves, &pack, done),
+        let offer = move |actor: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match actor {
+            Ok(actor) => link.offer(id, moves, &actor, done),
             Err(MigrateError::Elsewhere) if theater_core.directory.lives_here(id) && theater_core.now() < until => {
-                // It has begun here, and the request by which its cell hears that is still with the worker that sends it.
+                // The actor has begun in this theater, and the request that tells its cell is still with the worker that sends it.
                 theater_core.migrate_until(until, id, link, done);
                 Err(MigrateError::Elsewhere)
             }
@@ -209,12 +207,12 @@ impl TheaterCore {
         (moves.0.prepare)(id, Box::new(offer));
     }
 
-    /// Where an actor of this theater is.
+    /// Returns the location of an actor of this theater.
     pub(crate) fn location(&self, id: ActorId) -> Option<ActorLocation> {
         self.directory.location(id, self.listens).ok()
     }
 
-    /// Answers a marker: the actor is here.
+    /// Answers a marker, because the actor is in this theater.
     pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
         let mut bytes = Vec::with_capacity(size_of::<ActorLocation>());
         match self.location(id).map(|location| Codec::Positional.write(&location, &mut bytes)) {
@@ -223,7 +221,7 @@ impl TheaterCore {
         }
     }
 
-    /// As [`House::say_here`]. If the actor has come and waits for the end of a turn, it is said after that.
+    /// Calls [`TheaterCore::say_here`]. If the actor has come and waits for the end of a reroute, the answer follows that end.
     fn say_settled(&self, id: ActorId, answer: TakeAnswer) {
         {
             let mut settling = self.settling();
@@ -239,26 +237,26 @@ impl TheaterCore {
         self.directory.settling.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The actor that has come to this place begins, or it has not come after all.
+    /// Answers markers that waited: the arrived actor begins, or it has not come after all.
     fn say_rerouted(&self, id: ActorId) {
         let answers = self.settling().answers.remove(&id);
         answers.into_iter().flatten().for_each(|answer| self.say_here(id, answer));
     }
 
-    /// The turn of this place has ended, and its cell is about to hear it. Until then, drains wait for what waits there.
+    /// Notes that the reroute of this stub has ended, and its cell is about to learn it. Until then, drains wait for the mail at the stub.
     pub(crate) fn note_settling(self: &Arc<Self>, id: ActorId, begins: bool) -> Box<Settles> {
         let mut settling = self.settling();
         settling.last_number += 1;
         let number = settling.last_number;
         let watchers = Arc::default();
-        settling.stubs.insert(number, SettlingPlace { id, watchers: Arc::clone(&watchers) });
+        settling.stubs.insert(number, SettlingStub { id, watchers: Arc::clone(&watchers) });
         if begins {
             settling.answers.entry(id).or_default();
         }
         Box::new(Settles { theater_core: Arc::clone(self), number, id, begins, watchers })
     }
 
-    /// A marker behind what was sent to the place `id`. `waits` is dropped when it was answered, or is lost.
+    /// Returns a marker behind the mail that was sent to the stub `id`. `waits` is dropped when the marker was answered, or is lost.
     pub(crate) fn fence_marker(self: &Arc<Self>, id: ActorId, waits: impl Send + 'static) -> Marker {
         let (slot, incarnation) = self.directory.stub_of(id);
         let reroute = self.directory.next_number();
@@ -267,14 +265,14 @@ impl TheaterCore {
         self.marker_with((Origin { theater: self.incarnation, slot, incarnation, reroute, capability }, 0), answer)
     }
 
-    /// The places here where mail waits because they turn or have turned, in the order in which that ended or began.
+    /// Returns the stubs where mail waits because they reroute or have rerouted, ordered by the end or begin of the reroute.
     pub(crate) fn rerouting_stubs(&self) -> Vec<ActorId> {
-        // Those that settle later: a place settles before it has turned.
+        // The settling ones are read later, because a stub settles before its reroute is over.
         let rerouting = self.directory.rerouting();
         self.settling().stubs.values().map(|stub| stub.id).chain(rerouting).collect()
     }
 
-    /// A marker that came from elsewhere over so many links, and goes on.
+    /// Returns a marker that came from another theater over `hops` links, and goes on.
     pub(crate) fn marker_with(self: &Arc<Self>, (origin, hops): (Origin, u16), answer: TakeAnswer) -> Marker {
         let theater_core = Arc::downgrade(self);
         let here = Box::new(move |id: ActorId, answer: TakeAnswer| match theater_core.upgrade() {
@@ -284,7 +282,7 @@ impl TheaterCore {
         Marker { origin, hops, here, answer }
     }
 
-    /// A marker for the mail of the place `id`, for its turn of this number.
+    /// Returns a marker for the mail of the stub `id`, for its reroute of this number.
     pub(crate) fn marker(self: &Arc<Self>, id: ActorId, reroute: u64) -> Marker {
         let (slot, incarnation) = self.directory.stub_of(id);
         let theater_core = Arc::downgrade(self);
@@ -298,25 +296,26 @@ impl TheaterCore {
         self.marker_with((Origin { theater: self.incarnation, slot, incarnation, reroute, capability }, 0), answer)
     }
 
-    /// The place `id` turns, unless it does already: the actor is not in the theater `from`.
+    /// Reroutes the stub `id`, unless it does already: the actor is not in the theater `from`.
     pub(crate) fn reroute(self: &Arc<Self>, id: ActorId, from: u64) {
         let Some((moves, _)) = self.registry.migration_vtable(id) else { return };
-        if let [Action::Ask(Request::Turn { reroute })] = self.directory.step(id, Event::Moved { from })[..] {
+        if let [Action::Ask(Request::Reroute { reroute })] = self.directory.step(id, Event::Moved { from })[..] {
             seam(4);
             (moves.begin_reroute)(id, reroute, self.marker(id, reroute));
         }
     }
 
-    /// The place that has sent this marker, if the actor has come there since and waits for it.
+    /// Returns the stub that has sent this marker, if the actor has come to it since and waits for the marker.
     pub(crate) fn rerouting_at(&self, origin: &Origin) -> Option<ActorId> {
         let id = self.directory.find(origin.slot, origin.incarnation)?;
         let view = self.directory.view(id);
         (view.is_arriving() && view.reroute() == Some(origin.reroute)).then_some(id)
     }
 
-    /// Has the other theaters send mail for actors that have left this one where those are, instead of over this one.
+    /// Has the other theaters send mail for actors that have left this one directly, instead of over this one.
     ///
-    /// Again, until nothing has changed, and nobody else has called: see `link/leaving.rs`. Then waits until what waits here for new ways is sent on, and for the answers that come over this theater.
+    /// Repeats that until nothing has changed, and no other theater has called: see `link/leaving.rs`. Then waits until the mail that waits for new
+    /// routes is forwarded, and for the answers that come over this theater.
     pub(crate) fn take_leave(&self) {
         let deadline = self.now() + LEAVE_MAX;
         let told = |directory: &Directory| directory.told_moved.load(Ordering::Relaxed);
@@ -341,20 +340,20 @@ impl TheaterCore {
         }
         self.await_kept(deadline, PendingProxy::keeps_anything);
         self.await_routes(deadline);
-        // Answers that are to come over this theater, to asks that it has sent on.
+        // Answers that are to come over this theater, to asks that it has forwarded.
         let asked: Vec<(Arc<Link>, u64)> =
             self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
         while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);
         }
-        // They may wait at the places of those that have asked, and left.
+        // The answers may wait at the stubs of actors that have asked, and left.
         self.await_routes(deadline);
     }
 
-    /// Waits until what waits now for actors that have gone on is sent on, but not after `deadline`.
+    /// Waits until the present mail for migrated actors is forwarded, but not after `deadline`.
     pub(crate) fn await_routes(&self, deadline: Duration) {
         self.await_reroutes(deadline);
-        // A place that has turned may have its new theater called.
+        // A rerouted stub may have its new theater called.
         self.await_kept(deadline, PendingProxy::keeps_for_another_route);
     }
 
@@ -365,7 +364,7 @@ impl TheaterCore {
         }
     }
 
-    /// Waits until the places that turn now have sent on what waits there, but not after `deadline`.
+    /// Waits until the stubs that reroute now have forwarded their waiting mail, but not after `deadline`.
     fn await_reroutes(&self, deadline: Duration) {
         let reroutes = self.directory.reroutes_of_routes();
         while self.directory.is_any_under_way(&reroutes) && self.now() < deadline {
@@ -378,7 +377,8 @@ impl TheaterCore {
         }
     }
 
-    /// A guest comes to its place `id`. Returns who has watched it from here, which its cell is to note, and what is before it.
+    /// Begins the arrival of an incoming actor at its stub `id`. Returns the watchers from this theater, which its cell is to note, and the mail
+    /// before the actor.
     pub(crate) fn begin_arrival(
         self: &Arc<Self>,
         (id, attempt): (ActorId, Attempt),
@@ -386,7 +386,7 @@ impl TheaterCore {
         arrival_buffer: Option<ActorId>,
     ) -> Result<(Box<Settles>, ArrivalRoute), WireError> {
         if !(moves.fits)(id) {
-            return Err(WireError::new("its place has ended"));
+            return Err(WireError::new("its stub of the actor has ended"));
         }
         if self.directory.begin_freely(id, attempt) {
             let settling = self.note_settling(id, false);
@@ -394,30 +394,31 @@ impl TheaterCore {
             return Ok((settling, ArrivalRoute::Freely { is_settled: arrival_buffer.is_some() }));
         }
         let arrival_buffer = arrival_buffer.or_else(|| (moves.arrival_buffer)(&self.directory.core, id));
-        let arrival_buffer = arrival_buffer.ok_or_else(|| WireError::new("it is an actor of another type there"))?;
+        let arrival_buffer =
+            arrival_buffer.ok_or_else(|| WireError::new("it knows the actor as one of another type"))?;
         let Some((reroute, is_new)) = self.directory.begin_behind(id, attempt, arrival_buffer) else {
             self.forget_arrival_buffer(arrival_buffer);
-            return Err(WireError::new("it is there already"));
+            return Err(WireError::new("it has the actor already"));
         };
-        // Where it turned already, the marker of that is on its way, and is as good. Where the place was sought, the marker goes behind the mail
-        // that is kept, and is that for which the actor waits, instead of answers of others.
+        // If the stub reroutes already, the marker of that reroute is on its way, and is as good. If the stub was locating its actor, the marker goes
+        // behind the kept mail. The actor waits for that marker instead of answers of other theaters.
         Ok((self.note_settling(id, false), ArrivalRoute::Behind(is_new.then(|| self.marker(id, reroute)))))
     }
 
-    /// What has come there is for nobody.
+    /// Ends an arrival buffer whose mail has no receiver.
     pub(crate) fn forget_arrival_buffer(&self, arrival_buffer: ActorId) {
         if let Some(controls) = self.registry.controls(arrival_buffer) {
             (controls.forget)(arrival_buffer);
         }
     }
 
-    /// The marker of the place `id` was answered: the actor is there, or the marker is lost.
+    /// Handles the answer to the marker of the stub `id`: the actor is `at`, or the marker is lost.
     pub(crate) fn rerouted(self: &Arc<Self>, id: ActorId, reroute: u64, at: Option<RemoteActorId>) {
-        // While the place is sent another way, nobody comes there.
+        // While the stub gets another route, no actor comes to it.
         let incoming_actors = self.directory.incoming_actors();
         let view = self.directory.view(id);
         if view.reroute() != Some(reroute) {
-            // It was answered before.
+            // The marker was answered before.
             return;
         }
         let links = self.directory.all_links();
@@ -425,7 +426,7 @@ impl TheaterCore {
             let arrival_buffer = self.directory.take_arrival_buffer(id);
             self.directory.step(id, Event::CameRound { reroute });
             drop(incoming_actors);
-            // It has come, and ended before it began.
+            // The actor has come, and ended before it began.
             if let Some(arrival_buffer) = arrival_buffer {
                 links.iter().for_each(|link| link.close_arrival_buffer(arrival_buffer));
                 self.forget_arrival_buffer(arrival_buffer);
@@ -437,7 +438,7 @@ impl TheaterCore {
             None => Event::MarkerLost { reroute },
             Some(at) if at.theater == self.incarnation => Event::CameRound { reroute },
             Some(at) if view.is_arriving() => Event::Answered { reroute, at },
-            // The old way is good until that theater is reached.
+            // The old route is good until that theater is reached.
             Some(at)
                 if view
                     .route()
@@ -450,7 +451,7 @@ impl TheaterCore {
                 let settles = settles.insert(self.note_settling(id, false));
                 forwarder = self.route_to(id, &at, &links, settles);
                 seam(4);
-                // If there is none, the old one is kept.
+                // If there is no new route, the old one is kept.
                 if forwarder.is_some() { Event::Answered { reroute, at } } else { Event::MarkerLost { reroute } }
             }
         };
@@ -462,17 +463,17 @@ impl TheaterCore {
             }
             return;
         }
-        // First: a drain that finds no turn any more finds that, and so does a marker.
+        // This comes first, because a drain or a marker that finds no reroute any more must find it.
         let settles = settles.unwrap_or_else(|| self.note_settling(id, view.is_arriving()));
         let arrival_buffer = self.directory.take_arrival_buffer(id);
         if let [Action::Settle { search }] = self.directory.step(id, event)[..] {
-            // The others are not asked: what had passed the lost theater may come late.
+            // The others are not asked: mail that had passed the lost theater may come late.
             self.directory.step(id, Event::Settled { search });
         }
         if view.is_arriving() {
             drop(incoming_actors);
             seam(4);
-            // Those as well that were made since: names that came over them lead to the antechamber.
+            // This includes links that were made since: names that came over them lead to the arrival buffer.
             let links = self.directory.all_links();
             for link in &links {
                 arrival_buffer.inspect(|arrival_buffer| link.close_arrival_buffer(*arrival_buffer));
@@ -486,8 +487,8 @@ impl TheaterCore {
         }
     }
 
-    /// Calls `act`, which sends something that must come behind all that was read from links before. What the poller has read last may be on its way to
-    /// the mail of other workers still, or in that of this one, before which comes what this one sends itself.
+    /// Calls `act`, which sends something that must come behind all that was read from links before. The poller's last reads may still be on their
+    /// way to the mail of other workers. They may also be in the mail of this worker, which comes after the worker's own messages.
     pub(crate) fn behind_what_was_read(&self, act: Box<dyn FnOnce() + Send>) {
         if is_reading() {
             return act();
@@ -495,24 +496,24 @@ impl TheaterCore {
         self.poller.demand_act(act);
     }
 
-    /// A new way from the place `id` to where the actor is; `settles` takes who watched it over an old one.
+    /// Returns a new route from the stub `id` to the actor; `settles` takes the watchers over an old route.
     fn route_to(
         &self,
         id: ActorId,
-        far: &RemoteActorId,
+        remote: &RemoteActorId,
         links: &[Arc<Link>],
         settles: &Settles,
     ) -> Option<Arc<dyn Forwarder>> {
-        let link = self.directory.link(far.theater);
-        if link.is_none() && far.address.is_none() {
+        let link = self.directory.link(remote.theater);
+        if link.is_none() && remote.address.is_none() {
             return None;
         }
-        // The old ways stay as they are if there is no new one.
+        // The old routes stay the same if there is no new one.
         let old: Vec<_> = links.iter().filter_map(|link| Some((link.number(), link.handle_of(id)?))).collect();
         let forwarder: Arc<dyn Forwarder> = match link {
-            Some(link) => link.adopt(id, far).ok()?,
+            Some(link) => link.adopt(id, remote).ok()?,
             None => {
-                let pending = PendingProxy::new(&self.directory, *far);
+                let pending = PendingProxy::new(&self.directory, *remote);
                 pending.is_at(id);
                 pending
             }
@@ -563,7 +564,7 @@ impl MigrationHost for TheaterMigrationHost {
         if theater_core.listens == Some(to) {
             return;
         }
-        // The actor itself is told, whatever becomes of it.
+        // The actor itself is told the result.
         let done: Done = Box::new(drop);
         if let Some(link) = theater_core.known_link(to) {
             return theater_core.migrate(actor, link, done);

@@ -1,18 +1,17 @@
-//! Theaters that send their mobile actors elsewhere by themselves.
+//! Theaters that migrate their mobile actors by themselves.
 //!
-//! One actor for each [`Rebalance`] that is on looks around now and then, and moves some actors. It knows what it can see from
-//! here: how busy this theater is and the others say they are, whom the workers of this one run (samples), and how many
-//! messages came to whom from which theater. What it does not know makes it careful rather than exact:
+//! One actor for each active [`Rebalance`] inspects the theater at intervals, and migrates some actors. It observes the load of this theater and the
+//! reported load of the others. It also observes samples of the actors that the workers of this theater run, and the number of messages to each actor
+//! from each theater. Missing knowledge makes it careful rather than exact:
 //!
-//! *Load.* A theater that is busier than the least busy one by more than the margin gives it actors with at most half of the
-//! difference: so neither is the busier one afterwards, and nothing swings. An actor that is more than half of the difference
-//! by itself stays.
+//! *Load.* A theater that is busier than the least busy one by more than the margin gives it actors with at most half of the difference. Therefore
+//! neither is the busier one afterwards, and nothing swings. An actor whose load alone exceeds half of the difference stays.
 //!
-//! *Talk.* An actor goes where more of its messages come from than from everywhere else together, by more than the margin; it
-//! is only counted what it is sent, since who talks is also answered. Two that talk might change places for ever. So each
-//! look is left out by chance, every second time: sooner or later one of the two goes alone.
+//! *Traffic.* An actor goes to the theater that sends more of its messages than all others together, by more than the margin. Only received messages are
+//! counted, because a sender is also answered. Two actors that talk to each other might change places for ever. Therefore each inspection is skipped
+//! with probability 1/2: sooner or later one of the two goes alone.
 //!
-//! A group, which moves as a whole, counts as one actor: its first one that lives here.
+//! A group, which migrates as a whole, counts as one actor: its first member that lives in this theater.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -30,7 +29,7 @@ use crate::link::Link;
 use crate::node::core::TheaterCore;
 use crate::node::theater::Theater;
 
-/// How a theater is to send its mobile actors elsewhere by itself: see [`Theater::rebalance`].
+/// A policy by which a theater migrates its mobile actors by itself: see [`Theater::rebalance`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Rebalance {
@@ -43,12 +42,12 @@ pub struct Rebalance {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
     Load,
-    Talk,
+    Traffic,
 }
 
-/// So few messages are no reason to move.
+/// Fewer messages are no reason to migrate an actor.
 const MESSAGES_MIN: u64 = 32;
-/// From so few samples nothing is guessed: it is waited for more.
+/// With fewer samples nothing is estimated: the balancer waits for more.
 const SAMPLES_MIN: u64 = 16;
 
 impl Rebalance {
@@ -58,48 +57,48 @@ impl Rebalance {
 
     /// Evens load: actors go from a theater that is busy to the least busy one that it has a link with.
     ///
-    /// Load is the share of time for which the workers had always something to do, from 0 to 1. Which actors take the time is sampled; nobody moves before
-    /// there are 16 samples.
+    /// Load is the share of time for which the workers always had something to do, from 0 to 1. Samples tell which actors take the time; no actor
+    /// migrates before there are 16 samples.
     pub fn load() -> Rebalance {
         Rebalance::new(Goal::Load, 0.2)
     }
 
-    /// Brings actors together that talk to each other: an actor goes to the theater that most of its messages come from. An actor with fewer
-    /// than 32 messages from that theater since the last look stays.
+    /// Brings actors together that talk to each other: an actor goes to the theater that most of its messages come from. An actor with fewer than 32
+    /// messages from that theater since the last inspection stays.
     pub fn by_traffic() -> Rebalance {
-        Rebalance::new(Goal::Talk, 0.5)
+        Rebalance::new(Goal::Traffic, 0.5)
     }
 
-    /// The time between two looks. Default: 1 s.
+    /// Sets the time between two inspections. Default: 1 s.
     ///
     /// # Panics
-    /// Where it is zero.
+    /// Panics if `time` is zero.
     pub fn every(mut self, time: Duration) -> Rebalance {
-        assert!(!time.is_zero(), "a balance that looks around all the time leaves none for anything else");
+        assert!(!time.is_zero(), "the interval between two inspections is 0: it must be longer");
         self.every = time;
         self
     }
 
-    /// What is better by less is left as it is. Of load: the difference between two theaters (default 0.2). Of talk: how many
-    /// more messages come from there than from elsewhere, as a share of the latter (default 0.5: half as many again).
+    /// Sets the least improvement that is a reason to migrate. Of load: the difference between two theaters (default 0.2). Of traffic: the surplus of
+    /// messages from the other theater over those from all remaining ones, as a share of the latter (default 0.5: half as many again).
     ///
     /// # Panics
-    /// Where it is negative, or no number.
+    /// Panics if `margin` is negative, or not a number.
     pub fn margin(mut self, margin: f64) -> Rebalance {
         assert!(margin >= 0.0, "a margin of {margin}: it must be 0 or more");
         self.margin = margin;
         self
     }
 
-    /// So many actors move after one look at most. Default: 64.
+    /// Sets the number of actors that migrate after one inspection at most. Default: 64.
     pub fn moves_max(mut self, actors: usize) -> Rebalance {
         self.moves_max = actors;
         self
     }
 }
 
-/// A [`Rebalance`] that is on, until this is dropped.
-#[must_use = "the balance is off again when this is dropped"]
+/// A [`Rebalance`] that is active until this guard is dropped.
+#[must_use = "the rebalancing ends when this guard is dropped"]
 pub struct RebalanceGuard(ActorRef<Rebalancer>);
 
 impl fmt::Debug for RebalanceGuard {
@@ -115,13 +114,13 @@ impl Drop for RebalanceGuard {
 }
 
 impl Theater {
-    /// Has this theater send its mobile actors to others by itself, until what is returned is dropped. It sends actors away and
-    /// fetches none: each theater that is to give some needs its own. What is promised of actors that move holds.
+    /// Has this theater migrate its mobile actors to others by itself, until the returned guard is dropped. It sends actors away and fetches none:
+    /// each theater that is to give actors needs its own policy. The guarantees for migrating actors hold.
     ///
-    /// Both kinds may be on at once.
+    /// Both policies may be active at once.
     pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
-        if balance.goal == Goal::Talk {
-            self.theater_core.directory.talk.count(true);
+        if balance.goal == Goal::Traffic {
+            self.theater_core.directory.traffic.count(true);
         }
         let sampler = self.theater_core.system.core().sample();
         RebalanceGuard(self.theater_core.system.spawn(Rebalancer {
@@ -135,7 +134,7 @@ impl Theater {
     }
 }
 
-/// How busy this theater is.
+/// A meter of this theater's load.
 #[derive(Debug)]
 pub(crate) struct Meter {
     since: Instant,
@@ -148,7 +147,7 @@ impl Meter {
         Meter { since: Instant::now(), busy_ns: 0, load: 0.0 }
     }
 
-    /// From 0 to 1, in the last tenth of a second or longer.
+    /// Returns the load from 0 to 1, in the last tenth of a second or longer.
     pub(crate) fn read(&mut self, system: &playhouse_actor::System) -> f64 {
         const AT_LEAST: Duration = Duration::from_millis(100);
         let elapsed = self.since.elapsed();
@@ -162,15 +161,15 @@ impl Meter {
     }
 }
 
-/// Looks around.
+/// The actor that inspects the theater and migrates actors.
 struct Rebalancer {
     theater_core: Weak<TheaterCore>,
     balance: Rebalance,
     sampler: Arc<Sampler>,
     samples: HashMap<ActorId, u64>,
-    /// What the others have said since the last look.
+    /// The loads that other theaters have reported since the last inspection.
     loads: HashMap<u64, f64>,
-    /// Messages handled here before the last look.
+    /// The number of messages handled in this theater before the last inspection.
     handled: u64,
 }
 
@@ -196,9 +195,9 @@ impl Actor for Rebalancer {
 
     fn stopped(&mut self, _: &mut Context<Self>) {
         if let Some(theater_core) = self.theater_core.upgrade()
-            && self.balance.goal == Goal::Talk
+            && self.balance.goal == Goal::Traffic
         {
-            theater_core.directory.talk.count(false);
+            theater_core.directory.traffic.count(false);
         }
     }
 }
@@ -222,10 +221,10 @@ impl Handler<Look> for Rebalancer {
             }
             let moves = match self.balance.goal {
                 Goal::Load => self.even_load(&theater_core, &samples),
-                Goal::Talk => self.follow_talk(&theater_core, &samples),
+                Goal::Traffic => self.follow_traffic(&theater_core, &samples),
             };
             for (actor, link) in moves {
-                // Who cannot go is told, and stays.
+                // An actor that cannot migrate is told, and stays.
                 theater_core.migrate(actor, link, Box::new(drop));
             }
         }
@@ -243,7 +242,7 @@ impl Rebalancer {
         for link in self.theater_core.upgrade().iter().flat_map(|theater_core| theater_core.all_links()) {
             let theater = link.incarnation;
             link.ask_load(Box::new(move |answer| {
-                // Who does not answer is not asked to take anything.
+                // A theater that does not answer gets no actors.
                 if let Some(Ok(load)) = answer.ok().map(|(codec, bytes): (Codec, &[u8])| codec.read(bytes)) {
                     this.tell(TrafficReport { theater, load });
                 }
@@ -259,7 +258,7 @@ impl Rebalancer {
         };
         let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) else { return Vec::new() };
         let all: u64 = samples.values().sum();
-        // In samples: `here` is what all of them stand for.
+        // In samples: `here` is the load that all of them represent.
         let mut left = (here - there) / 2.0 / here * all as f64;
         let mut actors: Vec<(ActorId, u64)> = samples.iter().map(|(actor, count)| (*actor, *count)).collect();
         actors.shuffle(&mut rand::rng());
@@ -273,14 +272,14 @@ impl Rebalancer {
         moves
     }
 
-    fn follow_talk(
+    fn follow_traffic(
         &mut self,
         theater_core: &TheaterCore,
         samples: &HashMap<ActorId, u64>,
     ) -> Vec<(ActorId, Arc<Link>)> {
-        let mut heard = Counts::new();
-        for (actor, from) in theater_core.directory.talk.take() {
-            let all = heard.entry(theater_core.first_of(actor)).or_default();
+        let mut counted = Counts::new();
+        for (actor, from) in theater_core.directory.traffic.take() {
+            let all = counted.entry(theater_core.first_of(actor)).or_default();
             from.into_iter().for_each(|(theater, count)| *all.entry(theater).or_default() += count);
         }
         let handled = theater_core.system.stats().total.received;
@@ -290,12 +289,12 @@ impl Rebalancer {
             return Vec::new();
         }
         let mut moves = Vec::new();
-        for (actor, from) in heard {
+        for (actor, from) in counted {
             let Some((&theater, &most)) = from.iter().max_by_key(|(_, count)| **count) else { continue };
-            // What comes from here is not counted, but can be guessed: what the actor was seen to handle, less the rest.
+            // Local messages are not counted, but can be estimated: the actor's sampled messages, less the remote ones.
             let guessed = of_all as f64 * samples.get(&actor).map_or(0.0, |count| *count as f64 / all as f64);
-            let far: u64 = from.values().sum();
-            let others = (guessed - far as f64).max(0.0) + (far - most) as f64;
+            let remote: u64 = from.values().sum();
+            let others = (guessed - remote as f64).max(0.0) + (remote - most) as f64;
             if most < MESSAGES_MIN
                 || (most as f64) <= others * (1.0 + self.balance.margin)
                 || !is_here(theater_core, actor)
@@ -313,23 +312,23 @@ impl Rebalancer {
     }
 }
 
-/// Whether it is a mobile actor that lives here.
+/// Returns whether the actor is a mobile one that lives in this theater.
 fn is_here(theater_core: &TheaterCore, actor: ActorId) -> bool {
     let address = actor.address();
     !address.is_stale() && !address.is_away() && theater_core.registry.migration_vtable(actor).is_some()
 }
 
-/// How many messages came for whom from which theater.
+/// The number of messages to each actor from each theater.
 #[derive(Debug, Default)]
-pub(crate) struct Talk {
-    /// So many want to know.
+pub(crate) struct Traffic {
+    /// The number of active policies that need the counts.
     counts: std::sync::atomic::AtomicUsize,
-    heard: std::sync::Mutex<Counts>,
+    counted: std::sync::Mutex<Counts>,
 }
 
 type Counts = HashMap<ActorId, HashMap<u64, u64>>;
 
-impl Talk {
+impl Traffic {
     fn count(&self, on: bool) {
         // Relaxed: a few messages more or less are counted.
         if on {
@@ -340,15 +339,15 @@ impl Talk {
     }
 
     fn take(&self) -> Counts {
-        std::mem::take(&mut *self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        std::mem::take(&mut *self.counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// A message came from `theater` for `actor`.
+    /// Counts a message from `theater` for `actor`.
     #[inline]
     pub(crate) fn note(&self, actor: ActorId, theater: u64) {
         if self.counts.load(Ordering::Relaxed) > 0 {
-            let mut heard = self.heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            *heard.entry(actor).or_default().entry(theater).or_default() += 1;
+            let mut counted = self.counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            *counted.entry(actor).or_default().entry(theater).or_default() += 1;
         }
     }
 }

@@ -1,14 +1,14 @@
-//! Places of actors of theaters that links were lost with.
+//! Stubs of actors in theaters that links were lost with.
 //!
-//! The other theater may live on: it stood still, or the two were apart. So the places of its actors that do not move are kept, if it has not said
-//! goodbye. Mail for such a place fails at once with the reason that the theater is lost, and has the theater called now and then. After a new link
-//! is made, the place leads to the theater again ([`Distant`]). References to the actor stay equal.
+//! The other theater may live on: it was paused, or the two were disconnected. Therefore the stubs of its actors that do not migrate are kept, if it
+//! has not announced its shutdown. Mail for such a stub fails at once with the reason that the theater is lost, and has the theater called at
+//! intervals. After a new link is made, the stub leads to the theater again ([`PendingProxy`]). References to the actor stay equal.
 //!
-//! How many places are kept is bounded. Of more, places are given up of the lost theater that has the most, so that a large theater does not cost a
-//! small one its places.
+//! The number of kept stubs is bounded. Beyond the bound, stubs of the lost theater with the most are given up. Therefore a large theater does not
+//! cost a small one its stubs.
 //!
-//! Actors that move are sought instead, and places of those that nobody knows are given up: an actor may have gone on, or may have been lost on its way
-//! here, in which case its old way leads back here.
+//! Mobile actors are located instead, and stubs of unknown ones are given up. Such an actor may have gone on, or may have been lost on its way to
+//! this theater. In the second case its old route leads back to this theater.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::migration::authority::Host;
 use crate::node::core::{Callee, TheaterCore};
 use crate::proxy::pending::PendingProxy;
 
-/// Most places of actors of lost theaters that are kept. Each takes about half a KiB.
+/// Most stubs of actors of lost theaters that are kept. Each takes about half a KiB.
 pub(crate) const APART_MAX: usize = if cfg!(test) { 512 } else { 64 * 1024 };
 
 /// Most lost theaters that are called within `lost_after`.
@@ -31,9 +31,9 @@ const CALLED_MAX: usize = 256;
 /// A theater that the link was lost with.
 struct Lost {
     theater: u64,
-    /// The number of the link at that end, if it was known.
-    number_there: Option<u64>,
-    /// The places here of its actors that do not move, if it has not said goodbye.
+    /// The other end's number of the link, if it was known.
+    peer_number: Option<u64>,
+    /// The stubs of its actors that do not migrate, if it has not announced its shutdown.
     kept: Vec<ActorId>,
 }
 
@@ -47,19 +47,19 @@ impl LostTheaters {
         self.0.iter().map(|lost| lost.theater).take(LOST_MAX).collect()
     }
 
-    /// Returns the number at that end of the link with this theater, if one was lost.
-    pub(super) fn number_there(&self, theater: u64) -> Option<Option<u64>> {
-        self.0.iter().find(|lost| lost.theater == theater).map(|lost| lost.number_there)
+    /// Returns the other end's number of the link with this theater, if one was lost.
+    pub(super) fn peer_number(&self, theater: u64) -> Option<Option<u64>> {
+        self.0.iter().find(|lost| lost.theater == theater).map(|lost| lost.peer_number)
     }
 
-    /// There is a link with this theater.
+    /// Removes this theater, because there is a link with it.
     pub(super) fn remove(&mut self, theater: u64) {
         self.0.retain(|lost| lost.theater != theater);
     }
 
-    /// Notes a theater. Returns the places that are to be given up.
-    fn add(&mut self, (theater, number_there): (u64, Option<u64>), kept: Vec<ActorId>) -> Vec<ActorId> {
-        self.0.push_front(Lost { theater, number_there, kept });
+    /// Notes a theater. Returns the stubs that are to be given up.
+    fn add(&mut self, (theater, peer_number): (u64, Option<u64>), kept: Vec<ActorId>) -> Vec<ActorId> {
+        self.0.push_front(Lost { theater, peer_number, kept });
         let mut number = 0;
         self.0.retain(|lost| {
             number += 1;
@@ -79,17 +79,17 @@ impl LostTheaters {
 }
 
 impl KnownActors {
-    /// Forgets the actors of this theater that do not move, but for as many as are kept. Returns the places of those that are kept, and of those
-    /// that are not.
+    /// Forgets the actors of this theater that do not migrate, except for `keeps` of them. Returns the stubs of the kept ones, and of the forgotten
+    /// ones.
     fn split(&mut self, theater: u64, keeps: usize, is_mobile: impl Fn(ActorId) -> bool) -> [Vec<ActorId>; 2] {
-        let is_there = |id: ActorId, far: &RemoteActorId| {
-            far.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
+        let is_there = |id: ActorId, remote: &RemoteActorId| {
+            remote.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
         };
-        let there = self.names.iter().filter(|(id, far)| is_there(**id, far));
+        let there = self.names.iter().filter(|(id, remote)| is_there(**id, remote));
         let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
-            there.map(|(id, far)| (far.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
+            there.map(|(id, remote)| (remote.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
         if lives.len() > keeps {
-            // In an order that does not depend on where they lie in memory.
+            // The order does not depend on positions in memory.
             lives.sort_unstable();
             forgotten.extend(lives.split_off(keeps));
         }
@@ -99,22 +99,23 @@ impl KnownActors {
 }
 
 impl Directory {
-    /// The theater is lost, and there is no new link with it before this returns. The link had this number there. Keeps the places of its actors that do not move, if it has not said
-    /// goodbye, and returns them. Without the lock of the guests.
+    /// Handles the loss of a theater; there is no new link with it before this returns. The link had the number `peer_number` at the other end.
+    /// Keeps the stubs of its actors that do not migrate, if it has not announced its shutdown, and returns them. Called without the lock of the
+    /// incoming actors.
     pub(super) fn keep_apart(
         self: &Arc<Self>,
-        (theater, number_there): (u64, Option<u64>),
+        (theater, peer_number): (u64, Option<u64>),
         has_left: bool,
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
         let keeps = if has_left { 0 } else { APART_MAX };
         let [kept, mut given_up] = self.known().split(theater, keeps, is_mobile);
-        let mut surplus = lock(&self.lost).add((theater, number_there), kept.clone());
-        // There may be a link with the theaters of some again.
+        let mut surplus = lock(&self.lost).add((theater, peer_number), kept.clone());
+        // There may be a link again with some of the theaters.
         let linked = self.linked();
         {
             let mut known = self.known();
-            surplus.retain(|id| known.names.get(id).is_none_or(|far| !linked.contains(&far.theater)));
+            surplus.retain(|id| known.names.get(id).is_none_or(|remote| !linked.contains(&remote.theater)));
             surplus.iter().for_each(|id| known.forget(*id));
         }
         given_up.extend(surplus);
@@ -134,10 +135,10 @@ impl Directory {
 }
 
 impl TheaterCore {
-    /// Calls a lost theater, if that was not done lately. Nobody waits for it.
-    pub(crate) fn call_lost(self: &Arc<Self>, far: &RemoteActorId) {
-        let Some(address) = far.address else { return };
-        let (host, now) = (Host { theater: far.theater, address: far.address }, self.now());
+    /// Calls a lost theater, if that was not done lately. No thread waits for it.
+    pub(crate) fn call_lost(self: &Arc<Self>, remote: &RemoteActorId) {
+        let Some(address) = remote.address else { return };
+        let (host, now) = (Host { theater: remote.theater, address: remote.address }, self.now());
         {
             let mut called = lock(&self.directory.called);
             called.retain(|(_, until)| *until > now);
@@ -146,8 +147,8 @@ impl TheaterCore {
             }
             called.push((host, now.saturating_add(self.settings.lost_after)));
         }
-        let callee = Callee { address, theater: Some(far.theater) };
-        // Once.
+        let callee = Callee { address, theater: Some(remote.theater) };
+        // One attempt.
         self.reach_later(callee, Duration::from_millis(1), Box::new(drop));
     }
 }

@@ -1,13 +1,13 @@
-//! Seals: what makes names of actors unforgeable.
+//! Capabilities (message authentication codes), which make names of actors unforgeable.
 //!
-//! Only the theater that has made a seal can verify it. See [`directory`](crate::naming) for the others.
+//! Only the theater that has made a capability can verify it. See [`naming`](crate::naming) for the others.
 
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-/// The secret of a theater. Only who has it can seal a name, so a name that it never gave away is refused
-/// (kumar-fine-grained-actors §9.2).
+/// The secret of a theater. Only its owner can make the capability of a name, so a name that it never gave away is refused (kumar-fine-grained-actors
+/// §9.2).
 #[derive(Clone, Copy)]
 pub(crate) struct Capability {
     key: [u8; 16],
@@ -29,7 +29,7 @@ impl Capability {
         hasher.finish()
     }
 
-    /// The seal of a turn of a place: it shows that a marker is this theater's own, and does not give away the name of the place.
+    /// Returns the capability of a reroute of a stub. It shows that a marker is this theater's own, and does not give away the name of the stub.
     pub(crate) fn of_reroute(&self, slot: u64, incarnation: u64, reroute: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_key(&self.key);
         hasher.write(b"turn");

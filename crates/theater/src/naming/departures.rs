@@ -1,4 +1,4 @@
-//! Notes of actors that leave: see [`crate::migration::authority`].
+//! Notes of departing actors: see [`crate::migration::authority`].
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -9,11 +9,11 @@ use super::{Directory, Key, LOST_MAX};
 use crate::migration::authority::{Epoch, Host};
 
 impl Directory {
-    /// Returns the epoch of the next departure of an actor that lives here.
+    /// Returns the epoch of the next departure of an actor that lives in this theater.
     pub(crate) fn next_epoch(&self, id: ActorId) -> Epoch {
         let known = self.known();
         if let Some(moved) = known.moved.get(&id).filter(|_| known.names.contains_key(&id)) {
-            // The number may be what a peer has sent.
+            // The number may come from a peer.
             return Epoch { hops: moved.epoch.hops.saturating_add(1), ..moved.epoch };
         }
         drop(known);
@@ -21,7 +21,7 @@ impl Directory {
         Epoch { departure: self.capability_of_reroute(slot, incarnation, self.next_number()), hops: 0 }
     }
 
-    /// The actor is about to leave this theater, or to come here, with this epoch.
+    /// Notes that the actor is about to leave this theater, or to come to it, with this epoch.
     pub(crate) fn note_epoch(&self, id: ActorId, epoch: Epoch) {
         if let Some(moved) = self.known().moved.get_mut(&id) {
             let is_older = epoch.departure == moved.epoch.departure && epoch.hops < moved.epoch.hops;
@@ -29,14 +29,15 @@ impl Directory {
         }
     }
 
-    /// Keeps the address of the theater that the actor of this place was born in, if none is known.
+    /// Keeps the address of the birth theater of this stub's actor, if none is known.
     pub(crate) fn note_birth_address(&self, id: ActorId, address: Option<SocketAddr>) {
         if let Some(name) = self.known().names.get_mut(&id) {
             name.address = name.address.or(address);
         }
     }
 
-    /// An actor that was born here is about to leave one of these theaters for the other one. If it has left later, that is known here already.
+    /// Notes that an actor that was born in this theater is about to leave one of these theaters for the other one. A later departure may be noted
+    /// already.
     pub(crate) fn note_departure(
         &self,
         (slot, incarnation, capability): (u64, u64, u64),
@@ -59,15 +60,15 @@ impl Directory {
         self.known().moved[&id].epoch
     }
 
-    /// Returns the place here of the actor with this name, if it was born here.
+    /// Returns the stub of the actor with this name, if it was born in this theater.
     pub(crate) fn born_here(&self, name: Key) -> Option<ActorId> {
         let (theater, slot, incarnation, capability) = name;
-        // One that had ended here may have come back.
+        // An actor that had ended in this theater may have come back.
         let stub = || self.known_as(name).or_else(|| self.own(slot, incarnation, capability));
         (theater == self.incarnation).then(stub).flatten()
     }
 
-    /// Returns the theaters that an actor may be in that was born here, as far as was noted.
+    /// Returns the noted theaters that may have an actor that was born in this theater.
     pub(crate) fn hosts(&self, id: ActorId) -> Vec<Host> {
         let known = self.known();
         let Some(moved) = known.moved.get(&id) else { return Vec::new() };
@@ -75,7 +76,7 @@ impl Directory {
         moved.hosts.iter().flat_map(|hosts| **hosts).chain(route).collect()
     }
 
-    /// A theater could not be called: until this time it is not called again.
+    /// Notes that a theater could not be called: until this time it is not called again.
     pub(crate) fn note_unreached(&self, host: Host, until: Duration) {
         let mut unreached = super::lock(&self.unreached);
         unreached.retain(|(other, _)| *other != host);
@@ -83,7 +84,7 @@ impl Directory {
         unreached.push_front((host, until));
     }
 
-    /// Returns whether a theater that there is no link with may be one that can be called now.
+    /// Returns whether a theater without a link may be one that can be called now.
     pub(crate) fn may_be_reached(&self, host: Host, now: Duration) -> bool {
         let mut unreached = super::lock(&self.unreached);
         unreached.retain(|(_, until)| *until > now);

@@ -1,5 +1,5 @@
-//! How actors have ended that had come from other theaters, and what is done to actors some milliseconds later, because their places have not heard yet
-//! where they are.
+//! The ends of actors that had come from other theaters, and acts on actors some milliseconds later, because their stubs have not learned their
+//! locations yet.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
@@ -10,14 +10,14 @@ use rustc_hash::FxHashMap;
 
 use super::{Directory, lock};
 
-/// How the latest actors have ended that had come from other theaters, or were lost with those: as many as [`ENDS_MAX`].
+/// The reasons of the latest ends of actors that had come from other theaters, or were lost with those: at most [`ENDS_MAX`].
 #[derive(Default)]
 pub(super) struct Ends {
     by_actor: FxHashMap<ActorId, Ended>,
     in_order: VecDeque<ActorId>,
 }
 
-/// Who watches an actor over another way needs to find its end here for as long as a request takes from theater to theater.
+/// Most ends that are kept. A watcher over another route needs to find the end of an actor for as long as a request takes from theater to theater.
 const ENDS_MAX: usize = 4 * 1024;
 
 impl Ends {
@@ -33,22 +33,22 @@ impl Ends {
     }
 }
 
-/// An actor, and what is done to it.
+/// An actor, and the act on it.
 pub(crate) type Again = (ActorId, Act);
 
-/// Does something to an actor. It has no controls if it has no place.
+/// A function that acts on an actor. It gets no controls if the actor has no stub.
 type Later = Box<dyn FnOnce(ActorId, Option<&Controls>) + Send>;
 
 /// An act on an actor that is carried out later.
 pub(crate) enum Act {
-    /// It is watched.
+    /// The actor is watched.
     Watch(Watcher, Tell),
-    /// Something else.
+    /// Another act.
     Other(Later),
 }
 
 impl Act {
-    /// Does it.
+    /// Carries out the act.
     pub(crate) fn run(self, id: ActorId, controls: Option<&Controls>) {
         match (self, controls) {
             (Act::Watch(watcher, tell), Some(controls)) => (controls.watch)(id, watcher, Notify::Call(tell)),
@@ -59,7 +59,7 @@ impl Act {
 }
 
 impl Directory {
-    /// Returns who is told when an actor that has come to this place ends there.
+    /// Returns the callback for the end of an actor that has come to this stub.
     pub(crate) fn note_end_of(self: &Arc<Self>, id: ActorId) -> Tell {
         let directory = Arc::downgrade(self);
         Box::new(move |ended| {
@@ -69,8 +69,8 @@ impl Directory {
         })
     }
 
-    /// Returns who is told of the end of the actor `id`, for `tell`. Who has watched it over another way, and watches it here instead, may come
-    /// when it has just ended, or was just lost.
+    /// Returns the callback for the end of the actor `id`, for `tell`. A watcher that changes from another route to this theater may come when the
+    /// actor has just ended, or was just lost.
     pub(crate) fn telling_end(self: &Arc<Self>, id: ActorId, tell: Tell) -> Tell {
         let directory = Arc::downgrade(self);
         Box::new(move |ended| {
@@ -81,12 +81,12 @@ impl Directory {
         })
     }
 
-    /// The actor of this place is lost with its theater.
+    /// Notes that the actor of this stub is lost with its theater.
     pub(crate) fn note_lost(&self, id: ActorId) {
         self.ends().note(id, StopReason::TheaterLost.into());
     }
 
-    /// Whether the actor of this place was lost with its theater, among the last that have ended.
+    /// Returns whether the actor of this stub was lost with its theater, among the latest ends.
     pub(crate) fn was_lost(&self, id: ActorId) -> bool {
         self.ends().by_actor.get(&id).is_some_and(|ended| ended.reason == StopReason::TheaterLost)
     }
@@ -95,14 +95,13 @@ impl Directory {
         lock(&self.ends)
     }
 
-    /// Has the actor watched some milliseconds later, whatever the way from its place is then. If there is none any more, it was
-    /// lost with its theater.
+    /// Has the actor watched some milliseconds later, over the route that its stub has then. If there is none any more, it was lost with its theater.
     pub(crate) fn watch_again(&self, id: ActorId, watcher: Watcher, notify: Tell) {
         lock(&self.again).push((id, Act::Watch(watcher, notify)));
     }
 
-    /// The watcher does not watch the actor any more. Returns whether it did, and the place was not told so yet: it is about to be, by the request that
-    /// tells it of the new way of the actor's mail, or some milliseconds later.
+    /// Ends the watch of the watcher. Returns whether there was one that the stub had not learned yet. The stub is about to learn it, by the request
+    /// with the new route of the actor's mail, or some milliseconds later.
     pub(crate) fn forget_watch(&self, id: ActorId, watcher: Watcher) -> bool {
         let stubs: Vec<_> = {
             let settling = lock(&self.settling);
@@ -115,11 +114,11 @@ impl Directory {
         }
         let is_meant = |(of, act): &mut Again| *of == id && matches!(act, Act::Watch(known, _) if watcher.ends(known));
         let again: Vec<Again> = lock(&self.again).extract_if(.., is_meant).collect();
-        // A dropped notice notifies nobody. It is dropped after the locks, because its drop may run other code.
+        // A dropped notice notifies no watcher. It is dropped after the locks, because its drop may run other code.
         !forgotten.is_empty() || !again.is_empty()
     }
 
-    /// Has the actor watched no more some milliseconds later, whatever the way from its place is then.
+    /// Has the watch of the actor ended some milliseconds later, over the route that its stub has then.
     pub(crate) fn unwatch_again(&self, id: ActorId, watcher: Watcher) {
         self.again(id, move |id, controls| {
             if let Some(controls) = controls {
@@ -128,12 +127,12 @@ impl Directory {
         });
     }
 
-    /// Does this to the actor some milliseconds later, if it has a place then.
+    /// Acts on the actor some milliseconds later, if it has a stub then.
     pub(crate) fn again(&self, id: ActorId, act: impl FnOnce(ActorId, Option<&Controls>) + Send + 'static) {
         lock(&self.again).push((id, Act::Other(Box::new(act))));
     }
 
-    /// What is to be done again.
+    /// Takes the acts that are due.
     pub(crate) fn take_again(&self) -> Vec<Again> {
         std::mem::take(&mut *lock(&self.again))
     }

@@ -1,4 +1,4 @@
-//! What a theater knows of actors of other theaters, and of its own that move.
+//! A theater's knowledge of actors of other theaters, and of its own mobile ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -14,66 +14,66 @@ use crate::migration::{Action, Event, Residence, View};
 
 #[derive(Default)]
 pub(super) struct KnownActors {
-    /// The places of actors of other theaters, by the names that they were born with.
+    /// The stubs of actors of other theaters, by birth name.
     pub(super) met: FxHashMap<Key, Met>,
-    /// The seals of those whose own theater has named them here. No other name of one is believed.
+    /// The capabilities of actors that their own theater has named. No other name of such an actor is believed.
     pub(super) with_capability: FxHashMap<Birth, u64>,
-    /// How many of `met` each theater has told first.
+    /// The number of entries of `met` that each theater has told first.
     pub(super) told: FxHashMap<u64, usize>,
-    /// Who they are.
+    /// The names of the actors.
     pub(super) names: FxHashMap<ActorId, RemoteActorId>,
-    /// Where those are who move or have moved: here, or elsewhere. (The others are where they were born.)
+    /// The views of actors that migrate or have migrated: in this theater, or in another one. (The others are in their birth theaters.)
     pub(super) moved: FxHashMap<ActorId, Moved>,
-    /// Those of them that turn, by the numbers of their turns.
+    /// The stubs of them that reroute, by the numbers of their reroutes.
     pub(super) rerouting: BTreeMap<u64, ActorId>,
-    /// All that are in `names` or `moved`, and perhaps some that were: those that have ended are looked for among them.
+    /// All actors in `names` or `moved`, and perhaps some former ones: the search for ended actors goes over them.
     pub(super) listed: BTreeSet<ActorId>,
-    /// Where that search goes on.
+    /// The position at which that search goes on.
     pub(super) looked_at: Option<ActorId>,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Met {
     pub(super) id: ActorId,
-    /// The theater that has told its name here first.
+    /// The theater that was the first to tell its name.
     pub(super) teller: u64,
-    /// Its own theater has told it.
-    pub(super) is_sealed: bool,
+    /// Whether its own theater has told it.
+    pub(super) is_confirmed: bool,
 }
 
 impl KnownActors {
-    /// Returns the place of the actor that `teller` calls so, if there is one. A seal that the actor's own theater tells is noted.
+    /// Returns the stub of the actor that `teller` names `far`, if there is one. A capability that the actor's own theater tells is noted.
     ///
     /// # Errors
-    /// Its own theater has told another seal.
-    pub(super) fn hear(&mut self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        let met = self.met.get_mut(&far.key());
+    /// Its own theater has told another capability.
+    pub(super) fn learn(&mut self, teller: u64, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        let met = self.met.get_mut(&remote.key());
         if let Some(met) = &met
-            && met.is_sealed
+            && met.is_confirmed
         {
             return Ok(Some(met.id));
         }
-        if self.with_capability.get(&far.birth()).is_some_and(|capability| *capability != far.capability) {
-            return Err(BadName::Invented(far.birth()));
+        if self.with_capability.get(&remote.birth()).is_some_and(|capability| *capability != remote.capability) {
+            return Err(BadName::Invented(remote.birth()));
         }
         let Some(met) = met else { return Ok(None) };
-        if teller == far.theater {
-            met.is_sealed = true;
-            self.with_capability.insert(far.birth(), far.capability);
+        if teller == remote.theater {
+            met.is_confirmed = true;
+            self.with_capability.insert(remote.birth(), remote.capability);
         }
         Ok(Some(met.id))
     }
 
-    /// No actor is known by this name any more.
-    pub(super) fn forget_name(&mut self, far: &RemoteActorId) {
-        let Some(met) = self.met.remove(&far.key()) else { return };
+    /// Forgets the name of an actor.
+    pub(super) fn forget_name(&mut self, remote: &RemoteActorId) {
+        let Some(met) = self.met.remove(&remote.key()) else { return };
         count_down(&mut self.told, met.teller);
-        if met.is_sealed {
-            self.with_capability.remove(&far.birth());
+        if met.is_confirmed {
+            self.with_capability.remove(&remote.birth());
         }
     }
 
-    /// Nothing is known of the actor of this place any more.
+    /// Forgets the actor of this stub.
     pub(super) fn forget(&mut self, id: ActorId) {
         self.moved.remove(&id);
         if let Some(name) = self.names.remove(&id)
@@ -83,7 +83,7 @@ impl KnownActors {
         }
     }
 
-    /// The actor of this place has ended: it is forgotten, unless something that is under way still needs it.
+    /// Forgets the actor of this stub, which has ended, unless something that is under way still needs it.
     pub(super) fn forget_ended(&mut self, id: ActorId) {
         let is_settled = |moved: &Moved| {
             let Moved { view, arrival_buffer, .. } = moved;
@@ -96,20 +96,20 @@ impl KnownActors {
         }
     }
 
-    /// The next ones, at most `count`, of those that may have ended.
-    pub(super) fn look(&mut self, count: usize) -> Vec<ActorId> {
+    /// Returns the next actors, at most `count`, of those that may have ended.
+    pub(super) fn next_listed(&mut self, count: usize) -> Vec<ActorId> {
         let after = self.looked_at.map_or(Unbounded, Excluded);
         let ids: Vec<ActorId> = self.listed.range((after, Unbounded)).take(count).copied().collect();
         self.looked_at = if ids.len() < count { None } else { ids.last().copied() };
         ids
     }
 
-    /// Where the actor of this place is; nothing if it is here.
+    /// Returns the location of the actor of this stub; `None` if it is in this theater.
     pub(super) fn at(&self, id: ActorId) -> Option<RemoteActorId> {
         self.moved.get(&id).map_or_else(|| self.names.get(&id).copied(), |moved| moved.view.route())
     }
 
-    /// What is known of the actor of this place, in the theater `me`.
+    /// Returns the view of the actor of this stub, in the theater `me`.
     pub(super) fn view(&self, me: u64, id: ActorId) -> View<RemoteActorId> {
         self.moved.get(&id).map_or_else(
             || {
@@ -120,7 +120,7 @@ impl KnownActors {
         )
     }
 
-    /// The actor's view takes an event.
+    /// Applies an event to the actor's view.
     pub(super) fn step(
         &mut self,
         me: u64,
@@ -140,7 +140,7 @@ impl KnownActors {
                 moved.hosts = None;
             }
             if view.route().map(|at| at.theater) != before.route().map(|at| at.theater) {
-                // Along another one, something was sent.
+                // Something was sent along another route.
                 moved.route = None;
             }
         } else if !actions.is_empty() {
@@ -164,16 +164,16 @@ pub(super) fn count_down(told: &mut FxHashMap<u64, usize>, teller: u64) {
     }
 }
 
-/// An actor that moves or has moved.
+/// An actor that migrates or has migrated.
 pub(super) struct Moved {
     pub(super) view: View<RemoteActorId>,
-    /// What was sent on since it left here; where there is none, something was.
+    /// The record of the forwarded mail since it left this theater; `None`: something was forwarded.
     pub(super) route: Option<Arc<StubRoute>>,
-    /// Where it has come here and waits for what is under way: what was sent to it since it was left.
+    /// The buffer of the mail sent after the source's commit, if the actor has come to this theater and waits for mail under way.
     pub(super) arrival_buffer: Option<ActorId>,
-    /// The epoch of its last departure, as far as is known here.
+    /// The epoch of its last departure, according to this theater.
     pub(super) epoch: Epoch,
-    /// The theaters that the actor may be in that was born here and is elsewhere, as was noted last.
+    /// The last noted theaters that may have an actor that was born in this theater and is in another one.
     pub(super) hosts: Option<Box<[Host; 2]>>,
 }
 

@@ -1,40 +1,39 @@
-//! Actors that are sought, since a theater on the way to them is lost.
+//! Searches for actors that were in a lost theater, or were reached over it.
 //!
-//! Who was there may have gone on before. So the places whose ways led there ask all other theaters for their actors, by the
-//! names that those were born with ([`Seek`](crate::link::frame::Head::Seek)), and keep the mail meanwhile. Whom nobody knows was
-//! lost. (Whoever is on its way between two others is known where it comes from until that one has heard where it is.) An actor
-//! that has come here since is not elsewhere, whatever others say: what they say was true before.
+//! An actor of the lost theater may have gone on before. Therefore stubs with routes to that theater ask all other theaters for their actors, by
+//! birth names ([`Locate`](crate::link::frame::Head::Locate)), and keep the mail until the answers. An actor that no theater knows was lost. (The
+//! source of an actor that migrates between two other theaters knows the actor until the source has learned its new location.) An actor that has come
+//! to this theater since is not in another one. Contrary answers of others were true before.
 //!
-//! *When a theater answers.* An actor that the lost theater has sent may still be under way to a theater that has not lost it yet.
-//! A theater with a link to the lost one therefore asks that one first ([`Inquiry`]). The reply follows all frames sent before it. Without
-//! a reply, the link is lost, and all frames that came over it were read. Mail for the sought actors waits that long. If a theater is lost
-//! before its answer, the seeker asks the others again, because an actor may have moved from it to one of them.
+//! *When a theater answers.* An actor that the lost theater has sent may still be under way to a theater that has not lost it yet. A theater with a
+//! link to the lost one therefore asks that one first ([`Inquiry`]). The reply follows all frames sent before it. Without a reply, the link is lost,
+//! and all frames that came over it were read. Mail for the lost actors waits that long. If a theater is lost before its answer, the locating theater
+//! asks the others again, because an actor may have moved from it to one of them.
 //!
-//! *Who is asked.* All theaters that the seeker is linked with. Each of them asks those that it is linked with and that the seeker is not. Before
-//! that, links are made with the theater that an actor was born in, and from there with those that may have the actor
-//! ([`authority`](crate::migration::authority)).
-//! A theater that knows where an actor went asks there, unless that theater was asked before. So the chain of its ways is followed to
-//! where it is. A theater says of another one that it has an actor only if that cannot be asked. Otherwise it says that the actor has gone
-//! there ([`Whereabouts::Gone`]): an actor that went from A to B and on over the lost theater may be sought by B, and A must not say that it
-//! is in B.
+//! *The asked theaters.* These are all theaters with a link to the locating one. Each of them asks the theaters that it is linked with and that the
+//! locating one is not. Before that, links are made with the birth theater of an actor, and from there with theaters that may have the actor
+//! ([`authority`](crate::migration::authority)). A theater that knows the target of an actor asks that target, unless it was asked before. Therefore
+//! the chain of the actor's routes is followed to its location. A theater says of another one that it has an actor only if that theater cannot be
+//! asked. Otherwise it says that the actor has gone to it ([`Whereabouts::Gone`]). The reason is an actor that went from A to B and on over the lost
+//! theater. B may locate it, and A must not say that it is in B.
 //!
-//! *Replies at different times.* An actor may go from one theater to another between their replies: then the other has not seen it, and the one
-//! says that it has gone there. Theaters whose replies contradict each other in this way are asked again ([`ROUNDS_MAX`]). Replies do not
-//! contradict each other if the chain ends in the lost theater, or at the seeker, which knows that the actor had gone to the lost one.
+//! *Replies at different times.* An actor may go from one theater to another between their replies. Then the target has not seen it, and the source
+//! says that it has gone to the target. Theaters with replies that contradict each other in this manner are asked again ([`ROUNDS_MAX`]). Replies do
+//! not contradict each other if the chain ends in the lost theater. The same holds if it ends at the locating theater, which knows that the actor had
+//! gone to the lost one.
 //!
-//! *Guests.* An actor that no theater knows may be a guest of the seeker. In that case all replies are older than the guest. The place keeps its
-//! mail, and the seeker asks all theaters again about a tick later, until the source says that it has the actor, or the guest has begun, stays, or its
-//! source is lost. This has no other bound. A hostile source that says nothing holds up the mail of this place until the link with it is lost.
-//! A place that turns is sought again in the same way, after its marker is lost.
+//! *Incoming actors.* An actor that no theater knows may be incoming in the locating theater. In that case all replies are older than its arrival.
+//! The stub keeps its mail, and the locating theater asks all theaters again about a tick later. It does so until the source says that it has the
+//! actor, or the incoming actor has begun, stays, or its source is lost. This has no other bound. A hostile source that says nothing delays the mail
+//! of this stub until the link with it is lost. The actor of a stub that reroutes is located again in the same manner, after its marker is lost.
 //!
-//! *Whose ways led there.* A link knows whom it is the way to, but a way may be about to change: the actor has come here, or
-//! leaves, or the place has turned, and its cell has not heard of it. So each cell is asked, in its stage, and has its mail kept
-//! ([`Distant`]) if its way leads over the lost link then. Who becomes a way after its link was lost asks once more
-//! ([`Carrier::is_route_from`]). In the same way a place is asked again when its actor is found, whether that is still what it
-//! waits for.
+//! *The affected stubs.* A link knows the actors that it is the route to, but a route may be about to change. The actor has come to this theater, or
+//! leaves, or the stub has rerouted, and its cell has not learned of it. Therefore each cell is asked, in its stage. It has its mail kept
+//! ([`PendingProxy`]) if its route leads over the lost link then. A link that becomes a route after its loss asks once more
+//! ([`Forwarder::is_route_from`]). In the same manner a stub is asked again when its actor is found, whether it still waits for the actor.
 //!
-//! That an actor comes, and that its way changes, is known here some moments before its place acts on it. Who begins to watch it
-//! in between would be told that it is lost; that is tried again instead (`Directory::again`).
+//! This theater knows that an actor comes, and that its route changes, some moments before its stub acts on it. A new watcher in between would be
+//! told that the actor is lost; its watch is tried again instead (`Directory::again`).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,22 +53,22 @@ use crate::naming::{Directory, Key, RemoteActorId};
 use crate::proxy::Proxy;
 use crate::proxy::pending::PendingProxy;
 
-/// The time after which it is looked again whether a frame was read.
+/// The interval between two checks whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);
 
-/// The number of times that theaters are asked whose replies contradict each other, about a tick apart. If one of them has forgotten an actor
-/// that was lost, the others hear of that within about a tick.
+/// The number of rounds in which theaters with contradicting replies are asked, about a tick apart. If one of them has forgotten an actor that was
+/// lost, the others learn of that within about a tick.
 const ROUNDS_MAX: u32 = 20;
 
-/// An actor that was in a theater that is lost, as far as is known here, with who watched it over that way.
+/// An actor that was in a lost theater, according to this one, with its watchers over that route.
 pub(crate) struct LostActor {
     pub(crate) id: ActorId,
     pub(crate) watchers: Vec<(Watcher, Tell)>,
 }
 
-/// Some that are sought.
+/// A search for some lost actors.
 pub(crate) struct Locate {
-    /// The theater that they were in, as far as was known here.
+    /// The theater that they were in, according to this one.
     lost: u64,
     /// The number of earlier rounds.
     round: u32,
@@ -79,12 +78,12 @@ pub(crate) struct Locate {
 }
 
 impl LostActor {
-    /// Asks all other theaters where these are. Their mail waits meanwhile; whom nobody knows was lost with the theater.
+    /// Asks all other theaters for these actors. Their mail waits in that time; an actor that no theater knows was lost with the theater.
     ///
-    /// Only those are sought whose places say, in their stages, that their ways lead nowhere: others have come here in the meantime,
-    /// or have another way.
+    /// Only actors are located whose stubs say, in their stages, that their routes lead nowhere. Others have come to this theater in the meantime, or
+    /// have another route.
     pub(crate) fn locate(lost_actors: Vec<LostActor>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
-        // Those of a stage are sought together, when that has come to all of them.
+        // The actors of a stage are located together, when the request has come to all of them.
         let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
         for LostActor { id, watchers } in lost_actors {
             let Some(controls) = registry.migration_vtable(id).and_then(|_| registry.controls(id)) else { continue };
@@ -98,7 +97,7 @@ impl LostActor {
     }
 }
 
-/// Those of a stage whose ways led nowhere, and the new ones. When nobody adds to it any more, they are sought.
+/// Actors of a stage with lost routes, and the new routes. Dropping the last reference begins the search.
 struct Rerouted {
     lost: u64,
     routes: Mutex<Vec<(ActorId, Arc<PendingProxy>)>>,
@@ -117,7 +116,7 @@ impl Rerouted {
                     *route = lost_actors;
                 }
                 for (watcher, notify) in watchers {
-                    // It keeps it, or tells it.
+                    // The route keeps the watch, or notifies the watcher.
                     let _ = route.carry(ForwardedMessage::Watch { watcher, notify });
                 }
                 Vec::new()
@@ -138,42 +137,42 @@ impl Drop for Rerouted {
     }
 }
 
-/// Whether this way goes over a link that is lost.
+/// Returns whether this route goes over a link that is lost.
 pub(crate) fn leads_nowhere(route: &dyn Forwarder) -> bool {
     let route = route.as_any();
     route.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
         || route.downcast_ref::<PendingProxy>().is_some_and(PendingProxy::is_lost)
 }
 
-/// Where an actor is that no other theater knows.
+/// The result for an actor that no other theater knows.
 pub(crate) enum Seen {
-    /// It has come here.
+    /// It has come to this theater.
     Here,
-    /// It has come here, or was found, and has gone on to there.
-    Elsewhere(RemoteActorId),
-    /// It is a guest here. All replies are older.
-    Awaited,
-    /// Its place turns, by this number. The turn is to end first.
-    Turns(u64),
+    /// It has come to this theater, or was found, and has gone on to this location.
+    Moved(RemoteActorId),
+    /// It is an incoming actor of this theater. All replies are older.
+    Incoming,
+    /// Its stub reroutes, by this number. The reroute has to end first.
+    Reroutes(u64),
     /// It is lost.
     Nowhere,
 }
 
-/// One that is not found yet.
+/// An actor that is not found yet.
 struct Missing {
     id: ActorId,
-    /// Where its mail waits.
+    /// The route that keeps its mail.
     route: Arc<PendingProxy>,
-    /// By theater: where it has gone, as that says.
+    /// By theater: the target that it claims for the actor.
     gone: BTreeMap<u64, u64>,
 }
 
 impl Missing {
     /// Returns whether the actor may have gone from one theater to another between the replies of the two.
-    fn may_have_passed(&self, lost: u64, seeker: u64) -> bool {
+    fn may_have_passed(&self, lost: u64, locator: u64) -> bool {
         let ends = |to: &u64| {
             let chain = std::iter::successors(Some(*to), |at| self.gone.get(at).copied());
-            chain.take(self.gone.len() + 1).any(|at| at == lost || at == seeker)
+            chain.take(self.gone.len() + 1).any(|at| at == lost || at == locator)
         };
         !self.gone.values().all(ends)
     }
@@ -181,14 +180,14 @@ impl Missing {
 
 struct Open {
     lost_actors: Vec<Option<Missing>>,
-    /// Theaters that have not yet said whom they know.
+    /// The number of theaters without an answer.
     to_answer: usize,
-    /// One of them was lost before it has said it.
+    /// Whether one of them was lost before its answer.
     is_incomplete: bool,
 }
 
 impl Locate {
-    /// Asks all other theaters where these are, who were in the theater `lost`; tells their ways.
+    /// Asks all other theaters for these actors, which were in the theater `lost`, and tells their routes.
     pub(crate) fn begin(
         lost_actors: Vec<(ActorId, Arc<PendingProxy>)>,
         directory: &Arc<Directory>,
@@ -196,8 +195,9 @@ impl Locate {
         (lost, round): (u64, u32),
     ) {
         for (id, _) in &lost_actors {
-            // What is to be done is done: its mail waits, and it is sought. Where the search begins again, there may be a link with that theater again.
-            directory.step(*id, Event::WayLost { theater: lost });
+            // The actions are carried out already: its mail waits, and it is being located. At a repeated search, there may be a link with that
+            // theater again.
+            directory.step(*id, Event::RouteLost { theater: lost });
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
         let Some(theater_core) = directory.theater_core() else {
@@ -223,9 +223,10 @@ impl Locate {
             if some.is_empty() {
                 return;
             }
-            // Whose name is not known here any more is nobody's.
-            let nobody = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
-            let names: Vec<Key> = some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(nobody).key()).collect();
+            // An actor without a known name gets the name of no actor.
+            let no_actor = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
+            let names: Vec<Key> =
+                some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(no_actor).key()).collect();
             let missing = |(id, route)| Some(Missing { id, route, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
                 lost_actors: some.into_iter().map(missing).collect(),
@@ -248,7 +249,7 @@ impl Locate {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more theater has said whom it knows.
+    /// Takes the answer of one more theater.
     fn told(&self, theater: u64, answer: Result<(Codec, &[u8]), AskError>) {
         let is_lost = matches!(answer, Err(AskError::TheaterLost { .. }));
         let known = read_sightings(answer);
@@ -260,7 +261,7 @@ impl Locate {
             for (lost_actors, whereabouts) in open.lost_actors.iter_mut().zip(known) {
                 let Some(missing) = lost_actors else { continue };
                 match whereabouts {
-                    // That it has come here is known here first; what others say of it was true before.
+                    // This theater is the first to know that it has come to it; answers of others were true before.
                     Some(Whereabouts::At(location)) if location.theater != self.directory.incarnation => {
                         found.extend(lost_actors.take().map(|missing| (missing, location)));
                     }
@@ -271,15 +272,15 @@ impl Locate {
             (found, open.to_answer == 0, open.is_incomplete)
         };
         for (Missing { id, route, .. }, location) in found {
-            let far = RemoteActorId::from(location);
+            let remote = RemoteActorId::from(location);
             seam(2);
-            match self.directory.note_found(id, self.lost, far) {
+            match self.directory.note_found(id, self.lost, remote) {
                 Some(at) => route.found(at),
                 None => route.is_not_needed(),
             }
         }
         if all && is_incomplete {
-            // An actor may have gone from there to one that had answered before. There are fewer to ask each time.
+            // An actor may have gone from that theater to one that had answered before. There are fewer theaters to ask each time.
             let lost_actors = std::mem::take(&mut self.open().lost_actors);
             let lost_actors = lost_actors.into_iter().flatten().map(|missing| (missing.id, missing.route)).collect();
             Locate::begin(lost_actors, &self.directory, &self.registry, (self.lost, self.round));
@@ -288,11 +289,11 @@ impl Locate {
         }
     }
 
-    /// All have said whom they know.
+    /// Ends the round: all theaters have answered.
     fn close(&self) {
         let lost_actors = std::mem::take(&mut self.open().lost_actors);
-        let (lost, round, seeker) = (self.lost, self.round + 1, self.directory.incarnation);
-        let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, seeker);
+        let (lost, round, locator) = (self.lost, self.round + 1, self.directory.incarnation);
+        let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, locator);
         let (again, lost_too): (Vec<Missing>, Vec<Missing>) = lost_actors.into_iter().flatten().partition(may_be_alive);
         self.begin_later(again.into_iter().map(|missing| (missing.id, missing.route)).collect(), round);
         let mut awaited = Vec::new();
@@ -300,12 +301,12 @@ impl Locate {
             seam(2);
             awaited.extend(Self::end(id, route, &self.directory, &self.registry, lost));
         }
-        // The rounds count anew: what is known here has changed since the last one, or is about to change.
+        // The rounds count anew, because this theater's knowledge has changed since the last one, or is about to change.
         self.begin_later(awaited, 0);
     }
 
-    /// Ends the search for the actor of this place, which no other theater knows since the theater `lost` is lost. The mail goes to the actor, if this
-    /// theater knows it. Otherwise the mail is reported. Returns the actor if it is to be sought again.
+    /// Ends the search for the actor of this stub, which no other theater knows since the theater `lost` is lost. The mail goes to the actor, if this
+    /// theater knows it. Otherwise the mail is reported. Returns the actor if it is to be located again.
     pub(crate) fn end(
         id: ActorId,
         route: Arc<PendingProxy>,
@@ -314,16 +315,16 @@ impl Locate {
         lost: u64,
     ) -> Option<(ActorId, Arc<PendingProxy>)> {
         match directory.note_not_found(id, lost) {
-            Seen::Elsewhere(at) => route.found(at),
+            Seen::Moved(at) => route.found(at),
             Seen::Here => route.is_not_needed(),
-            Seen::Awaited => return Some((id, route)),
-            Seen::Turns(reroute) => {
-                // Its marker waits behind the mail that is kept. When that is lost, the turn ends.
+            Seen::Incoming => return Some((id, route)),
+            Seen::Reroutes(reroute) => {
+                // Its marker waits behind the kept mail. The loss of the marker ends the reroute.
                 route.lose_marker(reroute);
                 return Some((id, route));
             }
             Seen::Nowhere => {
-                // Before its place ends: other theaters may watch it there later.
+                // This comes before its stub ends: other theaters may watch it at the stub later.
                 directory.note_lost(id);
                 route.give_up();
                 if let Some(controls) = registry.controls(id) {
@@ -334,7 +335,7 @@ impl Locate {
         None
     }
 
-    /// Asks all other theaters again where these actors are, about a tick later.
+    /// Asks all other theaters again for these actors, about a tick later.
     fn begin_later(&self, lost_actors: Vec<(ActorId, Arc<PendingProxy>)>, round: u32) {
         let Some((id, _)) = lost_actors.first() else { return };
         let (id, lost) = (*id, self.lost);
@@ -348,11 +349,11 @@ fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Wherea
     answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |LocateReply(known)| known)
 }
 
-/// A question of another theater: where are these actors?
+/// A question of another theater for these actors.
 pub(crate) struct Inquiry {
     lost: u64,
     actors: Vec<Key>,
-    /// Theaters that speak for themselves.
+    /// Theaters that answer for themselves.
     asked: FxHashSet<u64>,
     /// The link with the lost theater, if there was one.
     over_lost: Option<Arc<Link>>,
@@ -360,19 +361,19 @@ pub(crate) struct Inquiry {
     directory: Arc<Directory>,
 }
 
-/// Takes what is known of the sought actors.
+/// Takes the knowledge about the lost actors.
 type TakeLocateReply = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
 
 struct Gathered {
-    /// What other theaters have said.
+    /// The answers of other theaters.
     said: BTreeMap<u64, Vec<Option<Whereabouts>>>,
     to_answer: usize,
     answer: Option<TakeLocateReply>,
 }
 
 impl Inquiry {
-    /// Asks other theaters where the actors are, and then this one. Answers where they are, if that is not in the theater `lost`. Those that
-    /// were `asked`, the seeker among them, are not asked again, and if it is not `for_others`, only the ones to which an actor has gone.
+    /// Asks other theaters for the actors, and then this one. Answers their locations, except in the theater `lost`. Theaters that were `asked`, the
+    /// locating one among them, are not asked again. If it is not `for_others`, only the targets of actors are asked.
     pub(crate) fn begin(
         lost: u64,
         (for_others, asked): (bool, Vec<u64>),
@@ -451,7 +452,7 @@ impl Inquiry {
         }
     }
 
-    /// Answers which actors are here, or what the others say of them.
+    /// Answers with the actors of this theater, and with the answers of the others.
     fn close(&self) {
         let (said, answer) = {
             let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
@@ -463,7 +464,7 @@ impl Inquiry {
         }
     }
 
-    /// What is known of the `nth` actor.
+    /// Returns the knowledge about the `nth` actor.
     fn whereabouts(&self, nth: usize, said: &BTreeMap<u64, Vec<Option<Whereabouts>>>) -> Option<Whereabouts> {
         let own = self.directory.whereabouts(self.actors[nth]);
         let location_of = |RemoteActorId { theater, address, slot, incarnation, capability }| ActorLocation {
@@ -490,12 +491,12 @@ impl Inquiry {
             return Some(Whereabouts::At(location_of(at)));
         }
         let gone = |seen: Whereabouts| if let Whereabouts::Gone(to) = seen { Some(to) } else { None };
-        // As far as those who were asked from here know the chains.
+        // As far as the theaters asked by this one know the chains.
         let here = self.directory.incarnation;
         let next = |at: &u64| if *at == here { own.map(|at| at.theater) } else { said_by(at).and_then(gone) };
         let end = |to| std::iter::successors(Some(to), next).take(said.len() + 1).last();
         let mut ends = own.map(|at| at.theater).into_iter().chain(seen.filter_map(gone)).filter_map(end);
-        // A chain that ends in the lost theater may be older than one that does not.
+        // A chain that ends in the lost theater may be older than another one.
         let first = ends.next()?;
         let end = std::iter::once(first).chain(ends).find(|end| *end != self.lost).unwrap_or(first);
         Some(Whereabouts::Gone(end))

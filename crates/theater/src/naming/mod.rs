@@ -1,11 +1,11 @@
-//! Who of other theaters is known here, and under which name: one place for each, whichever way its name came.
+//! The known actors of other theaters, with their names: one stub for each, by whichever route its name came.
 //!
 //! # Names
 //!
-//! An actor is known by the name that it was born with: theater, slot, life and seal. Theaters believe a peer about the peer's own
-//! actors. The seal of such an actor is noted, and a name with another seal is refused from then on. Of an actor of a third theater
-//! two names with different seals may come, before its own theater has told one. They are two actors here: neither hides the other,
-//! and the owner lets only the true one be reached.
+//! An actor is known by its birth name: theater, slot, incarnation and capability. Theaters believe a peer about the peer's own actors. The
+//! capability of such an actor is noted, and a name with another capability is refused from then on. Of an actor of a third theater, two names with
+//! different capabilities may come, before its own theater has told one. This theater treats them as two actors: neither hides the other, and the
+//! owner admits only messages to the true one.
 
 pub(crate) mod capability;
 pub(crate) mod locate;
@@ -45,13 +45,14 @@ use crate::naming::locate::Seen;
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
-/// The other end of a lost link gives it up at about the same time: until then, at the most, so many others are lost.
+/// Most lost theaters that a theater lists. The other end of a lost link gives it up at about the same time; until then at most this number of others
+/// are lost.
 const LOST_MAX: usize = 256;
 
-/// What the links of a theater share.
+/// The state that the links of a theater share.
 pub(crate) struct Directory {
     pub(crate) core: Arc<SystemCore>,
-    /// This theater, in which of its lives.
+    /// The incarnation of this theater.
     pub(crate) incarnation: u64,
     capability: Capability,
     theater_core: OnceLock<Weak<TheaterCore>>,
@@ -59,42 +60,42 @@ pub(crate) struct Directory {
     links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
     lost: Mutex<apart::LostTheaters>,
-    /// Theaters that could not be called for what they know of actors, the latest first, and until when they are not called again.
+    /// Theaters that could not be called for their knowledge of actors, the latest first, and the ends of the pauses before the next call.
     unreached: Mutex<VecDeque<(Host, Duration)>>,
-    /// Ways to actors of theaters that there was no link with, in the order in which they were made. Nothing may have been sent there.
+    /// Routes to actors of theaters without a link, in the order in which they were made. Nothing may have been sent along them.
     unlinked: Mutex<VecDeque<Weak<PendingProxy>>>,
-    /// Lost theaters that were called since something was sent to their actors, and until when they are not called again.
+    /// Lost theaters that were called because something was sent to their actors, and the ends of the pauses before the next call.
     called: Mutex<Vec<(Host, Duration)>>,
-    /// The last number that was given to an attempt to move or to a turn.
+    /// The last number that was given to a migration attempt or to a reroute.
     last_number: AtomicU64,
-    /// Places whose cells have not heard that their turns have ended.
+    /// Stubs with reroutes that have ended, which their cells have not learned.
     pub(crate) settling: Mutex<Settling>,
-    /// For who brings together who talks.
-    pub(crate) talk: crate::migration::rebalance::Talk,
-    /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no place is sent another way.
+    /// The message counts for the rebalancing by traffic.
+    pub(crate) traffic: crate::migration::rebalance::Traffic,
+    /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no stub gets another route.
     incoming_actors: Mutex<IncomingActors>,
-    /// For actors that leave.
+    /// The drains of departing actors.
     pub(crate) drains: Drains,
-    /// Who is in which group.
+    /// The members of each group.
     groups: Mutex<Groups>,
-    /// How often others were told that actors have moved.
+    /// The number of times that others were told that actors have moved.
     pub(crate) told_moved: AtomicU64,
-    /// How often room was made on a link whose window was full.
+    /// The number of times that room was made on a link with a full window.
     pub(crate) room_made: AtomicU64,
-    /// What to do to an actor of which it is known that it lives, or not yet that it does not, while the way from its place leads
-    /// to a theater that is lost: it has come back, or has been found, and its place has not heard of that yet.
+    /// Acts on living actors, or on those not known to be lost, with stubs whose routes lead to a lost theater. Such an actor has come back, or has
+    /// been found, and its stub has not learned that yet.
     again: Mutex<Vec<Again>>,
-    /// How those have ended that had come from other theaters.
+    /// The ends of actors that had come from other theaters.
     ends: Mutex<Ends>,
     /// Actors that have come from other theaters, and are not in their cells yet.
     pub(crate) arriving: Arc<AtomicU64>,
-    /// Actors that have come from other theaters, ...
+    /// The number of actors that have come from other theaters.
     pub(crate) came: AtomicU64,
-    /// ... and mobile ones that others have started here.
+    /// The number of mobile actors that other theaters have started in this one.
     pub(crate) started: AtomicU64,
     /// Actors that have left for other theaters.
     left: AtomicU64,
-    /// In simulation: what actors are called instead of where they lie in memory, which is another place in each run.
+    /// In simulation: the numbers that name actors instead of their positions in memory, which differ in each run.
     numbers: Option<Mutex<Numbers>>,
 }
 
@@ -104,15 +105,15 @@ struct Numbers {
     by_number: FxHashMap<u64, ActorId>,
     numbers: FxHashMap<ActorId, u64>,
     last: u64,
-    /// With so many, those that have ended are looked for.
+    /// The number of entries at which ended actors are looked for.
     many: usize,
 }
 
-/// Who a theater is.
+/// The identity of a theater.
 pub(crate) struct Identity {
     pub(crate) incarnation: u64,
     pub(crate) capability: Capability,
-    /// It is one of a simulation.
+    /// Whether the theater is one of a simulation.
     pub(crate) simulated: bool,
 }
 
@@ -122,20 +123,20 @@ impl Identity {
     }
 }
 
-/// Places whose turns have ended, as long as their cells have not heard it.
+/// Stubs with reroutes that have ended, while their cells have not learned it.
 #[derive(Default)]
 pub(crate) struct Settling {
-    /// In the order in which they ended.
-    pub(crate) stubs: BTreeMap<u64, SettlingPlace>,
+    /// Ordered by the end of the reroute.
+    pub(crate) stubs: BTreeMap<u64, SettlingStub>,
     pub(crate) last_number: u64,
-    /// Answers that are due when an actor that has come begins, whether or not its turn has ended.
+    /// Answers that are due when an arrived actor begins, whether or not its reroute has ended.
     pub(crate) answers: FxHashMap<ActorId, Vec<TakeAnswer>>,
 }
 
-/// A place whose cell is about to hear how its mail goes on.
-pub(crate) struct SettlingPlace {
+/// A stub whose cell is about to learn the new route of its mail.
+pub(crate) struct SettlingStub {
     pub(crate) id: ActorId,
-    /// Those that watched the actor over the old way. The cell notes them on the new one.
+    /// The watchers of the actor over the old route. The cell notes them on the new one.
     pub(crate) watchers: Arc<Mutex<Vec<(Watcher, Tell)>>>,
 }
 
@@ -158,7 +159,7 @@ impl Directory {
             unlinked: Mutex::default(),
             called: Mutex::default(),
             last_number: AtomicU64::new(0),
-            talk: crate::migration::rebalance::Talk::default(),
+            traffic: crate::migration::rebalance::Traffic::default(),
             incoming_actors: Mutex::default(),
             drains: Drains::default(),
             settling: Mutex::default(),
@@ -176,7 +177,7 @@ impl Directory {
     }
 
     pub(crate) fn belongs_to(&self, theater_core: &Arc<TheaterCore>) {
-        // Once, by the house itself.
+        // Called once, by the theater itself.
         let _ = self.theater_core.set(Arc::downgrade(theater_core));
     }
 
@@ -200,42 +201,44 @@ impl Directory {
         lock(&self.links)
     }
 
-    /// A link with `theater` was made.
+    /// Notes that a link with `theater` was made.
     pub(crate) fn add_link(&self, theater: u64, link: &Arc<Link>) {
         lock(&self.lost).remove(theater);
         self.links().insert(theater, Arc::downgrade(link));
     }
 
-    /// The link with `theater`, if there is one.
+    /// Returns the link with `theater`, if there is one.
     pub(crate) fn link(&self, theater: u64) -> Option<Arc<Link>> {
         self.links().get(&theater)?.upgrade().filter(|link| !link.is_lost())
     }
 
-    /// All links that are not lost. By whoever reads one of them too, who must not wait for the house: that waits for readers.
+    /// Returns all links that are not lost. Also called by threads that read a link: they must not wait for the theater's lock, because its owner
+    /// waits for readers.
     pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
         self.links().values().filter_map(Weak::upgrade).filter(|link| !link.is_lost()).collect()
     }
 
-    /// The theaters that there are links with.
+    /// Returns the theaters with a link.
     pub(crate) fn linked(&self) -> Vec<u64> {
         self.all_links().iter().map(|link| link.incarnation).collect()
     }
 
-    /// Theaters that links were lost with lately.
+    /// Returns the theaters that links were lost with lately.
     pub(crate) fn lost(&self) -> Vec<u64> {
         lock(&self.lost).latest()
     }
 
-    /// If a link with `theater` was lost, and there was none since: its number at the other end, as far as it was known.
+    /// Returns the other end's number of the lost link with `theater`, as far as it was known. Returns `None` if no link was lost, or there was one
+    /// since.
     pub(crate) fn lost_link(&self, theater: u64) -> Option<Option<u64>> {
-        lock(&self.lost).number_there(theater)
+        lock(&self.lost).peer_number(theater)
     }
 
-    /// `theater` is lost, and all that was known of it, except for places that may still be of use: those of actors that move, and, if it has not said
-    /// goodbye, those of its actors that do not. Returns the latter.
+    /// Forgets all knowledge of the lost `theater`, except for stubs that may still be of use. These are the stubs of mobile actors, and those of its
+    /// other actors, if it has not announced its shutdown. Returns the latter.
     pub(crate) fn lose(
         self: &Arc<Self>,
-        (theater, number_there): (u64, Option<u64>),
+        (theater, peer_number): (u64, Option<u64>),
         has_left: bool,
         is_mobile: impl Fn(ActorId) -> bool,
     ) -> Vec<ActorId> {
@@ -245,65 +248,65 @@ impl Directory {
                 if moved.view.route().is_none_or(|at| at.theater != theater) {
                     return true;
                 }
-                // Their mail waits, and others are asked, when their cells hear that the way is lost.
+                // Their mail waits, and others are asked, when their cells learn that the route is lost.
                 moved.view.step(Event::TheaterLost { theater }, &mut || 0);
                 moved.view.reroute().is_some() || is_mobile(*id)
             });
         }
-        let kept = self.keep_apart((theater, number_there), has_left, is_mobile);
+        let kept = self.keep_apart((theater, peer_number), has_left, is_mobile);
         self.links().remove(&theater);
         kept
     }
 
-    /// Whether the link with `theater` is lost, and not all is forgotten yet. Until then there is no other one.
+    /// Returns whether the link with `theater` is lost, and not all is forgotten yet. Until then there is no other one.
     pub(crate) fn is_forgetting(&self, theater: u64) -> bool {
         self.links().get(&theater).and_then(Weak::upgrade).is_some_and(|link| link.is_lost())
     }
 
-    /// The place of the actor that was born with this name.
+    /// Returns the stub or cell of the actor with this birth name.
     pub(crate) fn known_as(&self, name: Key) -> Option<ActorId> {
         self.known().met.get(&name).map(|met| met.id)
     }
 
-    /// Whether the actor of this place lives elsewhere, as far as is known here.
+    /// Returns whether the actor of this stub lives in another theater, according to this one.
     pub(crate) fn is_remote(&self, id: ActorId) -> bool {
         self.at(id).is_some()
     }
 
-    /// Whether the actor of this place lives here. Its cell may not have heard yet that it has come.
+    /// Returns whether the actor of this stub lives in this theater. Its cell may not have learned yet that it has come.
     pub(crate) fn lives_here(&self, id: ActorId) -> bool {
         matches!(self.view(id).residence(), Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. })
     }
 
-    /// Where the actor of this place is, as far as is known here; nothing if it is here.
+    /// Returns the location of the actor of this stub, according to this theater; `None` if it is in this theater.
     pub(crate) fn at(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().at(id)
     }
 
     pub(crate) fn next_number(&self) -> u64 {
-        // Relaxed: it is counted only.
+        // Relaxed: it is a counter only.
         self.last_number.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The actor's view takes an event. Returns what is to be done.
+    /// Applies an event to the actor's view. Returns the actions for it.
     pub(crate) fn step(&self, id: ActorId, event: Event<RemoteActorId>) -> Vec<Action<RemoteActorId>> {
-        // Numbers are given with the lock held: the later turn has the higher one.
+        // Numbers are given with the lock held: the later reroute has the higher one.
         self.known().step(self.incarnation, id, event, &mut || self.next_number())
     }
 
-    /// What is known of the actor of this place.
+    /// Returns the view of the actor of this stub.
     pub(crate) fn view(&self, id: ActorId) -> View<RemoteActorId> {
         self.known().view(self.incarnation, id)
     }
 
-    /// The actor leaves by this event.
+    /// Commits the migration of the actor by this event.
     pub(crate) fn leave(
         &self,
         id: ActorId,
         event: Event<RemoteActorId>,
         route: &Arc<StubRoute>,
     ) -> Vec<Action<RemoteActorId>> {
-        // Relaxed: it is counted only.
+        // Relaxed: it is a counter only.
         self.left.fetch_add(1, Ordering::Relaxed);
         self.drains.note_stage(&self.core, id.address().stage());
         let mut known = self.known();
@@ -314,7 +317,7 @@ impl Directory {
         actions
     }
 
-    /// This is the place of an actor that is elsewhere. Nothing was sent on, if there is a `route`.
+    /// Notes a stub of an actor that is in another theater. Nothing was forwarded, if there is a `route`.
     pub(crate) fn note_stub(&self, id: ActorId, at: RemoteActorId, route: Option<Arc<StubRoute>>) {
         let view = View::new(self.incarnation, Residence::Away { at, begun: true, reroute: None });
         let mut known = self.known();
@@ -322,8 +325,8 @@ impl Directory {
         known.moved.insert(id, Moved::new(view, route));
     }
 
-    /// This is the birthplace of an actor that is started in another theater. Its place there is not known yet: nobody is told that it can be called
-    /// there, but by way of this one. Returns the epoch with which it leaves.
+    /// Notes, in the birth theater, an actor that is started in another theater. Its stub in the target is not known yet. Therefore no theater is
+    /// told to call it directly, but over this one. Returns the epoch with which it leaves.
     pub(crate) fn note_start(&self, id: ActorId, theater: u64) -> Epoch {
         let at = RemoteActorId::somewhere_in(theater);
         let view = View::new(self.incarnation, Residence::Away { at, begun: false, reroute: None });
@@ -334,17 +337,17 @@ impl Directory {
         epoch
     }
 
-    /// The actor of this birthplace was started in another theater, and is there.
+    /// Notes that the actor that was born in this theater was started in another one, and is in it.
     pub(crate) fn note_started(&self, id: ActorId, at: RemoteActorId) {
         let mut known = self.known();
         if let Some(moved) = known.moved.get_mut(&id) {
-            moved.view.hear_stub(at);
+            moved.view.learn_stub(at);
         }
         let begun = Event::Said { from: at.theater, word: Word::Begun };
         known.step(self.incarnation, id, begun, &mut || self.next_number());
     }
 
-    /// The actor that was born with this name, and has left for `theater`, has begun there.
+    /// Notes that the actor with this birth name, which has left for `theater`, has begun in it.
     pub(crate) fn note_begun(&self, born: Key, theater: u64) {
         let (here, slot, incarnation, capability) = born;
         let own = || self.own(slot, incarnation, capability).filter(|_| here == self.incarnation);
@@ -353,7 +356,7 @@ impl Directory {
         }
     }
 
-    /// The guest begins at its place, if nothing was sent on from there since it left, and nothing will be. Otherwise nothing has changed.
+    /// Begins the incoming actor at its stub, if nothing was forwarded since it left, and nothing will be. Otherwise nothing has changed.
     pub(crate) fn begin_freely(&self, id: ActorId, attempt: Attempt) -> bool {
         let mut known = self.known();
         let may_close = known.view(self.incarnation, id).may_close(attempt);
@@ -365,7 +368,8 @@ impl Directory {
         is_closed
     }
 
-    /// The guest comes to its place, and begins when its turn ends. Returns the number of the turn, and whether that has begun now.
+    /// Lets the incoming actor come to its stub, where it begins when the reroute ends. Returns the number of the reroute, and whether that has begun
+    /// now.
     pub(crate) fn begin_behind(&self, id: ActorId, attempt: Attempt, arrival_buffer: ActorId) -> Option<(u64, bool)> {
         let mut known = self.known();
         let before = known.view(self.incarnation, id).reroute();
@@ -377,79 +381,79 @@ impl Directory {
         Some((reroute, before != Some(reroute)))
     }
 
-    /// Where what comes for an actor waits that has come here, and has not begun.
+    /// Returns the arrival buffer of an actor that has come to this theater, and has not begun.
     pub(crate) fn arrival_buffer_of(&self, id: ActorId) -> Option<ActorId> {
         self.known().moved.get(&id)?.arrival_buffer
     }
 
-    /// The actor begins: its antechamber is closed.
+    /// Takes the arrival buffer of an actor that begins: it is closed.
     pub(crate) fn take_arrival_buffer(&self, id: ActorId) -> Option<ActorId> {
         self.known().moved.get_mut(&id)?.arrival_buffer.take()
     }
 
-    /// The places that turn, in the order in which that began.
+    /// Returns the stubs that reroute, in the order in which that began.
     pub(crate) fn rerouting(&self) -> Vec<ActorId> {
         self.known().rerouting.values().copied().collect()
     }
 
-    /// The places of `mobile` actors from where mail goes to `theater`, whether or not something was ever sent there. All known names are
-    /// looked at.
+    /// Returns the stubs of `mobile` actors from which mail goes to `theater`, whether or not anything was ever sent there. This examines all known
+    /// names.
     pub(crate) fn routes_to(&self, theater: u64, is_mobile: impl Fn(ActorId) -> bool) -> Vec<ActorId> {
         let mut stubs: Vec<ActorId> = {
             let known = self.known();
             let born_there =
-                known.names.iter().filter(|(id, far)| far.theater == theater && !known.moved.contains_key(id));
+                known.names.iter().filter(|(id, remote)| remote.theater == theater && !known.moved.contains_key(id));
             let leads_there = |moved: &Moved| moved.view.route().is_some_and(|at| at.theater == theater);
             let gone_there = known.moved.iter().filter(|(_, moved)| leads_there(moved));
             born_there.map(|(id, _)| *id).chain(gone_there.map(|(id, _)| *id)).filter(|id| is_mobile(*id)).collect()
         };
-        // In an order that does not depend on where they lie in memory.
+        // The order does not depend on positions in memory.
         stubs.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.key()));
         stubs
     }
 
-    /// The numbers of the turns of places whose actors live elsewhere.
+    /// Returns the numbers of the reroutes of stubs with actors in other theaters.
     pub(crate) fn reroutes_of_routes(&self) -> Vec<u64> {
         let known = self.known();
         let is_remote = |(_, id): &(&u64, &ActorId)| known.at(**id).is_some();
         known.rerouting.iter().filter(is_remote).map(|(reroute, _)| *reroute).collect()
     }
 
-    /// Whether one of these turns has not ended.
+    /// Returns whether one of these reroutes has not ended.
     pub(crate) fn is_any_under_way(&self, reroutes: &[u64]) -> bool {
         let known = self.known();
         reroutes.iter().any(|reroute| known.rerouting.contains_key(reroute))
     }
 
-    /// Whether one of these places turns.
+    /// Returns whether one of these stubs reroutes.
     pub(crate) fn is_any_rerouting(&self, ids: &[ActorId]) -> bool {
         let known = self.known();
         ids.iter().any(|id| known.moved.get(id).is_some_and(|moved| moved.view.reroute().is_some()))
     }
 
-    /// Whether an actor has come that does not live in its cell yet.
+    /// Returns whether an actor has come that does not live in its cell yet.
     pub(crate) fn awaits_anybody(&self) -> bool {
-        // Guests first: an actor is counted as arriving before it stops being a guest.
+        // Incoming actors first: an actor is counted as arriving before it stops being an incoming one.
         !self.incoming_actors().is_empty() || self.is_any_arriving()
     }
 
-    /// Whether an actor has come, is no guest any more, and is not in its cell yet.
+    /// Returns whether an actor has come, has begun, and is not in its cell yet.
     pub(crate) fn is_any_arriving(&self) -> bool {
-        // Acquire: one that is no longer counted is in its cell.
+        // Acquire: an actor that is no longer counted is in its cell.
         self.arriving.load(Ordering::Acquire) > 0
     }
 
-    /// Actors that have come, and that have left.
+    /// Returns the numbers of actors that have come, and that have left.
     pub(crate) fn migrations(&self) -> (u64, u64) {
         (self.came.load(Ordering::Relaxed), self.left.load(Ordering::Relaxed))
     }
 
-    /// Mobile actors that have begun here, and that others had sent or started.
+    /// Returns the number of mobile actors that have begun in this theater, after a migration or a remote start.
     pub(crate) fn begun(&self) -> u64 {
         self.came.load(Ordering::Relaxed) + self.started.load(Ordering::Relaxed)
     }
 
-    /// Returns where the actor that was born with this name is, if it is known here. It is here until it has begun elsewhere.
+    /// Returns the location of the actor with this birth name, if it is known. It is this theater until the actor has begun in another one.
     pub(crate) fn whereabouts(&self, born: Key) -> Option<RemoteActorId> {
         let (theater, slot, incarnation, capability) = born;
         let own = || self.own(slot, incarnation, capability).filter(|_| theater == self.incarnation);
@@ -468,8 +472,8 @@ impl Directory {
         }
     }
 
-    /// Another theater says that the actor of this place is `there`, since the theater `lost` is lost. Notes that, if nothing else is known.
-    /// Returns where the actor is. Returns nothing if it is here.
+    /// Notes that the actor of this stub is at `there`, if nothing else is known. Another theater says so, because the theater `lost` is lost.
+    /// Returns the location of the actor, or `None` if it is in this theater.
     pub(crate) fn note_found(&self, id: ActorId, lost: u64, there: RemoteActorId) -> Option<RemoteActorId> {
         let mut known = self.known();
         let at = known.at(id)?;
@@ -480,32 +484,33 @@ impl Directory {
         Some(there)
     }
 
-    /// The theaters that were asked since the theater `lost` is lost do not know where the actor of this place is. Forgets the actor, if this theater
-    /// does not know it either.
+    /// Notes that the theaters asked since the loss of the theater `lost` do not know the actor of this stub. Forgets the actor, if this theater does
+    /// not know it either.
     pub(crate) fn note_not_found(&self, id: ActorId, lost: u64) -> Seen {
-        // An actor that is just accepted has a place.
+        // An actor that is being accepted has a stub.
         let _incoming_actors = self.incoming_actors();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
         match view.residence() {
-            Residence::Sought { lost: at, reroute } if at.theater == lost => {
+            Residence::Locating { lost: at, reroute } if at.theater == lost => {
                 if let Some(reroute) = reroute.filter(|_| view.incoming_from().is_none()) {
-                    return Seen::Turns(reroute);
+                    return Seen::Reroutes(reroute);
                 }
                 let found = Event::Found { lost, at: None };
-                if let [Action::Seek { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..] {
-                    return Seen::Awaited;
+                if let [Action::Locate { .. }] = known.step(self.incarnation, id, found, &mut || self.next_number())[..]
+                {
+                    return Seen::Incoming;
                 }
                 known.forget(id);
                 Seen::Nowhere
             }
-            _ => view.route().map_or(Seen::Here, Seen::Elsewhere),
+            _ => view.route().map_or(Seen::Here, Seen::Moved),
         }
     }
 
-    /// Forgets the actor of this place, which has ended elsewhere. Returns false if it is not elsewhere, or on its way.
+    /// Forgets the actor of this stub, which has ended in another theater. Returns false if it is not in another theater, or migrates.
     pub(crate) fn forget_actor(&self, id: ActorId) -> bool {
-        // An actor that is just accepted has a place.
+        // An actor that is being accepted has a stub.
         let _incoming_actors = self.incoming_actors();
         let mut known = self.known();
         let view = known.view(self.incarnation, id);
@@ -519,17 +524,17 @@ impl Directory {
         true
     }
 
-    /// Now and then: forgets actors that have ended here. All of them, if asked often.
+    /// Forgets actors that have ended in this theater. Called at intervals; frequent calls find all of them.
     pub(crate) fn forget_ended(&self) {
-        /// So many are looked at with the lock held once, ...
+        /// The number of actors that are examined under one lock.
         const LOOKED_AT: usize = 1_024;
-        /// ... and so often by one call, or one in so many, so that all have their turn within seconds.
+        /// The share of actors that one call examines, 1 in 64, so that all are examined within seconds.
         const ONE_IN: usize = 64;
-        // A simulation looks at all: their order is that of memory, which is another one in each run.
+        // A simulation examines all, because their order is that of memory, which differs in each run.
         let part = if self.numbers.is_some() { 1 } else { ONE_IN };
         let listed = self.known().listed.len();
         for _ in 0..(listed / part).div_ceil(LOOKED_AT).max(1) {
-            let mut ids = self.known().look(LOOKED_AT);
+            let mut ids = self.known().next_listed(LOOKED_AT);
             ids.retain(|id| id.address().is_stale());
             if !ids.is_empty() {
                 let mut known = self.known();
@@ -548,7 +553,7 @@ impl Directory {
         }
     }
 
-    /// So much is kept of actors, by what it is.
+    /// Returns the number of kept entries about actors, by kind.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> Vec<(&'static str, usize)> {
         let KnownActors { met, with_capability, told, names, moved, rerouting, listed, .. } = &*self.known();
@@ -559,98 +564,100 @@ impl Directory {
             ("told", told.len()),
             ("names", names.len()),
             ("moved", moved.len()),
-            ("turning", rerouting.len()),
+            ("rerouting", rerouting.len()),
             ("listed", listed.len()),
             ("members", members),
             ("groups", groups),
         ]
     }
 
-    /// A way was made to an actor of a theater that there is no link with.
+    /// Notes a route to an actor of a theater without a link.
     pub(crate) fn note_unlinked(&self, route: Weak<PendingProxy>) {
         lock(&self.unlinked).push_back(route);
     }
 
-    /// The oldest ways of those, but for the youngest ones.
+    /// Takes the oldest of these routes, except for the youngest ones.
     pub(crate) fn take_unlinked(&self) -> Vec<Arc<PendingProxy>> {
-        /// Where no theater tells that an actor has ended, its place stays. So many of them are little; with more, it is worth a link.
+        /// Without a link, no theater tells that an actor has ended, and its stub stays. This number of stubs costs little; with more, a link is
+        /// worth its cost.
         const UNLINKED_MAX: usize = 1_024;
         let mut unlinked = lock(&self.unlinked);
         let too_many = unlinked.len().saturating_sub(UNLINKED_MAX);
         unlinked.drain(..too_many).filter_map(|route| route.upgrade()).collect()
     }
 
-    /// The place here of the actor that the theater `teller` calls so, if there is one.
+    /// Returns the stub of the actor that the theater `teller` names `far`, if there is one.
     ///
     /// # Errors
-    /// The seal contradicts what is known: for an actor of this theater, its own seal; for one of another theater, what that
-    /// has told itself. A name that only third theaters have told cannot be checked. Two with different seals are two actors
-    /// here then, and the owner lets only one of them be reached. Or there is no place, and `teller` has told too many names.
-    pub(crate) fn met(&self, teller: u64, far: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        if far.theater == self.incarnation {
-            if !self.capability.is_right(far.slot, far.incarnation, far.capability) {
-                return Err(BadName::Invented(far.birth()));
+    /// The capability contradicts the known one. For an actor of this theater, that is its own capability. For an actor of another theater, it is the
+    /// capability that this theater has told itself. A name that only third theaters have told cannot be checked. Two of them with different
+    /// capabilities are treated as two actors, and the owner admits only messages to one of them. Or there is no stub, and `teller` has told too many
+    /// names.
+    pub(crate) fn met(&self, teller: u64, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
+        if remote.theater == self.incarnation {
+            if !self.capability.is_right(remote.slot, remote.incarnation, remote.capability) {
+                return Err(BadName::Invented(remote.birth()));
             }
-            // One that had ended here may have come back under that name.
+            // An actor that had ended in this theater may have come back under that name.
             return Ok(self
-                .known_as(far.key())
-                .or_else(|| self.own_or_ended(far.slot, far.incarnation, far.capability)));
+                .known_as(remote.key())
+                .or_else(|| self.own_or_ended(remote.slot, remote.incarnation, remote.capability)));
         }
         let mut known = self.known();
-        let met = known.hear(teller, far)?;
+        let met = known.learn(teller, remote)?;
         if met.is_none() && known.told.get(&teller).is_some_and(|count| *count >= NAMES_MAX) {
             return Err(BadName::TooMany);
         }
         Ok(met)
     }
 
-    /// `id` is the place of the actor that the theater `teller` calls so.
+    /// Notes `id` as the stub of the actor that the theater `teller` names `far`.
     ///
     /// # Errors
-    /// The seal contradicts what is known, as in [`Directory::met`], or the place has another name: then nothing has changed.
-    pub(crate) fn note(&self, teller: u64, id: ActorId, far: RemoteActorId) -> Result<(), BadName> {
-        let is_own = far.theater == self.incarnation;
-        if is_own && !self.capability.is_right(far.slot, far.incarnation, far.capability) {
-            return Err(BadName::Invented(far.birth()));
+    /// The capability contradicts the known one, as in [`Directory::met`], or the stub has another name: then nothing has changed.
+    pub(crate) fn note(&self, teller: u64, id: ActorId, remote: RemoteActorId) -> Result<(), BadName> {
+        let is_own = remote.theater == self.incarnation;
+        if is_own && !self.capability.is_right(remote.slot, remote.incarnation, remote.capability) {
+            return Err(BadName::Invented(remote.birth()));
         }
         let mut known = self.known();
-        // An actor that was born here has no name in the list, and is noted as moved before another theater can name it.
+        // An actor that was born in this theater has no name in the list, and is noted as moved before another theater can name it.
         let is_renamed = match known.names.get(&id) {
-            Some(name) => name.key() != far.key(),
+            Some(name) => name.key() != remote.key(),
             None => known.moved.contains_key(&id),
         };
         if is_renamed {
-            return Err(BadName::Renamed(far.birth()));
+            return Err(BadName::Renamed(remote.birth()));
         }
         if !is_own {
-            known.hear(teller, &far)?;
+            known.learn(teller, &remote)?;
         }
         let KnownActors { met, told, names, listed, .. } = &mut *known;
         listed.insert(id);
-        names.insert(id, far);
-        let met = met.entry(far.key()).or_insert_with(|| {
+        names.insert(id, remote);
+        let met = met.entry(remote.key()).or_insert_with(|| {
             *told.entry(teller).or_default() += 1;
-            Met { id, teller, is_sealed: false }
+            Met { id, teller, is_confirmed: false }
         });
-        // A place that has ended, and is not forgotten yet, gives way to this one.
+        // A stub that has ended, and is not forgotten yet, is replaced by this one.
         if met.id.address().is_stale() {
             met.id = id;
         }
-        if is_own { Ok(()) } else { known.hear(teller, &far).map(drop) }
+        if is_own { Ok(()) } else { known.learn(teller, &remote).map(drop) }
     }
 
-    /// The name of the actor whose place `id` is.
-    pub(crate) fn far_name(&self, id: ActorId) -> Option<RemoteActorId> {
+    /// Returns the name of the actor with the stub `id`.
+    pub(crate) fn remote_name(&self, id: ActorId) -> Option<RemoteActorId> {
         self.known().names.get(&id).copied()
     }
 
-    /// The actor of this theater that a name is of.
+    /// Returns the actor of this theater with this name.
     pub(crate) fn own(&self, slot: u64, incarnation: u64, capability: u64) -> Option<ActorId> {
         self.capability.is_right(slot, incarnation, capability).then(|| self.find(slot, incarnation)).flatten()
     }
 
-    /// Returns the actor of this theater with this name, whether it lives or has ended. So references to it are equal that were written before and
-    /// after its end.
+    /// Returns the actor of this theater with this name, whether it lives or has ended. Therefore references that were written before and after its
+    /// end are equal.
     pub(crate) fn own_or_ended(&self, slot: u64, incarnation: u64, capability: u64) -> Option<ActorId> {
         let ended = || match &self.numbers {
             Some(numbers) => lock(numbers).by_number.get(&slot).copied(),
@@ -662,12 +669,12 @@ impl Directory {
             .flatten()
     }
 
-    /// The seal of a turn of the place with this slot and life.
+    /// Returns the capability of a reroute of the stub with this slot and incarnation.
     pub(crate) fn capability_of_reroute(&self, slot: u64, incarnation: u64, reroute: u64) -> u64 {
         self.capability.of_reroute(slot, incarnation, reroute)
     }
 
-    /// Place and life of an actor of this theater, as others are told them.
+    /// Returns slot and incarnation of an actor of this theater, in the form that other theaters get.
     pub(crate) fn stub_of(&self, id: ActorId) -> (u64, u64) {
         let Some(numbers) = &self.numbers else { return (id.address().slot(), id.address().incarnation()) };
         let Numbers { by_number, numbers, last, .. } = &mut *lock(numbers);
@@ -679,7 +686,7 @@ impl Directory {
         (*number, 1)
     }
 
-    /// In simulation: puts actors into an order that is the same in each run; those who were never named come last.
+    /// In simulation: sorts actors into an order that is the same in each run; actors that were never named come last.
     pub(crate) fn sort(&self, actors: &mut [ActorId]) {
         if let Some(numbers) = &self.numbers {
             let numbers = lock(numbers);
@@ -687,7 +694,7 @@ impl Directory {
         }
     }
 
-    /// The actor of this theater that was told as this.
+    /// Returns the actor of this theater with this slot and incarnation.
     pub(crate) fn find(&self, slot: u64, incarnation: u64) -> Option<ActorId> {
         let Some(numbers) = &self.numbers else { return self.core.find(slot, incarnation).map(ActorId::of) };
         let numbers = lock(numbers);
@@ -695,10 +702,10 @@ impl Directory {
         id.copied().filter(|id| !id.address().is_stale())
     }
 
-    /// Place, life and seal of an actor of this theater (or of the place of one that is elsewhere).
+    /// Returns slot, incarnation and capability of an actor of this theater (or of the stub of an actor in another theater).
     pub(crate) fn with_capability(&self, id: ActorId) -> Result<(u64, u64, u64), WireError> {
         let address = id.address();
-        // The name of one that has ended leads to nobody, whoever it was.
+        // The name of an ended actor reaches no actor, whichever it was.
         if address.system() != self.core.id() && !address.is_stale() {
             return Err(WireError::new(format!(
                 "{id} belongs to another system of this process, not to this theater's"
@@ -708,10 +715,9 @@ impl Directory {
         Ok((slot, incarnation, self.capability.of(slot, incarnation)))
     }
 
-    /// The name of `id` for other theaters, or for the theater `reader`.
+    /// Returns the name of `id` for other theaters, or for the theater `reader`.
     ///
-    /// Where the actor is elsewhere and cannot be called there, it is the name of its place here, from where what is sent to
-    /// it is sent on.
+    /// If the actor is in another theater and cannot be called in it, this is the name of its stub in this theater, which forwards its mail.
     pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
         let name = self.name_alone(id, reader)?;
         let group = self.groups().of(id).filter(|_| {
@@ -732,13 +738,13 @@ impl Directory {
         })
     }
 
-    /// As [`Directory::name_for_others`], without its group.
+    /// Returns the name of [`Directory::name_for_others`], without the group.
     fn name_alone(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
         let (name, moved) = {
             let known = self.known();
             let name = known.names.get(&id).copied();
             let moved = known.moved.get(&id).map(|moved| moved.view);
-            // Who was born here, and is here, has its own name.
+            // An actor that was born in this theater, and is in it, has its own name.
             let moved = moved.filter(|view| name.is_some() || view.route().is_some());
             (name, moved.map(|view| view.route().filter(|_| view.has_begun())))
         };
@@ -754,7 +760,7 @@ impl Directory {
                 Some(RemoteActorId { theater, address: Some(address), slot, incarnation, capability }) => {
                     ActorLocation { theater, address: Some(address), slot, incarnation, capability }
                 }
-                // It is here or on its way, or cannot be called where it is: this theater knows the way.
+                // It is in this theater or migrates, or cannot be called at its location: this theater knows the route.
                 _ => here()?,
             };
             return Ok(RefName::Moved { born, at });
@@ -763,7 +769,7 @@ impl Directory {
             Some(RemoteActorId { theater, address: Some(address), slot, incarnation, capability }) => {
                 Ok(RefName::Other { theater, address, slot, incarnation, capability })
             }
-            // It has no number on the link since an earlier one was lost.
+            // It has no number on the link because an earlier link was lost.
             Some(RemoteActorId { theater, address, slot, incarnation, capability }) if reader == Some(theater) => {
                 let born = ActorLocation { theater, address, slot, incarnation, capability };
                 Ok(RefName::Moved { born, at: born })
@@ -776,7 +782,7 @@ impl Directory {
         }
     }
 
-    /// The place of an actor in this theater.
+    /// Returns the location of an actor in this theater.
     pub(crate) fn location(&self, id: ActorId, address: Option<SocketAddr>) -> Result<ActorLocation, WireError> {
         self.with_capability(id).map(|(slot, incarnation, capability)| ActorLocation {
             theater: self.incarnation,
@@ -787,7 +793,7 @@ impl Directory {
         })
     }
 
-    /// That a group stays, since `member` cannot go.
+    /// Returns the error for a group that stays because `member` cannot migrate.
     pub(crate) fn of_member(&self, member: ActorId, why: MigrateError) -> MigrateError {
         let kind = ShortType(self.groups().kind_of(member).unwrap_or("an actor"));
         let who = match playhouse_actor::name_of(member) {
@@ -797,9 +803,9 @@ impl Directory {
         MigrateError::Member { who, why: Box::new(why) }
     }
 
-    /// The name that it was born with.
+    /// Returns the birth name of the actor.
     pub(crate) fn identity(&self, id: ActorId) -> Result<RemoteActorId, WireError> {
-        match self.far_name(id) {
+        match self.remote_name(id) {
             Some(name) => Ok(name),
             None => self.location(id, None).map(RemoteActorId::from),
         }

@@ -1,6 +1,6 @@
 //! Name servers: actors that know others by names.
 //!
-//! Nothing here is known to the runtime: a name server is an actor like any other, and what it is asked are messages.
+//! The runtime does not know them: a name server is an actor like any other, and its requests are messages.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -13,26 +13,25 @@ use playhouse_actor::wire::{Remote, Spawns, WireForm, submit};
 use playhouse_actor::{Actor, ActorId, ActorRef, AnyActor, Ask, AskError, Context, Handler, Message, Terminated};
 use serde::{Deserialize, Serialize};
 
-/// Bytes that a name may have, in UTF-8.
+/// Most bytes of a name, in UTF-8.
 const NAME_BYTES_MAX: usize = 255;
-/// Names that one server keeps, unless it is told otherwise.
+/// The default for the number of names that one server keeps.
 const NAMES_MAX: usize = 1_000_000;
 
-/// An actor that keeps names for actors of any type that is `#[actor(remote)]` or `#[actor(mobile)]`. It may run in any
-/// theater, and there may be several; they know nothing of each other.
+/// An actor that keeps names for actors of any type that is `#[actor(remote)]` or `#[actor(mobile)]`. It may run in any theater, and there may be
+/// several; they know nothing of each other.
 ///
-/// It is found like any other actor, by [`Theater::publish`](crate::Theater::publish) and
-/// [`Theater::find`](crate::Theater::find), and asked with the methods of [`Names`]; in handlers that are not `async`, with
-/// the messages [`PutName`], [`UpdateName`], [`GetName`] and [`RemoveName`].
+/// It is found like any other actor, by [`Theater::publish`](crate::Theater::publish) and [`Theater::find`](crate::Theater::find). The methods of
+/// [`NameServerClient`] ask it; handlers that are not `async` use the messages [`PutName`], [`UpdateName`], [`GetName`] and [`RemoveName`].
 ///
-/// It watches whom it knows: the names of an actor are free again when that has ended, or its theater is lost. An actor that
-/// moves keeps its names, and a reference that was got before stays good: nobody has to look it up again. The program that
-/// the name server runs in must know the types of the actors.
+/// It watches its known actors: the names of an actor are free again when the actor has ended, or its theater is lost. An actor that migrates keeps
+/// its names, and a reference that was got before stays valid: no client has to look it up again. The program of the name server must know the types
+/// of the actors.
 ///
 /// A name has 1 to 255 bytes, of any characters. Each operation takes constant time.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NameServer {
-    /// In the theater that it lives in.
+    /// The known actors, as references of the theater that the server lives in.
     #[serde(skip)]
     names: HashMap<Arc<str>, AnyActor>,
     #[serde(skip)]
@@ -46,47 +45,47 @@ impl Default for NameServer {
     }
 }
 
-/// Why a name server has not done what it was asked.
+/// The reason why a name server has not carried out a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It is no name: one has 1 to 255 bytes.
+    /// The name is malformed: a name has 1 to 255 bytes.
     Malformed {
-        /// How many it has.
+        /// The number of bytes of the name.
         bytes: usize,
     },
     /// Another actor has the name.
     Taken {
         /// The name.
         name: String,
-        /// The type of who has it.
+        /// The type of the actor with the name.
         by: String,
     },
-    /// Nobody has the name.
+    /// No actor has the name.
     Unknown {
         /// The name.
         name: String,
     },
-    /// Who has the name is an actor of another type.
+    /// The actor with the name is of another type.
     WrongType {
         /// The name.
         name: String,
         /// The type that was asked for.
         expected: String,
-        /// The type of who has it.
+        /// The type of the actor with the name.
         found: String,
     },
-    /// The actor that was to have the name is known to have ended. (Where it is not known yet, it has the name until it is.)
+    /// The actor that was to have the name is known to have ended. (Before its end is known, it has the name.)
     Ended {
         /// The name.
         name: String,
     },
-    /// The server keeps so many names already.
+    /// The server is full.
     Full {
-        /// How many.
+        /// The number of names that it keeps.
         names: usize,
     },
-    /// The name server has not answered: why. Where it, or who asked, does not know the type of the actor, that is
+    /// The name server has not answered, for this reason. If the server or the asking theater does not know the type of the actor, that is
     /// [`AskError::Unreachable`], with the name of the type.
     NoAnswer(AskError),
 }
@@ -98,12 +97,12 @@ impl fmt::Display for NameError {
                 write!(f, "a name has 1 to {NAME_BYTES_MAX} bytes, and this one has {bytes}")
             }
             NameError::Taken { name, by } => write!(f, "the name {name:?} is taken by a {by}"),
-            NameError::Unknown { name } => write!(f, "nobody is called {name:?}"),
+            NameError::Unknown { name } => write!(f, "no actor is called {name:?}"),
             NameError::WrongType { name, expected, found } => {
                 write!(f, "{name:?} is a {found}, and a {expected} was asked for")
             }
-            NameError::Ended { name } => write!(f, "the actor that was to be called {name:?} has ended"),
-            NameError::Full { names } => write!(f, "the name server keeps {names} names, and no more"),
+            NameError::Ended { name } => write!(f, "the actor for the name {name:?} has ended"),
+            NameError::Full { names } => write!(f, "the name server is full: it keeps {names} names"),
             NameError::NoAnswer(why) => write!(f, "the name server has not answered: {why}"),
         }
     }
@@ -119,17 +118,17 @@ impl std::error::Error for NameError {
 }
 
 impl NameServer {
-    /// One that keeps up to a million names.
+    /// Returns a name server that keeps up to a million names.
     pub fn new() -> NameServer {
         NameServer::with_room_for(NAMES_MAX)
     }
 
-    /// One that keeps up to `names` names.
+    /// Returns a name server that keeps up to `names` names.
     pub fn with_room_for(names: usize) -> NameServer {
         NameServer { names: HashMap::new(), names_of: HashMap::new(), names_max: names }
     }
 
-    /// Who has the name. It is taken from an actor that has ended.
+    /// Returns the actor with the name. The name is taken from an actor that has ended.
     fn bound(&mut self, name: &str) -> Option<AnyActor> {
         let actor = self.names.get(name).copied()?;
         if actor.is_stopped() {
@@ -157,14 +156,14 @@ impl NameServer {
         }
     }
 
-    /// The names of who has ended are free.
+    /// Frees the names of an ended actor.
     fn free(&mut self, who: ActorId) {
         for name in self.names_of.remove(&who).unwrap_or_default() {
             self.names.remove(&name);
         }
     }
 
-    /// Whether `actor` may be called `name` as far as that goes.
+    /// Checks that `actor` may be called `name`, except for the present owner of the name.
     fn admit(&self, name: &str, actor: AnyActor) -> Result<(), NameError> {
         check(name)?;
         if actor.is_stopped() {
@@ -190,7 +189,7 @@ impl Actor for NameServer {
     }
 }
 
-/// Asks a [`NameServer`] to call an actor by a name that is free. Again, for the same actor, changes nothing.
+/// Asks a [`NameServer`] to call an actor by a free name. A repeated request for the same actor changes nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PutName {
     name: String,
@@ -198,13 +197,13 @@ pub struct PutName {
 }
 
 impl PutName {
-    /// `actor` is to be called `name`.
+    /// Calls `actor` by `name`.
     pub fn new(name: impl Into<String>, actor: impl Into<AnyActor>) -> PutName {
         PutName { name: name.into(), actor: actor.into() }
     }
 }
 
-/// Asks a [`NameServer`] to call an actor by a name, whoever had it before.
+/// Asks a [`NameServer`] to call an actor by a name, even if another actor has it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UpdateName {
     name: String,
@@ -212,46 +211,46 @@ pub struct UpdateName {
 }
 
 impl UpdateName {
-    /// `actor` is to be called `name`.
+    /// Calls `actor` by `name`.
     pub fn new(name: impl Into<String>, actor: impl Into<AnyActor>) -> UpdateName {
         UpdateName { name: name.into(), actor: actor.into() }
     }
 }
 
-/// Asks a [`NameServer`] who has a name.
+/// Asks a [`NameServer`] for the actor with a name.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GetName {
     name: String,
-    /// The actor must be of this type.
+    /// The required type of the actor.
     actor: Option<String>,
 }
 
 impl GetName {
-    /// Who is called `name`, and is an `A`? The answer can be [taken for one](AnyActor::downcast).
+    /// Asks for the actor called `name`, which must be an `A`. The answer can be [taken for one](AnyActor::downcast).
     pub fn of<A: Remote>(name: impl Into<String>) -> GetName {
         GetName { name: name.into(), actor: Some(A::wire_name().to_owned()) }
     }
 
-    /// Who is called `name`, of whatever type?
+    /// Asks for the actor called `name`, of any type.
     pub fn any(name: impl Into<String>) -> GetName {
         GetName { name: name.into(), actor: None }
     }
 }
 
-/// Asks a [`NameServer`] to forget a name. The answer is whether somebody had it.
+/// Asks a [`NameServer`] to forget a name. The answer is whether an actor had it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoveName {
     name: String,
 }
 
 impl RemoveName {
-    /// Nobody is to be called `name`.
+    /// Frees the name `name`.
     pub fn new(name: impl Into<String>) -> RemoveName {
         RemoveName { name: name.into() }
     }
 }
 
-/// Asks a [`NameServer`] how many names it keeps.
+/// Asks a [`NameServer`] for the number of its names.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CountNames;
 
@@ -330,30 +329,29 @@ impl Handler<CountNames> for NameServer {
     }
 }
 
-/// What a reference to a [`NameServer`] is asked.
+/// The requests to a reference to a [`NameServer`].
 ///
 /// Nothing is sent before the answer is [waited for](NameAsk::wait) or awaited.
 pub trait NameServerClient {
-    /// Calls `actor` by a `name` that is free.
+    /// Calls `actor` by a free `name`.
     ///
     /// # Errors
-    /// When awaited: another actor has the name ([`NameError::Taken`]), or why it cannot have one.
+    /// When awaited: another actor has the name ([`NameError::Taken`]), or the actor cannot have one.
     fn put<A: Remote>(self, name: impl Into<String>, actor: ActorRef<A>) -> NameAsk<PutName, ()>;
 
-    /// Calls `actor` by `name`, whoever had it before.
+    /// Calls `actor` by `name`, even if another actor has it.
     ///
     /// # Errors
-    /// When awaited: why it cannot have a name.
+    /// When awaited: the actor cannot have a name.
     fn update<A: Remote>(self, name: impl Into<String>, actor: ActorRef<A>) -> NameAsk<UpdateName, ()>;
 
-    /// The actor that is called `name`.
+    /// Returns the actor that is called `name`.
     ///
     /// # Errors
-    /// When awaited: nobody has the name ([`NameError::Unknown`]), or an actor of another type
-    /// ([`NameError::WrongType`]).
+    /// When awaited: no actor has the name ([`NameError::Unknown`]), or an actor of another type has it ([`NameError::WrongType`]).
     fn get<A: Remote>(self, name: impl Into<String>) -> NameAsk<GetName, ActorRef<A>>;
 
-    /// Takes a name back. False: nobody had it.
+    /// Frees a name. Returns false if no actor had it.
     ///
     /// # Errors
     /// When awaited: [`NameError::NoAnswer`].
@@ -384,11 +382,10 @@ impl NameServerClient for ActorRef<NameServer> {
     }
 }
 
-/// A question to a name server that was not sent yet: `.wait()` for the answer in a thread that runs no actor, `.await` it in
-/// async code.
+/// A request to a name server that was not sent yet: `.wait()` for the answer in a thread that runs no actor, `.await` it in async code.
 ///
 /// # Cancel safety
-/// As that of an [`Ask`]: dropped while it waits, it may have been done or not.
+/// The same as for an [`Ask`]: a request that is dropped while it waits may have been carried out or not.
 #[must_use = "nothing is sent before it is awaited or waited for"]
 pub struct NameAsk<M: Message, T> {
     ask: Ask<M>,
@@ -407,13 +404,13 @@ impl<M: Message, T> NameAsk<M, T> {
         NameAsk { ask: self.ask.within(deadline), ..self }
     }
 
-    /// Asks, and blocks this thread until the answer is there.
+    /// Asks, and blocks this thread until the answer has come.
     ///
     /// # Errors
-    /// Why it was not done.
+    /// The request was not carried out, for the returned reason.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker. Use `.await` there, or the messages with
+    /// Inside an actor, because it would block the worker. Use `.await` in an actor, or the messages with
     /// [`Context::ask`](playhouse_actor::Context::ask).
     #[track_caller]
     pub fn wait(self) -> Result<T, NameError> {

@@ -8,14 +8,14 @@ use playhouse_actor::wire::WireError;
 
 use crate::migration::Site;
 
-/// Most actors of other theaters that are known here because one theater has told their names: each takes about half a KiB.
+/// Most actors of other theaters that are known because one theater has told their names: each takes about half a KiB.
 pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
 
 /// The name of an actor of another theater.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemoteActorId {
     pub(crate) theater: u64,
-    /// Where that can be called, if it can.
+    /// The address at which the theater can be called, if it can.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) slot: u64,
     pub(crate) incarnation: u64,
@@ -28,20 +28,20 @@ impl From<ActorLocation> for RemoteActorId {
     }
 }
 
-/// Theater, slot, life and seal of an actor's birth: an actor is known by all of them.
+/// Theater, slot, incarnation and capability of an actor's birth: an actor is known by all of them.
 pub(crate) type Key = (u64, u64, u64, u64);
 
-/// Theater, slot and life of an actor's birth: for what says nothing of its seal.
+/// Theater, slot and incarnation of an actor's birth: a key without the capability.
 pub(crate) type Birth = (u64, u64, u64);
 
-/// The reason for which a name from another theater is not taken.
+/// The reason for which a name from another theater is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadName {
-    /// Its seal is another than the known one.
+    /// Its capability differs from the known one.
     Invented(Birth),
     /// The actor has another name.
     Renamed(Birth),
-    /// The theater has told as many as are kept.
+    /// The theater has told as many names as are kept.
     TooMany,
 }
 
@@ -51,17 +51,17 @@ impl fmt::Display for BadName {
             BadName::Invented((theater, slot, incarnation)) => {
                 write!(
                     f,
-                    "the name of actor {slot}.{incarnation} of theater {theater} has another seal than that theater gave it"
+                    "the name of actor {slot}.{incarnation} of theater {theater} has another capability than that theater gave it"
                 )
             }
             BadName::Renamed((theater, slot, incarnation)) => {
                 write!(
                     f,
-                    "actor {slot}.{incarnation} of theater {theater} is said to be an actor that has another name"
+                    "actor {slot}.{incarnation} of theater {theater} is named like an actor that has another name"
                 )
             }
             BadName::TooMany => {
-                write!(f, "one theater may tell the names of {NAMES_MAX} actors, and has told them")
+                write!(f, "a theater has told the names of {NAMES_MAX} actors, and must not tell more")
             }
         }
     }
@@ -88,12 +88,12 @@ impl RemoteActorId {
         (self.theater, self.slot, self.incarnation)
     }
 
-    /// A place in this theater that is not known yet.
+    /// Returns the name of a stub in this theater that is not known yet.
     pub(super) fn somewhere_in(theater: u64) -> RemoteActorId {
         RemoteActorId { theater, address: None, slot: 0, incarnation: 0, capability: 0 }
     }
 
-    /// Whether it names a place.
+    /// Returns whether it names a stub.
     pub(crate) fn is_stub(&self) -> bool {
         (self.slot, self.incarnation, self.capability) != (0, 0, 0)
     }

@@ -1,4 +1,4 @@
-//! Places of actors of another theater: where their mail goes.
+//! Stubs of actors of another theater: the routes of their mail.
 
 pub(crate) mod pending;
 
@@ -26,12 +26,12 @@ impl Proxy {
 }
 
 impl Proxy {
-    /// Whether it leads nowhere.
+    /// Returns whether the proxy leads nowhere.
     pub(crate) fn is_lost(&self) -> bool {
         self.link.is_lost()
     }
 
-    /// As `carry`, for a message that is written already, by names.
+    /// Does the work of `carry` for a message that is written already, by names.
     pub(crate) fn carry_named(&self, forwarded: ForwardedMessage<'_>) -> Written {
         self.link.carry(self.handle, &self.ref_codec, forwarded, true)
     }
@@ -50,7 +50,8 @@ impl Forwarder for Proxy {
 
     fn is_route_from(&self, id: ActorId) {
         if self.link.is_lost() {
-            // It was when it became the way: who sees to such places has looked at this one before.
+            // The link was lost when it became the route: the thread that handles such stubs has examined this one
+            // before.
             self.link.locate_again(id);
         }
     }

@@ -1,17 +1,16 @@
-//! Places of actors of theaters that there is no link with yet: the first message has the theater called; or of actors that are
-//! sought, since the theater that they were in is lost.
+//! Stubs of actors in theaters without a link yet, or of actors that are being located because their theater is lost. For the former, the first
+//! message has the theater called.
 //!
-//! The place of an actor that moves may have another way by the time when this one is ready. So that is looked at where the way is
-//! the place's, in its stage.
+//! The stub of a mobile actor may have another route by the time when this one is ready. Therefore the stub is asked for its route, in its stage.
 //!
-//! Until then each message is written at once, by names (which every theater reads), and kept here in order. Senders of more than
-//! a quarter of a window are slowed as by a link whose window is full: the place's stage waits behind a gate until the way is known.
+//! Until then each message is written at once, by names (which every theater reads), and kept in order. Senders of more than a quarter of a window
+//! are slowed as by a link with a full window. The stub's stage waits behind a gate until the route is known.
 //!
 //! # Why no stage waits for itself
 //!
-//! The end of the waiting for a mobile actor is decided in the place's stage, which may be the one that waits. The gate is therefore opened before that
-//! request is sent to the stage, and closed no more. Other work of the stage (a drain, another actor that lives there) may be needed for the call to come
-//! through. The housekeeper therefore opens the gate at each tick, and some messages pass until it is closed again.
+//! The end of the waiting for a mobile actor is decided in the stub's stage, which may be the one that waits. Therefore the gate is opened before
+//! that request is sent to the stage, and closed no more. The call may need other work of the stage to come through (a drain, another actor of the
+//! stage). Therefore the housekeeper opens the gate at each tick, and some messages pass until it is closed again.
 
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -36,22 +35,22 @@ use crate::proxy::Proxy;
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;
 
-/// The place of an actor of a theater that may not have been called yet, or is not known.
+/// The route to an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct PendingProxy {
     this: Weak<PendingProxy>,
     directory: Arc<Directory>,
-    /// Where it is; nothing while it is sought.
-    far: Mutex<Option<RemoteActorId>>,
-    /// From its place, nothing was sent another way.
+    /// The location of the actor; `None` while it is being located.
+    remote: Mutex<Option<RemoteActorId>>,
+    /// Whether nothing was sent from its stub along another route.
     is_first: bool,
-    /// How often it was.
+    /// The number of searches.
     searches: AtomicU32,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
-    /// The place's stage waits behind it where more than `slowed_bytes` are kept.
+    /// The gate that the stub's stage waits behind when more than `slowed_bytes` are kept.
     gate: Arc<Gate>,
     slowed_bytes: usize,
-    /// The way is known: the gate is not closed any more.
+    /// Whether the route is known: the gate is not closed any more.
     is_known: AtomicBool,
 }
 
@@ -60,17 +59,18 @@ enum State {
         kept: Vec<Kept>,
         bytes: usize,
         called: bool,
-        /// The kept parcels are being given to the actor. When all are, this is not the way any more.
+        /// Whether the kept messages are being given to the actor. When all are, this is not the route any more.
         is_ending: bool,
     },
     There(Arc<Proxy>),
-    /// This is not the way any more.
+    /// This is not the route any more.
     NotNeeded,
-    /// The theater is lost. What is sent fails. It has the theater of an actor that does not move called now and then, since that may live on.
+    /// The theater is lost, and messages fail. A message to an actor that does not migrate has the theater called at intervals, because the theater
+    /// may live on.
     Lost,
 }
 
-/// A parcel that owns what is in it.
+/// A forwarded message that owns its contents.
 enum Kept {
     Tell {
         actor: TypeId,
@@ -107,7 +107,8 @@ enum Kept {
     Marker(Marker),
 }
 
-/// The border of this theater to all others. This theater reads a message that it wrote at it if the receiver has come here meanwhile.
+/// The reference codec between this theater and all others. This theater reads a message that it wrote with it if the receiver has come to this
+/// theater since.
 struct PendingRefCodec(Arc<Directory>);
 
 impl RefCodec for PendingRefCodec {
@@ -125,25 +126,25 @@ impl RefCodec for PendingRefCodec {
             }
             RefName::Yours(_) => None,
         };
-        // Those that have ended since.
+        // Actors that have ended since.
         Ok(known.unwrap_or_else(ActorId::nobody))
     }
 }
 
 impl PendingProxy {
-    /// Makes the place of an actor.
+    /// Makes the stub of an actor.
     ///
     /// # Errors
     /// Its name, which the theater `teller` has told, contradicts a known one.
     pub(crate) fn settle(
         directory: &Arc<Directory>,
         teller: u64,
-        (born, far): (RemoteActorId, RemoteActorId),
+        (born, remote): (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, BadName> {
-        let pending = PendingProxy::first(directory, far);
+        let pending = PendingProxy::first(directory, remote);
         let core = &directory.core;
-        let stub_placement = StubPlacement::Link(core.link_stage(far.theater as usize));
+        let stub_placement = StubPlacement::Link(core.link_stage(remote.theater as usize));
         let id = stub(core, stub_placement, Arc::clone(&pending) as Arc<dyn Forwarder>);
         directory.drains.note_stage(core, id.address().stage());
         pending.is_at(id);
@@ -152,24 +153,25 @@ impl PendingProxy {
         Ok(id)
     }
 
-    /// The first way from a place.
-    pub(crate) fn first(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, Some(far), (true, false))
+    /// Returns the first route of a stub.
+    pub(crate) fn first(directory: &Arc<Directory>, remote: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(remote), (true, false))
     }
 
-    /// The way to an actor from a place that had another one.
-    pub(crate) fn new(directory: &Arc<Directory>, far: RemoteActorId) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, Some(far), (false, false))
+    /// Returns the route to an actor from a stub that had another route.
+    pub(crate) fn new(directory: &Arc<Directory>, remote: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(directory, Some(remote), (false, false))
     }
 
-    /// The way to an actor that is sought: it waits for [`Distant::found`], [`Distant::is_not_needed`] or [`Distant::give_up`].
+    /// Returns the route to an actor that is being located: it waits for [`PendingProxy::found`], [`PendingProxy::is_not_needed`] or
+    /// [`PendingProxy::give_up`].
     pub(crate) fn lost_actors(directory: &Arc<Directory>) -> Arc<PendingProxy> {
         PendingProxy::with(directory, None, (false, true))
     }
 
     fn with(
         directory: &Arc<Directory>,
-        far: Option<RemoteActorId>,
+        remote: Option<RemoteActorId>,
         (is_first, called): (bool, bool),
     ) -> Arc<PendingProxy> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
@@ -177,7 +179,7 @@ impl PendingProxy {
         Arc::new_cyclic(|this| PendingProxy {
             this: this.clone(),
             directory: Arc::clone(directory),
-            far: Mutex::new(far),
+            remote: Mutex::new(remote),
             is_first,
             searches: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
@@ -188,19 +190,19 @@ impl PendingProxy {
         })
     }
 
-    /// Lets the mail of the place go on. It waits again if too much is still kept.
+    /// Lets the mail of the stub go on. It waits again if too much is still kept.
     pub(crate) fn let_on(&self) {
         self.gate.open(&self.directory.core);
     }
 
-    /// The way is known. What ends the waiting comes to the place's stage now.
+    /// Notes that the route is known. The request that ends the waiting comes to the stub's stage now.
     fn is_known_now(&self) {
-        // Relaxed: where the gate is closed after all, the housekeeper opens it.
+        // Relaxed: if the gate is closed after all, the housekeeper opens it.
         self.is_known.store(true, Ordering::Relaxed);
         self.let_on();
     }
 
-    /// The place of an actor that does not move has this for a way from now on, if the link that its way leads over is lost.
+    /// Makes this the route of the stub of an actor that does not migrate, if the link of its present route is lost.
     pub(crate) fn take_over(directory: &Arc<Directory>, id: ActorId, controls: &Controls) {
         let directory = Arc::clone(directory);
         let take_over = move |present: StubContent<'_>| {
@@ -217,23 +219,23 @@ impl PendingProxy {
         (controls.reroute)(id, Box::new(take_over));
     }
 
-    /// The actor that was sought is there.
-    pub(crate) fn found(self: &Arc<Self>, far: RemoteActorId) {
-        *self.far() = Some(far);
-        match self.directory.link(far.theater) {
+    /// Ends the search: the located actor is at `far`.
+    pub(crate) fn found(self: &Arc<Self>, remote: RemoteActorId) {
+        *self.remote() = Some(remote);
+        match self.directory.link(remote.theater) {
             Some(link) => self.reached(link),
             None => self.call_in_background(),
         }
     }
 
-    /// It is nowhere.
+    /// Ends the search: the actor is nowhere.
     pub(crate) fn give_up(&self) {
         let kept = self.end_waiting(State::Lost);
         kept.into_iter().for_each(|forwarded| forwarded.fail(&self.directory.core));
     }
 
-    /// The marker of the place's turn of this number is lost, if it is kept. Messages stay, and so do markers that others wait for: those say that the
-    /// messages before them have arrived.
+    /// Ends the marker of the stub's reroute with this number as lost, if it is kept. Messages stay, and so do markers that others wait for, because
+    /// those say that the messages before them have arrived.
     pub(crate) fn lose_marker(&self, reroute: u64) {
         let here = self.directory.incarnation;
         let is_of_reroute = |forwarded: &mut Kept| match forwarded {
@@ -251,14 +253,14 @@ impl PendingProxy {
         markers.into_iter().for_each(Kept::refuse);
     }
 
-    /// The actor has come to the place that this was the way from, or that place has another way now. The kept parcels go to the actor, before those
-    /// that wait for it at its place, or behind those that have gone the other way since.
+    /// Ends the waiting because the actor has come to the stub of this route, or that stub has another route now. The kept messages go to the actor
+    /// before the mail that waits for it at its stub. Or they go behind the messages that have gone along the other route since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
         self.is_known_now();
         let Some((id, theater_core)) = self.mobile() else { return self.give_to_actor() };
         let Some(controls) = theater_core.registry.controls(id) else { return self.give_to_actor() };
         let this = Arc::clone(self);
-        // The worker that runs the place's stage sends them, since that closes the antechamber as well: no parcel comes there too late.
+        // The worker that runs the stub's stage sends them, because it closes the arrival buffer as well: no message comes to the buffer too late.
         let give = move |_: StubContent<'_>| {
             this.give_to_actor();
             Vec::new()
@@ -266,12 +268,12 @@ impl PendingProxy {
         (controls.reroute)(id, Box::new(give));
     }
 
-    /// As [`Distant::is_not_needed`], in the place's stage.
+    /// Does the work of [`PendingProxy::is_not_needed`], in the stub's stage.
     fn give_to_actor(&self) {
         // Another thread may do this already.
         let mut begins = true;
         loop {
-            // Parcels that come while the lock is free go behind the ones that were kept.
+            // Messages that come while the lock is free go behind the kept ones.
             let kept = {
                 let mut state = self.state();
                 let State::Waiting { kept, bytes, is_ending, .. } = &mut *state else { return };
@@ -299,7 +301,7 @@ impl PendingProxy {
         }
     }
 
-    /// Sends a message that was kept to the actor or its place; it is given back if there is none.
+    /// Sends a kept message to the actor or its stub. Returns the message if there is none.
     fn deliver(&self, forwarded: Kept) -> Result<(), Kept> {
         let id = self.id.get().copied().filter(|id| !id.address().is_stale());
         let (Some(id), Some(theater_core)) = (id, self.directory.theater_core()) else { return Err(forwarded) };
@@ -331,7 +333,7 @@ impl PendingProxy {
                     Err((error, take)) => take(Err(AskError::Unreachable(error.to_string()))),
                 }
             }
-            // All that was before it is in the mail of the actor, or on its way.
+            // All mail before it is in the mail of the actor, or on its way.
             Kept::Marker(marker) => match theater_core.registry.migration_vtable(id) {
                 Some((moves, _)) if self.directory.is_remote(id) => (moves.pass_marker)(id, marker),
                 _ => theater_core.say_here(id, marker.answer),
@@ -341,12 +343,12 @@ impl PendingProxy {
         Ok(())
     }
 
-    /// The place that this is the way from.
+    /// Returns the stub of this route.
     pub(crate) fn stub(&self) -> Option<ActorId> {
         self.id.get().copied()
     }
 
-    /// A marker goes behind what is kept. If nothing is, it is answered as if it were lost.
+    /// Keeps a marker behind the kept messages. If there are none, it is answered as if it were lost.
     pub(crate) fn keep_marker(&self, marker: Marker) {
         let mut state = self.state();
         match &mut *state {
@@ -362,12 +364,12 @@ impl PendingProxy {
         matches!(&*self.state(), State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty())
     }
 
-    /// Whether it keeps anything until a theater is called that an actor has gone on to.
+    /// Returns whether it keeps anything until a theater is called that an actor has gone on to.
     pub(crate) fn keeps_for_another_route(&self) -> bool {
-        !self.is_first && self.far().is_some() && self.keeps_anything()
+        !self.is_first && self.remote().is_some() && self.keeps_anything()
     }
 
-    /// Returns what was kept, if it still waited.
+    /// Returns the kept messages, if it still waited.
     fn end_waiting(&self, next: State) -> Vec<Kept> {
         let mut state = self.state();
         let State::Waiting { kept, .. } = &mut *state else { return Vec::new() };
@@ -378,7 +380,7 @@ impl PendingProxy {
         kept
     }
 
-    /// Does it to the actor, which is here, or is just coming; a message is given back.
+    /// Applies it to the actor, which is in this theater, or is just coming. Returns a message unchanged.
     fn act(&self, forwarded: Kept) -> Result<(), Kept> {
         let Some(id) = self.id.get().copied() else { return Err(forwarded) };
         match forwarded {
@@ -401,31 +403,33 @@ impl PendingProxy {
 
     fn call_in_background(self: &Arc<Self>) {
         let Some(theater_core) = self.directory.theater_core() else { return self.give_up() };
-        let far = *self.far();
-        if let Some(link) = far.and_then(|far| self.directory.link(far.theater)) {
+        let remote = *self.remote();
+        if let Some(link) = remote.and_then(|remote| self.directory.link(remote.theater)) {
             return self.reached(link);
         }
-        let Some((far, address)) = far.and_then(|far| Some((far, far.address?))) else {
+        let Some((remote, address)) = remote.and_then(|remote| Some((remote, remote.address?))) else {
             return self.miss(&theater_core);
         };
         let (this, here) = (Arc::clone(self), Arc::clone(&theater_core));
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
-            Ok(link) if link.incarnation == far.theater => this.reached(link),
-            // Another one is there, or nobody.
+            Ok(link) if link.incarnation == remote.theater => this.reached(link),
+            // Another theater has this address, or none.
             Ok(_) | Err(_) => this.miss(&here),
         };
-        // Again and again for as long as a theater that there was a link with would be; not so long if the calls are refused.
+        // The attempts last as long as a silent theater with a link is not lost; they are fewer if the calls are refused.
         let patience = theater_core.settings.lost_after;
-        theater_core.reach_later(Callee { address, theater: Some(far.theater) }, patience, Box::new(called));
+        theater_core.reach_later(Callee { address, theater: Some(remote.theater) }, patience, Box::new(called));
     }
 
-    /// Has the theater called before anything is sent there: it tells who has ended. If it cannot be reached, nothing changes.
+    /// Has the theater called before anything is sent to it: it tells which actors have ended. If it cannot be reached, nothing changes.
     pub(crate) fn call_ahead(self: &Arc<Self>) {
         if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
             return;
         }
-        let (far, Some(theater_core)) = (*self.far(), self.directory.theater_core()) else { return };
-        let Some((theater, address)) = far.and_then(|far| Some((far.theater, far.address?))) else { return };
+        let (remote, Some(theater_core)) = (*self.remote(), self.directory.theater_core()) else { return };
+        let Some((theater, address)) = remote.and_then(|remote| Some((remote.theater, remote.address?))) else {
+            return;
+        };
         if let Some(link) = self.directory.link(theater) {
             return self.open_ahead(link);
         }
@@ -438,7 +442,7 @@ impl PendingProxy {
         theater_core.reach_later(callee, theater_core.call_limit(), Box::new(called));
     }
 
-    /// If this is the way from the place still, it goes over `link` from now on, unless that is lost already.
+    /// Lets the route go over `link` from now on, if this is still the route of the stub, and the link is not lost already.
     fn open_ahead(self: &Arc<Self>, link: Arc<Link>) {
         self.is_known_now();
         let this = Arc::clone(self);
@@ -455,24 +459,24 @@ impl PendingProxy {
         (controls.reroute)(id, Box::new(look));
     }
 
-    /// It is the way from the place `id`.
+    /// Notes that this is the route of the stub `id`.
     pub(crate) fn is_at(&self, id: ActorId) {
-        // Once, by who has made it.
+        // Called once, by the maker of the route.
         let _ = self.id.set(id);
     }
 
-    /// Returns the way to an actor that does not move, whose theater was lost, if there is a link with that again. Otherwise the theater is called, if
-    /// it was not lately. In the place's stage.
+    /// Returns the route to an actor that does not migrate, and whose theater was lost, if there is a link with that theater again. Otherwise the
+    /// theater is called, unless it was lately. Runs in the stub's stage.
     fn go_back(&self) -> Option<Arc<Proxy>> {
         if !self.was_lost() || self.mobile().is_some() {
             return None;
         }
-        let far = self.directory.far_name(*self.id.get()?)?;
-        let Some(link) = self.directory.link(far.theater) else {
-            self.directory.theater_core()?.call_lost(&far);
+        let remote = self.directory.remote_name(*self.id.get()?)?;
+        let Some(link) = self.directory.link(remote.theater) else {
+            self.directory.theater_core()?.call_lost(&remote);
             return None;
         };
-        *self.far() = Some(far);
+        *self.remote() = Some(remote);
         let proxy = self.proxy(&link)?;
         *self.state() = State::There(Arc::clone(&proxy));
         Some(proxy)
@@ -487,14 +491,14 @@ impl PendingProxy {
         }
     }
 
-    /// Returns the place, if its actor moves.
+    /// Returns the stub, if its actor is mobile.
     fn mobile(&self) -> Option<(ActorId, Arc<TheaterCore>)> {
         let (id, theater_core) = self.id.get().copied().zip(self.directory.theater_core())?;
         theater_core.registry.migration_vtable(id).is_some().then_some((id, theater_core))
     }
 
-    fn far(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
-        self.far.lock().unwrap_or_else(PoisonError::into_inner)
+    fn remote(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
+        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -505,25 +509,25 @@ impl PendingProxy {
         WireError::new("the theater is lost, or cannot be reached")
     }
 
-    /// The theater is no more. Who moves may have gone on from there, and is sought.
+    /// Handles the end of the theater. A mobile actor may have gone on from it, and is located.
     fn miss(self: &Arc<Self>, theater_core: &TheaterCore) {
-        /// An actor that was missed so often is not alive, or too fast.
+        /// The number of searches after which a missed actor is regarded as dead, or too fast.
         const SEARCHES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
-        let far = self.far().take();
-        let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), far) else {
+        let remote = self.remote().take();
+        let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), remote) else {
             return self.give_up();
         };
         let (directory, registry) = (&self.directory, &theater_core.registry);
         let mut lost_actors = Some((id, Arc::clone(self)));
-        // Relaxed: only a count.
+        // Relaxed: it is a counter only.
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
             if let Some(link) = directory.link(lost) {
                 // That link was made since.
-                *self.far() = far;
+                *self.remote() = remote;
                 return self.reached(link);
             }
-            directory.step(id, Event::WayLost { theater: lost });
+            directory.step(id, Event::RouteLost { theater: lost });
             lost_actors = Locate::end(id, Arc::clone(self), directory, registry, lost);
         }
         if let Some(lost_actors) = lost_actors {
@@ -541,7 +545,7 @@ impl PendingProxy {
             let watchers = if is_here { this.take_watchers() } else { Vec::new() };
             match present {
                 StubContent::Way(route) if this.is(&**route) => this.open(&link),
-                // The actor has come, and waits for what is kept here: that goes to where the actor was, and follows it.
+                // The actor has come, and waits for the messages kept by this route. They go to the actor's former theater, and follow it.
                 StubContent::Here if this.keeps_anything() => this.open(&link),
                 StubContent::Way(_) | StubContent::Here | StubContent::Nobody => this.give_to_actor(),
             }
@@ -554,31 +558,31 @@ impl PendingProxy {
         route.as_any().downcast_ref::<PendingProxy>().is_some_and(|route| std::ptr::eq(route, self))
     }
 
-    /// Whether the actor has come to the place, and begins when this marker is answered.
+    /// Returns whether the actor has come to the stub, and begins when this marker is answered.
     fn is_awaited(&self, marker: &Marker) -> bool {
         let Some(id) = self.stub() else { return false };
         let (view, origin) = (self.directory.view(id), &marker.origin);
         view.is_arriving() && origin.theater == self.directory.incarnation && view.reroute() == Some(origin.reroute)
     }
 
-    /// Whether it leads nowhere, by a link that is lost.
+    /// Returns whether it leads nowhere, over a link that is lost.
     pub(crate) fn is_lost(&self) -> bool {
         matches!(&*self.state(), State::There(proxy) if proxy.is_lost())
     }
 
-    /// This is the way from the place, and goes over `link`.
+    /// Lets this route, which is the stub's, go over `link`.
     fn open(self: &Arc<Self>, link: &Arc<Link>) {
         if self.goes_over(link) {
             return;
         }
-        // It is lost by now.
+        // The link is lost by now.
         match self.directory.theater_core() {
             Some(theater_core) => self.miss(&theater_core),
             None => self.give_up(),
         }
     }
 
-    /// The way goes over `link` from now on, if it still waits for one. Returns false if that link is lost.
+    /// Lets the route go over `link` from now on, if it still waits for one. Returns false if that link is lost.
     fn goes_over(&self, link: &Arc<Link>) -> bool {
         let Some(proxy) = self.proxy(link) else { return false };
         let mut state = self.state();
@@ -586,9 +590,9 @@ impl PendingProxy {
         let kept = std::mem::take(kept);
         self.note_open(link.incarnation);
         *state = State::There(Arc::clone(&proxy));
-        // Under the lock: what comes now stands behind what was kept.
+        // Under the lock: new messages stand behind the kept ones.
         for forwarded in kept {
-            // On an error who waits for an answer was told; a message is lost with its theater.
+            // On an error a waiting sender was told; a message is lost with its theater.
             drop(forwarded.send(&proxy));
         }
         drop(state);
@@ -596,20 +600,20 @@ impl PendingProxy {
         true
     }
 
-    /// Notes that the way opens to this theater. If the theater was lost and linked again before the first message, the view still says that the actor
-    /// is sought, though no search has begun. Such a view ignores what the theater says of the actor: that it has gone on, or has ended.
+    /// Notes that the route opens to this theater. If the theater was lost and linked again before the first message, the view still says that the
+    /// actor is being located, though no search has begun. Such a view ignores the theater's later words that the actor has gone on, or has ended.
     fn note_open(&self, theater: u64) {
-        let far = *self.far();
-        if let (Some(id), Some(far)) = (self.stub(), far) {
-            // No search for the actor is under way: such a search has this way wait without a theater. Nothing changes if the actor has come to its place,
-            // or is known in another theater.
-            self.directory.note_found(id, theater, far);
+        let remote = *self.remote();
+        if let (Some(id), Some(remote)) = (self.stub(), remote) {
+            // No search for the actor is under way: such a search has this route wait without a theater. Nothing changes if the actor has come to its
+            // stub, or is known in another theater.
+            self.directory.note_found(id, theater, remote);
         }
     }
 
     fn proxy(&self, link: &Arc<Link>) -> Option<Arc<Proxy>> {
-        let far = (*self.far())?;
-        link.adopt(*self.id.get()?, &far).ok()
+        let remote = (*self.remote())?;
+        link.adopt(*self.id.get()?, &remote).ok()
     }
 
     fn keep(&self, forwarded: ForwardedMessage<'_>) -> Result<(Kept, usize), WireError> {
@@ -692,7 +696,7 @@ impl Kept {
         }
     }
 
-    /// It was kept, and does not arrive.
+    /// Fails a kept message, which does not arrive.
     fn fail(self, core: &SystemCore) {
         if let Kept::Tell { name, .. } = self {
             return core.dead_letter("an actor of a theater that is lost", name, Undelivered::Unreachable);
@@ -700,7 +704,7 @@ impl Kept {
         self.refuse();
     }
 
-    /// It is not kept; of a message, its sender's side tells.
+    /// Refuses a message that is not kept; the sender's side tells of it.
     fn refuse(self) {
         match self {
             Kept::Request { answer, .. } | Kept::Marker(Marker { answer, .. }) => {
@@ -737,14 +741,14 @@ impl Forwarder for PendingProxy {
                 for forwarded in std::mem::take(kept) {
                     match forwarded {
                         Kept::Watch { watcher, notify } => {
-                            // It is watched anew, whatever was before.
+                            // The watch begins anew, regardless of former ones.
                             others
                                 .retain(|kept| !matches!(kept, Kept::Unwatch { watcher: known } if *known == watcher));
                             watcher.begin(&mut watchers, Notify::Call(notify));
                         }
                         Kept::Unwatch { watcher } => {
                             watchers.retain(|(known, _)| !watcher.ends(known));
-                            // It may have been watched before.
+                            // The actor may have been watched before.
                             others.push(Kept::Unwatch { watcher });
                         }
                         other => others.push(other),
@@ -762,22 +766,22 @@ impl Forwarder for PendingProxy {
             State::There(proxy) => Some(Arc::clone(proxy)),
             State::Waiting { .. } | State::NotNeeded | State::Lost => None,
         };
-        // The link may be lost, where it was made just before.
+        // The link may be lost if it was made just before.
         let there = there.filter(|proxy| !proxy.is_lost() || self.mobile().is_some());
         if let Some(proxy) = there.or_else(|| self.go_back()) {
             return proxy.carry(forwarded);
         }
-        // Nothing was sent from the place before, so nothing is under way: the actor that has come does not wait for the call.
+        // Nothing was sent from the stub before, so nothing is under way: the arrived actor does not wait for the call.
         if self.is_first && matches!(&forwarded, ForwardedMessage::Marker(marker) if self.is_awaited(marker)) {
             self.give_to_actor();
         }
         if let ForwardedMessage::Unwatch { watcher } = forwarded
             && let Some(id) = self.stub()
         {
-            // The watch may be kept elsewhere, until the place is told of it.
+            // The watch may be kept by the directory, until the stub learns of it.
             self.directory.forget_watch(id, watcher);
         }
-        // The messages of a place come one after the other, so none passes this one.
+        // The messages of a stub come one after the other, so none passes this one.
         let (forwarded, size) = self.keep(forwarded)?;
         let mut state = self.state();
         match &mut *state {
@@ -788,7 +792,7 @@ impl Forwarder for PendingProxy {
             }
             State::NotNeeded => {
                 drop(state);
-                // The cell has not heard yet that the actor has come.
+                // The cell has not learned yet that the actor has come.
                 self.act(forwarded).or_else(|forwarded| self.deliver(forwarded)).map_err(|forwarded| {
                     forwarded.refuse();
                     Self::lost()
@@ -808,8 +812,8 @@ impl Forwarder for PendingProxy {
                 let first = !std::mem::replace(called, true);
                 let keeps_now = kept.len() == 1;
                 if slows {
-                    // About as much may wait behind the gate as is kept, by the average size of the kept messages. The gate is closed under the lock,
-                    // because the end of the waiting opens it after that.
+                    // The gate admits about as much waiting mail as is kept, by the average size of the kept messages. The gate is closed under the
+                    // lock, because the end of the waiting opens it after that.
                     let average = (*bytes / kept.len()).max(1);
                     self.gate.close(self.slowed_bytes / average);
                 }
@@ -821,7 +825,7 @@ impl Forwarder for PendingProxy {
                     self.directory.drains.note_keeping(self.this.clone());
                 }
                 if first {
-                    self.this.upgrade().expect("it is used").call_in_background();
+                    self.this.upgrade().expect("the caller holds the route").call_in_background();
                 }
                 Ok(())
             }

@@ -1,4 +1,4 @@
-//! Tests: theaters that leave while places turn or keep mail, frame by frame.
+//! Tests: theaters that leave while stubs reroute or keep mail, frame by frame.
 
 use super::lost_actors::{meet_by, named_by};
 use super::*;
@@ -13,17 +13,17 @@ fn count_tells(said: &[(Head, Vec<u8>)]) -> usize {
     said.iter().filter(|(head, _)| matches!(head, Head::Tell { .. })).count()
 }
 
-/// Has the other end answer the fences that it was sent. Returns how many there were.
+/// Has the other end answer the fences that it was sent. Returns their number.
 fn answer_fences(link: &Link) -> usize {
     let said = link.says().into_iter();
     let fences = said.filter_map(|(head, _)| if let Head::Fence { ask } = head { Some(ask) } else { None });
-    fences.map(|ask| link.hears(&Head::Answer { ask, codec: Wire::Positional }, &[])).count()
+    fences.map(|ask| link.receives(&Head::Answer { ask, codec: Wire::Positional }, &[])).count()
 }
 
-/// The other end says that the actor lives in this theater.
+/// Has the other end say that the actor lives in this theater.
 fn lives_in(link: &Link, ask: u64, theater: u64) {
     let location = ActorLocation { theater, address: None, slot: 5, incarnation: 1, capability: 9 };
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&location));
+    link.receives(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&location));
 }
 
 #[test]
@@ -34,15 +34,15 @@ fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_
     theater.theater_core.reroute(to.id(), 11);
     to.tell(Greet);
     net.run_for(TICK);
-    let [marker] = markers(&other.says())[..] else { panic!("it does not turn") };
-    leaves.hears(&Head::Leaving { ask: 5 }, &[]);
+    let [marker] = markers(&other.says())[..] else { panic!("it does not reroute") };
+    leaves.receives(&Head::Leaving { ask: 5 }, &[]);
     net.run_for(TICK);
     assert_eq!(leaves.says(), []);
-    // The actor was in the theater that leaves when the marker came there, and has gone back since.
+    // The actor was in the leaving theater when the marker came to it, and has gone back since.
     lives_in(&other, marker, 10);
     net.run_for(TICK);
     let said = leaves.says();
-    let [marker] = markers(&said)[..] else { panic!("it does not turn again: {said:?}") };
+    let [marker] = markers(&said)[..] else { panic!("it does not reroute again: {said:?}") };
     assert_eq!(count_tells(&said), 1);
     assert!(!said.iter().any(|(head, _)| matches!(head, Head::Answer { ask: 5, .. })), "{said:?}");
     lives_in(&leaves, marker, 11);
@@ -65,16 +65,16 @@ fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_nam
     let known = named_by(&teller);
     known.tell(Greet);
     net.run_for(TICK);
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&begin(born), &[]);
     let before = net.now();
     assert!(net.run_until(|| directory.at(known.id()).is_none() && directory.rerouting().is_empty()));
     assert_eq!(known.ask(Greet).within(LIMIT).wait(), Ok(known));
     assert!(net.now() - before < TICK, "it has waited for {:?}", net.now() - before);
 }
 
-/// Has the other end answer each marker after some time: it is lost. Returns how often a message was sent over the link until then and later.
+/// Has the other end answer each marker after some time: it is lost. Returns the number of messages over the link until then, and later.
 fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<usize> {
     let (told, tells) = mpsc::channel();
     let (theater_core, link, until) =
@@ -85,7 +85,7 @@ fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<u
         let _ = told.send(count_tells(&said));
         open.extend(markers(&said).into_iter().map(|marker| (theater_core.now() + 5 * TICK, marker)));
         for (_, ask) in open.extract_if(.., |(due, _)| *due <= theater_core.now()) {
-            link.hears(&Head::Failed { ask }, &bytes(&AskError::Stopped));
+            link.receives(&Head::Failed { ask }, &bytes(&AskError::Stopped));
         }
         theater_core.now() > until
     };
@@ -107,7 +107,8 @@ fn what_waits_at_a_place_that_turns_is_sent_on_before_a_theater_has_shut_down() 
     assert_eq!(tells.try_iter().sum::<usize>() + count_tells(&other.says()), 1);
 }
 
-/// Has the other end answer that no way has changed, after `also` was done, each time that the theater says that it leaves. Returns how often that was.
+/// Has the other end answer that no route has changed, after `also`, each time that the theater announces its shutdown. Returns the number of
+/// announcements.
 fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u64) + Send + 'static) -> Arc<AtomicU64> {
     let leavings = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&leavings);
@@ -158,9 +159,9 @@ fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come(
     let (net, theater) = simulated();
     let [leaves, third] = [10, 12].map(|incarnation| rejected_peer(&theater, incarnation));
     let is_answer = |(head, _): &(Head, Vec<u8>)| matches!(head, Head::Answer { ask: 5, .. });
-    // It could name an actor of the theater that leaves.
+    // It could name an actor of the leaving theater.
     meet_by(&third, RefName::Mine { slot: 1, incarnation: 1, capability: 7 }).tell(Greet);
-    leaves.hears(&Head::Leaving { ask: 5 }, &[]);
+    leaves.receives(&Head::Leaving { ask: 5 }, &[]);
     net.run_for(TICK);
     assert!(!leaves.says().iter().any(is_answer));
     assert_eq!(answer_fences(&third), 1);
@@ -199,7 +200,7 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
     let target = rejected_peer(&theater, 10);
     answers(&theater, &target);
     assert!(theater.evacuate(&[Peer { link: Arc::clone(&target) }]).stayed.is_empty());
-    target.hears(&moves(&theater, far(10, 1, 7)), &guest());
+    target.receives(&moves(&theater, remote(10, 1, 7)), &guest());
     let said = target.says();
     let [(_, why)] = &said[..] else { panic!("{said:?}") };
     let why: Result<ActorLocation, String> = Codec::Positional.read(why).unwrap();
@@ -207,7 +208,7 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
 
-/// Has the other end take no actor.
+/// Has the other end refuse each actor.
 fn refuses_all(theater: &Theater, link: &Arc<Link>) {
     replies(theater, link, |head| match head {
         Head::Move { ask, .. } => {

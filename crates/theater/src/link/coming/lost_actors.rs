@@ -1,4 +1,4 @@
-//! Tests: actors that are sought, and places whose theaters are lost, frame by frame.
+//! Tests: actors that are being located, and stubs whose theaters are lost, frame by frame.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn locate(link: &Link) -> Option<u64> {
 }
 
 fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
-    link.hears(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&LocateReply(vec![known])));
+    link.receives(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&LocateReply(vec![known])));
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
     let stub = via.stub_of_its(1, 7);
     via.lose();
     theater.system().run_until_idle();
-    // The other one has not seen it, and the one says then that it has gone there.
+    // The other one has not seen it, and the one says then that it has gone to the other one.
     sighted(&other, locate(&other).unwrap(), None);
     sighted(&one, locate(&one).unwrap(), Some(Whereabouts::Gone(11)));
     assert!(!stub.address().is_stale());
@@ -49,14 +49,14 @@ fn an_actor_that_all_chains_lose_in_the_lost_theater_is_lost_at_once() {
     assert_eq!((locate(&one), locate(&other)), (None, None));
 }
 
-/// The other end names an actor of theater 10, which there is no link with yet: so its place has no way over one, and if that theater is lost it
-/// is not sought.
+/// Has the other end name an actor of theater 10, which has no link yet. Therefore its stub has no route over a link, and is not located if that
+/// theater is lost.
 pub(super) fn named_by(link: &Link) -> ActorRef<Guest> {
     let address = "127.0.0.1:9".parse().unwrap();
     meet_by(link, RefName::Other { theater: 10, address, slot: 1, incarnation: 1, capability: 7 })
 }
 
-/// The other end names an actor that was not known by this name.
+/// Has the other end name an actor that was not known by this name.
 pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     let named = Cell::new(None);
     let stub = |core: &SystemCore, stub_placement: StubPlacement, forwarder: Arc<dyn Forwarder>| {
@@ -76,13 +76,13 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     let known = named_by(&teller);
     let [birth, source] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     [&teller, &source].into_iter().for_each(|link| answers(&theater, link));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
     birth.lose();
     net.run_for(TICK);
-    source.hears(&begin(born), &[]);
+    source.receives(&begin(born), &[]);
     assert_eq!(directory.migrations(), (1, 0));
-    // A name that comes later is that of the same place, and what is sent there arrives.
+    // A later name is that of the same stub, and mail to it arrives.
     assert_eq!(directory.known_as(born.key()), Some(known.id()));
     for _ in 0..2 {
         assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
@@ -98,15 +98,15 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     let stub = via.stub_of_its(1, 7);
     via.lose();
     net.run_for(TICK);
-    assert!(locate(&other).is_some(), "it is not sought");
+    assert!(locate(&other).is_some(), "it is not located");
     let again = rejected_peer(&theater, 12);
     answers(&theater, &again);
-    let born = far(12, 1, 7);
-    again.hears(&moves(&theater, born), &guest());
+    let born = remote(12, 1, 7);
+    again.receives(&moves(&theater, born), &guest());
     // The search begins again.
     other.lose();
     net.run_for(TICK);
-    again.hears(&begin(born), &[]);
+    again.receives(&begin(born), &[]);
     let known = ActorRef::<Guest>::of_id(stub).unwrap();
     assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     assert_eq!(directory.migrations(), (1, 0));
@@ -124,7 +124,7 @@ fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     sighted(&watching, locate(&watching).unwrap(), None);
     net.run_for(TICK);
     assert!(stub.address().is_stale());
-    watching.hears(&Head::Watch { to: 0, watch: 5 }, &[]);
+    watching.receives(&Head::Watch { to: 0, watch: 5 }, &[]);
     net.run_for(TICK);
     let terminated = Head::Down { watch: 5, name: None, reason: StopReason::TheaterLost };
     let said = watching.says();
@@ -166,7 +166,7 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
     let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
     let source = rejected_peer(&theater, 11);
-    // Nobody is where the theater is said to be that it was born in, so others are asked.
+    // The address of the birth theater has no theater, so others are asked.
     known.tell(Greet);
     let asked = known.ask(Greet);
     let (mut from_teller, mut from_source) = (None, None);
@@ -175,9 +175,9 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
         from_source = from_source.or_else(|| locate(&source));
         from_teller.is_some() && from_source.is_some()
     }));
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&begin(born), &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
     let later = known.ask(Greet);
     // Their answers were true before it came.
@@ -190,30 +190,30 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
     assert!(!theater.theater_core.directory.is_remote(known.id()));
 }
 
-/// Has the theater seek an actor that was born in the lost theater 12. A message waits at the actor's place. The actor is a guest from theater 11,
-/// whose answer to the search is older than that. Returns the link with theater 11.
-fn lost_actors_guest(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
+/// Has the theater locate an actor that was born in the lost theater 12. A message waits at the actor's stub. The actor is an incoming one from
+/// theater 11, whose answer to the search is older than that. Returns the link with theater 11.
+fn locates_incoming(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef<Guest>) {
     let [via, source] = [12, 11].map(|incarnation| rejected_peer(theater, incarnation));
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
     known.tell(Greet);
     net.run_for(TICK);
-    let ask = locate(&source).expect("it is not sought");
-    source.hears(&moves(theater, far(12, 1, 7)), &guest());
+    let ask = locate(&source).expect("it is not located");
+    source.receives(&moves(theater, remote(12, 1, 7)), &guest());
     sighted(&source, ask, None);
     net.run_for(TICK);
     (source, known)
 }
 
-/// Has the theater do what is due with a tick. A simulation in which nothing is to be done has no ticks.
+/// Has the theater do the work of a tick. A simulation without work has no ticks.
 fn ticks(net: &Simulation, theater: &Theater) {
     theater.theater_core.tick();
     net.run_until_idle();
 }
 
-/// Has the theater behind the link know of no actor that is sought, for twice as long as a search goes on whose answers contradict each other.
-fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
+/// Has the theater behind the link know of no actor that is being located, for twice the duration of a search with contradicting answers.
+fn knows_no_lost_actor(net: &Simulation, theater: &Theater, link: &Link) {
     for _ in 0..40 {
         ticks(net, theater);
         if let Some(ask) = locate(link) {
@@ -226,9 +226,9 @@ fn knows_nobody(net: &Simulation, theater: &Theater, link: &Link) {
 #[test]
 fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     let (net, theater) = simulated();
-    let (source, known) = lost_actors_guest(&net, &theater);
-    knows_nobody(&net, &theater, &source);
-    source.hears(&begin(far(12, 1, 7)), &[]);
+    let (source, known) = locates_incoming(&net, &theater);
+    knows_no_lost_actor(&net, &theater, &source);
+    source.receives(&begin(remote(12, 1, 7)), &[]);
     answers(&theater, &source);
     assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
@@ -239,13 +239,13 @@ fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
 #[test]
 fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
-    let (source, known) = lost_actors_guest(&net, &theater);
-    knows_nobody(&net, &theater, &source);
-    source.hears(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    let (source, known) = locates_incoming(&net, &theater);
+    knows_no_lost_actor(&net, &theater, &source);
+    source.receives(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
     ticks(&net, &theater);
     let ask = locate(&source);
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
-    sighted(&source, ask.expect("it is not sought again"), Some(Whereabouts::At(location)));
+    sighted(&source, ask.expect("it is not located again"), Some(Whereabouts::At(location)));
     known.tell(Greet);
     net.run_for(TICK);
     let said = source.says();
@@ -256,8 +256,8 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
 #[test]
 fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost() {
     let (net, theater) = simulated();
-    let (source, known) = lost_actors_guest(&net, &theater);
-    knows_nobody(&net, &theater, &source);
+    let (source, known) = locates_incoming(&net, &theater);
+    knows_no_lost_actor(&net, &theater, &source);
     source.lose();
     (0..2).for_each(|_| ticks(&net, &theater));
     assert!(known.id().address().is_stale());
@@ -271,9 +271,9 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     let directory = &theater.theater_core.directory;
     let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let stub = via.stub_of_its(1, 7);
-    // The cell hears of its turn after it has heard that the way is lost.
+    // The cell learns of its reroute after it has learned that the route is lost.
     let actions = directory.step(stub, Event::Moved { from: 12 });
-    let [Action::Ask(Request::Turn { reroute })] = actions[..] else { panic!("{actions:?}") };
+    let [Action::Ask(Request::Reroute { reroute })] = actions[..] else { panic!("{actions:?}") };
     via.lose();
     net.run_for(TICK);
     ActorRef::<Guest>::of_id(stub).unwrap().tell(Greet);
@@ -282,11 +282,11 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     (moves.begin_reroute)(stub, reroute, theater.theater_core.marker(stub, reroute));
     net.run_for(TICK);
     assert_eq!(directory.view(stub).reroute(), Some(reroute));
-    sighted(&other, locate(&other).expect("it is not sought"), None);
+    sighted(&other, locate(&other).expect("it is not located"), None);
     ticks(&net, &theater);
     assert_eq!(directory.rerouting(), []);
     assert_eq!(theater.system().stats().total.dead_letters, 0);
-    sighted(&other, locate(&other).expect("it is not sought again"), None);
+    sighted(&other, locate(&other).expect("it is not located again"), None);
     ticks(&net, &theater);
     assert_eq!(theater.system().stats().total.dead_letters, 1);
     assert!(stub.address().is_stale());
@@ -301,11 +301,11 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
-    let ask = locate(&source).expect("it is not sought");
-    source.hears(&moves(&theater, far(12, 1, 7)), &guest());
-    // The cell takes it before it hears that the actor has come.
+    let ask = locate(&source).expect("it is not located");
+    source.receives(&moves(&theater, remote(12, 1, 7)), &guest());
+    // The cell takes it before it learns that the actor has come.
     known.tell(Greet);
-    source.hears(&begin(far(12, 1, 7)), &[]);
+    source.receives(&begin(remote(12, 1, 7)), &[]);
     sighted(&source, ask, None);
     answers(&theater, &source);
     assert_eq!(known.ask(Greet).within(LOST_AFTER).wait(), Ok(known));
@@ -338,7 +338,7 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
     let mut searches = 0;
     net.run_until(|| {
         if let Some(ask) = locate(&other) {
-            // In another theater each time, which nobody can call.
+            // In another theater each time, which no theater can call.
             let location =
                 ActorLocation { theater: 20 + searches, address: None, slot: 1, incarnation: 1, capability: 9 };
             searches += 1;
@@ -346,13 +346,13 @@ fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
         }
         known.id().address().is_stale()
     });
-    assert!(known.id().address().is_stale(), "it is sought after {searches} searches");
+    assert!(known.id().address().is_stale(), "it is located after {searches} searches");
     assert_eq!(theater.system().stats().total.dead_letters, 1);
     ticks(&net, &theater);
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
-/// The other end names an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
+/// Has the other end name an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
 fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
     let location = |theater| ActorLocation {
         theater,
@@ -364,8 +364,8 @@ fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
     meet_by(link, RefName::Moved { born: location(10), at: location(11) })
 }
 
-/// Has the place of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail
-/// turns when that theater says that the actor has gone on, or else that the place is free when that theater says that the actor has ended.
+/// Has the stub of `known`, which nothing was sent to, lead to a theater that is lost before the first message, and linked again. Checks that mail is
+/// rerouted when that theater says that the actor has gone on. If that theater says that the actor has ended, the stub must be free.
 fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_ended: bool) {
     let (net, theater) = simulated();
     let teller = rejected_peer(&theater, 12);
@@ -379,17 +379,17 @@ fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_
     let handle = said.iter().find_map(|(head, _)| if let Head::Tell { to, .. } = head { Some(*to) } else { None });
     let handle = handle.unwrap_or_else(|| panic!("nothing was sent: {said:?}"));
     if has_ended {
-        again.hears(&Head::Ended { handles: vec![handle] }, &[]);
+        again.receives(&Head::Ended { handles: vec![handle] }, &[]);
         (0..3).for_each(|_| ticks(&net, &theater));
-        assert!(known.id().address().is_stale(), "the place whose way leads to {leads_to} is not free");
+        assert!(known.id().address().is_stale(), "the stub with a route to {leads_to} is not free");
         assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
     } else {
-        again.hears(&Head::Moved { handle }, &[]);
+        again.receives(&Head::Moved { handle }, &[]);
         net.run_for(TICK);
         let said = again.says();
         assert!(
             said.iter().any(|(head, _)| matches!(head, Head::Marker { .. })),
-            "the place whose way leads to {leads_to} does not turn: {said:?}"
+            "the stub with a route to {leads_to} does not reroute: {said:?}"
         );
     }
 }
@@ -406,7 +406,7 @@ fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_t
     is_used_after_a_loss(named_elsewhere_by, 11, true);
 }
 
-/// Looks at one guest, and tells of its end.
+/// Watches one guest, and reports its end.
 struct Looker(ActorRef<Guest>, mpsc::Sender<StopReason>);
 impl Actor for Looker {
     fn terminated(&mut self, terminated: Terminated, _: &mut Context<Self>) {
@@ -434,9 +434,9 @@ fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
     looker.tell(Look(true));
     step();
     let source = rejected_peer(&theater, 11);
-    let born = far(10, 1, 7);
-    source.hears(&moves(&theater, born), &guest());
-    source.hears(&begin(born), &[]);
+    let born = remote(10, 1, 7);
+    source.receives(&moves(&theater, born), &guest());
+    source.receives(&begin(born), &[]);
     step();
     assert!(!theater.theater_core.directory.is_remote(known.id()));
     looker.tell(Look(false));
@@ -455,7 +455,7 @@ fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
     let (told, downs) = mpsc::channel();
     let looker = theater.system().spawn(Looker(ActorRef::of_id(stub).unwrap(), told));
     step();
-    // The link looks as it does while it is being lost.
+    // The link looks as during its loss.
     via.lost.store(true, Ordering::Release);
     looker.tell(Look(true));
     theater.system().run_until_idle();

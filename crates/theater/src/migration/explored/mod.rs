@@ -1,10 +1,11 @@
 //! All interleavings of small programs that migrate, explored with `stateright`.
 //!
-//! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and how a theater
-//! drains. Two actors are born in theater 0, or one of them is started from there in theater 1, and send numbered messages to each other. Any step may come next: a message is sent or handled,
-//! a cell does a request, a frame arrives, an actor migrates, an attempt is given up, a name is told to a theater that has none. One theater
-//! may die. Frames from it arrive until the others have lost it, which each does at a time of its own. Or two theaters lose each other in the same way
-//! though both live, and there is a new link between them later. What a place had of a lost actor has ended by then, so a name makes a new place.
+//! The model holds what the machine leaves to others: links that keep order between three theaters, cells with their mail, and the drain of a
+//! theater. Two actors are born in theater 0, or one of them is started from theater 0 in theater 1. They send numbered messages to each other. Any
+//! step may come next: an actor sends or handles a message, a cell carries out a request, or a frame arrives. Or an actor migrates, an attempt is
+//! cancelled, or a name is told to a theater that has none. One theater may die. Frames from it arrive until the others have lost it, which each does
+//! at a time of its own. Or two theaters lose each other in the same manner though both live, and there is a new link between them later. The stub of
+//! a lost actor has ended by then, so a name makes a new stub.
 
 mod programs;
 mod world;
@@ -23,10 +24,10 @@ const ACTORS: usize = 2;
 const THEATERS: usize = 3;
 /// The theater that the actors are born in.
 const BIRTH: usize = 0;
-/// Frames on a link, messages that are owed, and numbers of a view: more is taken for growth without end.
+/// Frames on a link, owed messages, and numbers of a view: a greater number is taken for growth without end.
 const MANY: usize = 8;
 
-/// A program, and which rules it goes without.
+/// A program, and the rule that it leaves out.
 #[derive(Clone, Copy, Debug)]
 struct Roaming {
     /// The number of messages that each actor sends to the other one.
@@ -39,9 +40,9 @@ struct Roaming {
     deaths: bool,
     /// Whether two theaters may lose each other though both live.
     cuts: bool,
-    /// Whether there is a link between those again, some time after both have lost the other.
+    /// Whether there is a link between those two again, some time after both have lost the other.
     heals: bool,
-    /// Whether the two are a group: they move together.
+    /// Whether the two are a group: they migrate together.
     together: bool,
     /// Whether the first actor does not live yet: the theater that it is born in starts it in another one.
     starts: bool,
@@ -51,19 +52,19 @@ struct Roaming {
 /// A rule of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule {
-    /// An actor leaves when its theater has drained.
+    /// A source commits when it has drained.
     Drain,
-    /// What is sent on is acknowledged when the next theater has acknowledged it.
+    /// A theater acknowledges a forwarded message when the next theater has acknowledged it.
     AcknowledgeLate,
-    /// The target is named to others when the actor has begun there.
+    /// The target is named to others when the actor has begun in it.
     NameLate,
     /// A theater answers a search after it has lost the dead theater, too.
     AnswerLate,
-    /// The theater that an actor was born in is told where it goes.
+    /// The birth theater of an actor is told its target.
     Note,
 }
 
-/// What waits in a cell.
+/// An item that waits in a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Item {
     Message {
@@ -84,7 +85,7 @@ enum Item {
         /// The link that it goes over.
         link: u8,
     },
-    /// A question of a theater to which the actor has come.
+    /// A question of the theater that the actor has come to.
     Settle {
         from: TheaterId,
         search: u64,
@@ -96,10 +97,10 @@ enum Mode {
     Vacant,
     Live,
     Frozen,
-    Place,
-    /// A place or a cell whose mail waits.
+    Stub,
+    /// A stub or a cell whose mail waits.
     Waiting,
-    /// A place whose mail is reported.
+    /// A stub whose mail is reported.
     Reports,
 }
 
@@ -107,17 +108,17 @@ enum Mode {
 struct Cell {
     mode: Mode,
     route: TheaterId,
-    /// Which one of the links with that theater it goes over, which were made one after the other.
+    /// The number of the link with that theater, of successive ones.
     link: u8,
-    /// The name that the way goes by was not used yet.
+    /// Whether the name of the route was not used yet.
     is_fresh: bool,
-    /// Something was sent on since the actor left.
+    /// Whether anything was forwarded since the actor left.
     is_used: bool,
-    /// Nothing is sent on any more.
+    /// Whether nothing is forwarded any more.
     is_closed: bool,
     mail: VecDeque<Item>,
-    antechamber: VecDeque<Item>,
-    /// With the number of the link that a new way goes over.
+    arrival_buffer: VecDeque<Item>,
+    /// The requests, with the number of the link that a new route goes over.
     requests: VecDeque<(Request<TheaterId>, u8)>,
 }
 
@@ -131,12 +132,12 @@ impl Cell {
     }
 
     fn go_by(&mut self, (route, link): (TheaterId, u8), is_used: bool) {
-        (self.mode, self.route, self.link) = (Mode::Place, route, link);
+        (self.mode, self.route, self.link) = (Mode::Stub, route, link);
         (self.is_fresh, self.is_used, self.is_closed) = (true, is_used, false);
     }
 }
 
-/// The theaters that a marker has come over, the last one first. Its answer goes back that way.
+/// The theaters that a marker has come over, the last one first. Its answer goes back over them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Path(u32);
 
@@ -153,13 +154,13 @@ impl Path {
     }
 }
 
-/// How a frame is meant for an actor.
+/// The address of a frame for an actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct To {
     actor: usize,
-    /// It binds the name.
+    /// Whether the frame binds the name.
     binds: bool,
-    /// It is what the source sends after the actor has left.
+    /// Whether the source sends the frame after the commit.
     after_leave: bool,
 }
 
@@ -179,7 +180,7 @@ enum Frame {
         reroute: u64,
         path: Path,
     },
-    /// The answer to a marker: where the actor lives. Nothing if the marker is lost.
+    /// The answer to a marker: the residence of the actor. Nothing if the marker is lost.
     Answer {
         actor: usize,
         reroute: u64,
@@ -199,7 +200,7 @@ enum Frame {
         actor: usize,
         attempt: u64,
     },
-    Seek {
+    Locate {
         actor: usize,
         lost: TheaterId,
     },
@@ -208,14 +209,14 @@ enum Frame {
         lost: TheaterId,
         knows: bool,
     },
-    /// A theater that is lost to the theater `seeker` only is to say that all has come that it has sent.
+    /// A theater that is lost to the theater `locator` only is asked to confirm that everything it has sent has come.
     Inquire {
         actor: usize,
-        seeker: TheaterId,
+        locator: TheaterId,
     },
     Inquired {
         actor: usize,
-        seeker: TheaterId,
+        locator: TheaterId,
     },
     Settle {
         actor: usize,
@@ -225,7 +226,7 @@ enum Frame {
         actor: usize,
         search: u64,
     },
-    /// The actor does not come: what was known of it is lost, and its place has not ended.
+    /// The actor does not come: what was known of it is lost, and its stub has not ended.
     Refused {
         actor: usize,
         attempt: u64,
@@ -250,7 +251,7 @@ enum Frame {
     AllAccepted {
         attempts: [u64; ACTORS],
     },
-    /// With the name of the other actor, as a state may hold references.
+    /// A word with the name of the other actor, because a state may hold references.
     Word {
         actor: usize,
         word: Word<TheaterId>,
@@ -267,7 +268,7 @@ struct Owed {
     sent_to: Option<TheaterId>,
 }
 
-/// A question of another theater whether all is in the mailboxes that it has sent here.
+/// A question of another theater: whether everything that it has sent to this one is in the mailboxes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Fence {
     of: TheaterId,
@@ -279,7 +280,7 @@ struct Fence {
 /// A drain of a theater, for one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Drain {
-    /// Messages from here have not left their places.
+    /// Messages from this theater have not left their stubs.
     Local { attempt: u64 },
     /// These theaters have not answered the fence, as bits.
     Others { attempt: u64, left: u8 },
@@ -288,7 +289,7 @@ enum Drain {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Theater {
     views: Vec<View<TheaterId>>,
-    /// The last number that was given to an attempt or a turn of each actor.
+    /// The last number that was given to an attempt or a reroute of each actor.
     numbers: [u64; ACTORS],
     cells: Vec<Cell>,
     owed: Vec<Option<Owed>>,
@@ -296,15 +297,15 @@ struct Theater {
     drains: [Option<Drain>; ACTORS],
     /// The theaters that each actor may be in, in the birth theater, as bits.
     hosts: [u8; ACTORS],
-    /// The members of a group that its source has left, as bits: those begin together.
+    /// The members of a group that its source has committed, as bits: they begin together.
     left: u8,
-    /// For each theater and actor, whether mail by the name in use goes to the antechamber.
+    /// For each theater and actor, whether mail by the name in use goes to the arrival buffer.
     bound: [[bool; ACTORS]; THEATERS],
-    /// The theater that has died, or that is cut off from this one, is lost to this one.
+    /// Whether the theater that has died, or that is cut off from this one, is lost to this one.
     has_lost: bool,
     /// Frames that wait for that loss.
     later: Vec<(usize, Frame)>,
-    /// Markers that were sent on: of which actor, to which theater, of which turn, and how they had come.
+    /// Forwarded markers: the actor, the target theater, the reroute, and the path that the marker had come by.
     sent_on: Vec<(usize, TheaterId, u64, Path)>,
 }
 
@@ -318,15 +319,15 @@ struct World {
     names: u8,
     give_ups: u8,
     dead: Option<usize>,
-    /// The two that lose each other, or have.
+    /// The two theaters that lose each other, or have.
     cut: Option<[usize; 2]>,
-    /// There is a link between those again.
+    /// Whether there is a link between those two again.
     is_healed: bool,
-    /// The messages to each actor that the dead theater had, or got, or that were on a link that is lost, as bits.
+    /// The messages to each actor that the dead theater had or got, or that were on a lost link, as bits.
     missing: [u8; ACTORS],
     /// The messages to each actor that were reported, as bits.
     reported: [u8; ACTORS],
-    /// Whether each actor was in the dead theater, or on its way from it or to it, or left over a link that is lost.
+    /// Whether each actor was in the dead theater, or on its way from it or to it, or left over a lost link.
     may_die: [bool; ACTORS],
     flaw: Option<&'static str>,
 }
@@ -351,7 +352,7 @@ fn other(actor: usize) -> usize {
 }
 
 impl Theater {
-    /// Returns whether a name of the actor makes a place: there is none, or what was known of it was lost, and the place has ended.
+    /// Returns whether a name of the actor makes a stub: there is none, or it was lost and has ended.
     fn is_unknown(&self, actor: usize) -> bool {
         let cell = &self.cells[actor];
         matches!(cell.mode, Mode::Vacant | Mode::Reports) && cell.requests.is_empty()

@@ -1,4 +1,4 @@
-//! The programs that are explored, and what holds in all of their states.
+//! The explored programs, and the properties of all of their states.
 
 use stateright::{Checker, Model, Property};
 
@@ -10,8 +10,8 @@ impl World {
     fn has_ended(&self, program: &Roaming) -> bool {
         let is_at_rest = |cell: &Cell| {
             cell.mail.is_empty()
-                && cell.antechamber.is_empty()
-                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Place | Mode::Reports)
+                && cell.arrival_buffer.is_empty()
+                && matches!(cell.mode, Mode::Vacant | Mode::Live | Mode::Stub | Mode::Reports)
         };
         let is_done = |actor: usize| {
             // A lost actor sends no more, and the last messages may be missing.
@@ -21,10 +21,10 @@ impl World {
             has_sent && (self.handled[actor]..sent).all(is_known)
         };
         let is_together = |theater: &Theater| theater.cells.iter().all(Cell::has_actor);
-        let is_nobody = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
+        let has_no_actor = |theater: &Theater| !theater.cells.iter().any(Cell::has_actor);
         let is_whole =
-            !program.together || self.theaters.iter().all(|theater| is_together(theater) || is_nobody(theater));
-        // Those of a group are lost as one.
+            !program.together || self.theaters.iter().all(|theater| is_together(theater) || has_no_actor(theater));
+        // The members of a group are lost as one.
         let may_die = |actor: usize| self.may_die[actor] || program.together && self.may_die.contains(&true);
         (0..ACTORS).all(is_done)
             && is_whole
@@ -83,8 +83,8 @@ impl Model for Roaming {
                 {
                     steps.push(Step::Send { at, from: actor });
                 }
-                // A place sends nothing on over a link that is lost. It is about to hear of that.
-                let sends_on = cell.mode == Mode::Place && !cell.is_closed && !world.leads_nowhere(at, actor);
+                // A stub forwards nothing over a link that is lost. It is about to learn of the loss.
+                let sends_on = cell.mode == Mode::Stub && !cell.is_closed && !world.leads_nowhere(at, actor);
                 if !cell.mail.is_empty() && (is_live || sends_on) {
                     steps.push(Step::Mail { at, actor });
                 }
@@ -167,7 +167,9 @@ impl Model for Roaming {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::<Self>::always("each message is handled once and in order", |_, world| world.flaw.is_none()),
-            Property::<Self>::always("one life at most", |_, world| (0..ACTORS).all(|actor| world.lives(actor) <= 1)),
+            Property::<Self>::always("an actor lives in one theater at most", |_, world| {
+                (0..ACTORS).all(|actor| world.lives(actor) <= 1)
+            }),
             Property::<Self>::always("nothing is reported while its receiver lives", |program, world| {
                 program.cuts || (0..ACTORS).all(|actor| world.lives(actor) == 0 || world.reported[actor] == 0)
             }),

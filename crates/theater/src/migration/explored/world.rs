@@ -1,4 +1,4 @@
-//! What each step does to the theaters, links and cells.
+//! The effect of each step on the theaters, links and cells.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ impl World {
             is_used: false,
             is_closed: false,
             mail: VecDeque::new(),
-            antechamber: VecDeque::new(),
+            arrival_buffer: VecDeque::new(),
             requests: VecDeque::new(),
         };
         let residence = |at: usize| if at == 0 { Residence::Here } else { Residence::Unknown };
@@ -36,7 +36,7 @@ impl World {
         let mut theaters: Vec<Theater> = (0..THEATERS).map(theater).collect();
         let mut links = vec![vec![VecDeque::new(); THEATERS]; THEATERS];
         if program.starts {
-            // As if it had left the theater that it is born in, and had not begun in the other one.
+            // Its state is that of an actor that has left its birth theater, and has not begun in the other one.
             let there = 1;
             let birth = &mut theaters[BIRTH];
             birth.views[0] = View::new(BIRTH as TheaterId, Residence::Away { at: there, begun: false, reroute: None });
@@ -122,7 +122,7 @@ impl World {
                         |item: &Item| matches!(item, Item::Begin { to, .. } if other == at || *to as usize == at);
                     theater.cells[actor].mail.iter().any(begins)
                         || theater.cells[actor].requests.iter().any(|(request, _)| {
-                            matches!(request, Request::Leave { to, .. } if other == at || *to as usize == at)
+                            matches!(request, Request::Commit { to, .. } if other == at || *to as usize == at)
                         })
                         || other == at
                             && theater.cells[actor].requests.iter().any(|(request, _)| matches!(request, Request::Begin))
@@ -136,7 +136,7 @@ impl World {
         }
         for actor in 0..ACTORS {
             let cell = &mut self.theaters[at].cells[actor];
-            let items: Vec<Item> = cell.mail.drain(..).chain(cell.antechamber.drain(..)).collect();
+            let items: Vec<Item> = cell.mail.drain(..).chain(cell.arrival_buffer.drain(..)).collect();
             cell.requests.clear();
             cell.mode = Mode::Vacant;
             self.miss_items(actor, items);
@@ -165,12 +165,12 @@ impl World {
         }
         self.theaters[at].has_lost = true;
         let gone = dead as TheaterId;
-        // Nothing is said any more of what came over that link.
+        // Nothing more is said of messages that came over that link.
         let theater = &mut self.theaters[at];
         theater.owed.iter_mut().flatten().filter(|owed| owed.to == gone).for_each(|owed| owed.entry = None);
         theater.fences.retain(|fence| fence.of != gone);
         theater.bound[dead] = [false; ACTORS];
-        // Messages that were sent on to the dead theater are settled.
+        // Messages that were forwarded to the dead theater are settled.
         let entries = self.theaters[at].owed.iter().enumerate();
         let lost = |owed: &Option<Owed>| owed.is_some_and(|owed| owed.sent_to == Some(gone));
         let lost: Vec<usize> = entries.filter(|(_, owed)| lost(owed)).map(|(entry, _)| entry).collect();
@@ -188,7 +188,7 @@ impl World {
         for actor in 0..ACTORS {
             if self.theaters[at].views[actor].incoming_from() == Some(gone) {
                 self.theaters[at].left = 0;
-                let items = std::mem::take(&mut self.theaters[at].cells[actor].antechamber);
+                let items = std::mem::take(&mut self.theaters[at].cells[actor].arrival_buffer);
                 self.miss_items(actor, items);
             }
             self.step(at, actor, Event::TheaterLost { theater: gone }, program);
@@ -217,7 +217,7 @@ impl World {
         }
     }
 
-    /// Asks all theaters that are not lost to settle what they have got for an actor.
+    /// Asks all theaters that are not lost to settle the mail that they have got for an actor.
     pub(super) fn settle_others(&mut self, at: usize, actor: usize, search: u64, program: &Roaming) {
         if self.cut.is_some() {
             return self.step(at, actor, Event::Settled { search }, program);
@@ -233,17 +233,17 @@ impl World {
         }
     }
 
-    /// Answers a theater that seeks the actor.
+    /// Answers a theater that locates the actor.
     pub(super) fn say_found(&mut self, at: usize, actor: usize, (from, lost): (TheaterId, TheaterId)) {
         let knows = match self.theaters[at].views[actor].residence() {
             Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. } => true,
             Residence::Away { at, .. } => at != from && at != lost,
-            Residence::Sought { .. } | Residence::Unknown => false,
+            Residence::Locating { .. } | Residence::Unknown => false,
         };
         self.say(at, from, Frame::Found { actor, lost, knows });
     }
 
-    /// The actor of this place is lost.
+    /// Reports mail of this stub, because its actor is lost.
     pub(super) fn report(&mut self, at: usize, actor: usize, item: Item) {
         match item {
             Item::Message { number, owed, .. } => {
@@ -273,7 +273,7 @@ impl World {
         self.say(at, to, Frame::Word { actor, word: Word::Ended, other_at });
     }
 
-    /// The members of a group take an event of the same kind, by their attempts. All leave by that, or nobody.
+    /// Applies an event of the same kind to the members of a group, by their attempts. It commits all of them, or none.
     pub(super) fn step_together(&mut self, at: usize, event: impl Fn(u64) -> Event<TheaterId>, program: &Roaming) {
         for actor in 0..ACTORS {
             if let Residence::Leaving { attempt, .. } = self.theaters[at].views[actor].residence() {
@@ -286,21 +286,21 @@ impl World {
         }
     }
 
-    /// The actor is to move. It is frozen in its own stage, before anything else is sent from there.
+    /// Begins a migration of the actor. It is frozen in its own stage, before anything else is sent from that stage.
     pub(super) fn migrate(&mut self, from: usize, actor: usize, to: TheaterId, program: &Roaming) {
         if from == BIRTH {
             self.theaters[BIRTH].hosts[actor] = 1 << to;
         }
-        // The birth theater knows what leaves it, and what comes to it.
+        // The birth theater knows actors that leave it, and actors that come to it.
         let is_out_of_reach = self.has_lost(from, BIRTH);
         let noted = from == BIRTH || to as usize == BIRTH || is_out_of_reach || program.without == Some(Rule::Note);
         self.step(from, actor, Event::Migrate { to, noted }, program);
         self.do_request(from, actor, program);
     }
 
-    /// A group is to move: all of it is frozen.
+    /// Begins a migration of a group: all of it is frozen.
     pub(super) fn migrate_together(&mut self, from: usize, to: TheaterId, program: &Roaming) {
-        // The first one drains and is noted for all.
+        // The first member drains and is noted for all.
         for actor in (0..ACTORS).rev() {
             self.migrate(from, actor, to, program);
         }
@@ -308,7 +308,7 @@ impl World {
         self.say(from, to, Frame::Together { attempts });
     }
 
-    /// A group is to come: all of it or nobody.
+    /// Takes a group: all of it or none.
     pub(super) fn take_together(&mut self, at: usize, from: TheaterId, attempts: [u64; ACTORS], program: &Roaming) {
         for (actor, attempt) in attempts.into_iter().enumerate() {
             self.meet(at, actor, from, program);
@@ -330,7 +330,7 @@ impl World {
         };
         for action in theater.views[actor].step(event, &mut next_number) {
             match action {
-                // That of the group is said for all of it.
+                // The group says this once for all of its members.
                 Action::Accept { .. } | Action::Say(_, Word::Move { .. }) if program.together => {}
                 Action::Note { .. } | Action::Drain { .. } if program.together && actor > 0 => {}
                 Action::Accept { from, attempt } => {
@@ -344,7 +344,7 @@ impl World {
                 }
                 Action::Ask(request) => {
                     let link = match request {
-                        Request::Leave { to, .. } | Request::Turned { at: Some(to) } => self.link(at, to),
+                        Request::Commit { to, .. } | Request::Rerouted { at: Some(to) } => self.link(at, to),
                         _ => 0,
                     };
                     self.theaters[at].cells[actor].requests.push_back((request, link));
@@ -365,7 +365,7 @@ impl World {
                     }
                     self.theaters[at].drains[actor] = Some(Drain::Local { attempt });
                 }
-                Action::Seek { lost } => self.locate(at, actor, lost, program),
+                Action::Locate { lost } => self.locate(at, actor, lost, program),
                 Action::Settle { search } => self.settle_others(at, actor, search, program),
             }
         }
@@ -393,7 +393,7 @@ impl World {
         }
     }
 
-    /// Asks where the actor is: the birth theater and those that it names, or all if it is lost.
+    /// Asks for the actor: the birth theater and the theaters that it names, or all theaters if it is lost.
     pub(super) fn locate(&mut self, at: usize, actor: usize, lost: TheaterId, program: &Roaming) {
         if self.dead.is_none() && self.cut.is_none() {
             self.flaw = Some("others are asked though no theater is lost");
@@ -405,7 +405,7 @@ impl World {
         let source = self.theaters[at].views[actor].incoming_from().map(|source| source as usize);
         match others.find(is_asked).or(source) {
             // There are three theaters, and one is lost.
-            Some(to) => self.say(at, to as TheaterId, Frame::Seek { actor, lost }),
+            Some(to) => self.say(at, to as TheaterId, Frame::Locate { actor, lost }),
             None => self.step(at, actor, Event::Found { lost, at: None }, program),
         }
     }
@@ -426,7 +426,7 @@ impl World {
         }
     }
 
-    /// Returns the theater that this one names to others.
+    /// Returns the theater that this one names to others as the actor's residence.
     pub(super) fn name_for(&self, at: usize, actor: usize, program: &Roaming) -> TheaterId {
         let view = &self.theaters[at].views[actor];
         match view.residence() {
@@ -435,13 +435,13 @@ impl World {
         }
     }
 
-    /// Returns whether a name of the actor makes a place. Where the actor was born, its place is known by its name also when it has ended.
+    /// Returns whether a name of the actor makes a stub. The birth theater knows its stub by its name also after the stub has ended.
     pub(super) fn makes_place(&self, at: usize, actor: usize) -> bool {
         let theater = &self.theaters[at];
         theater.is_unknown(actor) && !(at == BIRTH && theater.cells[actor].reports())
     }
 
-    /// A name of the actor is told: `route` knows the way to it. If that is this theater, the actor has been lost since.
+    /// Takes a name of the actor: `route` knows the route to it. If that is this theater, the actor has been lost since.
     pub(super) fn meet(&mut self, at: usize, actor: usize, route: TheaterId, program: &Roaming) {
         let link = self.link(at, route);
         if self.theaters[at].is_unknown(actor) && route as usize != at {
@@ -456,7 +456,7 @@ impl World {
         }
     }
 
-    /// A message that came over a link is in a mailbox.
+    /// Notes that a message that came over a link is in a mailbox.
     pub(super) fn settle(&mut self, at: usize, entry: usize) {
         let theater = &mut self.theaters[at];
         let Some(owed) = theater.owed.get_mut(entry).and_then(Option::take) else {
@@ -488,7 +488,7 @@ impl World {
         entry
     }
 
-    /// Returns whether a frame is for the antechamber.
+    /// Returns whether a frame is for the arrival buffer.
     pub(super) fn binds(&mut self, at: usize, from: usize, to: To) -> bool {
         let theater = &mut self.theaters[at];
         let bound = &mut theater.bound[from][to.actor];
@@ -499,7 +499,7 @@ impl World {
         *bound
     }
 
-    /// The answer to a marker goes back, or has come back.
+    /// Takes the answer to a marker, or sends it back.
     pub(super) fn answer(
         &mut self,
         here: usize,
@@ -521,10 +521,10 @@ impl World {
             Frame::Message { to, number, acknowledge } => {
                 let actor = to.actor;
                 let settled = Item::Message { number, owed: None, awaited: 0 };
-                let for_antechamber = self.binds(at, from, to);
+                let for_arrival_buffer = self.binds(at, from, to);
                 let cell = &mut self.theaters[at].cells[actor];
-                if for_antechamber || cell.has_actor() {
-                    if for_antechamber { &mut cell.antechamber } else { &mut cell.mail }.push_back(settled);
+                if for_arrival_buffer || cell.has_actor() {
+                    if for_arrival_buffer { &mut cell.arrival_buffer } else { &mut cell.mail }.push_back(settled);
                     if let Some(entry) = acknowledge {
                         self.say(at, sender, Frame::Acknowledged { entry });
                     }
@@ -536,7 +536,7 @@ impl World {
                     return self.report(at, actor, Item::Message { number, owed, awaited: 0 });
                 }
                 if self.theaters[at].cells[actor].mode == Mode::Vacant {
-                    self.flaw = Some("a message for an actor of which nothing is known");
+                    self.flaw = Some("a message for an unknown actor");
                     return;
                 }
                 let owed = if program.without == Some(Rule::AcknowledgeLate) {
@@ -555,7 +555,7 @@ impl World {
             Frame::Acknowledged { entry } => self.settle(at, entry),
             Frame::Marker { to, origin, reroute, path } => {
                 let path = path.over(from);
-                let for_antechamber = self.binds(at, from, to);
+                let for_arrival_buffer = self.binds(at, from, to);
                 let theater = &mut self.theaters[at];
                 if origin as usize == at
                     && theater.views[to.actor].is_arriving()
@@ -563,7 +563,7 @@ impl World {
                 {
                     self.step(at, to.actor, Event::CameRound { reroute }, program);
                     self.answer(at, to.actor, (reroute, path), Some(at as TheaterId), program);
-                } else if for_antechamber || theater.cells[to.actor].has_actor() {
+                } else if for_arrival_buffer || theater.cells[to.actor].has_actor() {
                     self.answer(at, to.actor, (reroute, path), Some(at as TheaterId), program);
                 } else if theater.cells[to.actor].reports() {
                     self.report(at, to.actor, Item::Marker { origin, reroute, path });
@@ -571,7 +571,7 @@ impl World {
                     theater.cells[to.actor].mail.push_back(Item::Marker { origin, reroute, path });
                 }
             }
-            Frame::Seek { .. } | Frame::Settle { .. } | Frame::Answer { at: None, path: Path(0), .. }
+            Frame::Locate { .. } | Frame::Settle { .. } | Frame::Answer { at: None, path: Path(0), .. }
                 if self.dead.is_some() && !self.theaters[at].has_lost && program.without != Some(Rule::AnswerLate) =>
             {
                 self.theaters[at].later.push((from, frame));
@@ -599,17 +599,17 @@ impl World {
                     self.step_together(at, |attempt| Event::Said { from: sender, word: word(attempt) }, program);
                 }
             }
-            Frame::Seek { actor, lost } if self.cut.is_some() && at as TheaterId != lost => {
+            Frame::Locate { actor, lost } if self.cut.is_some() && at as TheaterId != lost => {
                 // The answer comes behind all that the other theater has sent.
-                self.say(at, lost, Frame::Inquire { actor, seeker: sender });
+                self.say(at, lost, Frame::Inquire { actor, locator: sender });
             }
-            Frame::Seek { actor, lost } => self.say_found(at, actor, (sender, lost)),
-            Frame::Inquire { actor, seeker } => self.say(at, sender, Frame::Inquired { actor, seeker }),
-            Frame::Inquired { actor, seeker } => self.say_found(at, actor, (seeker, sender)),
+            Frame::Locate { actor, lost } => self.say_found(at, actor, (sender, lost)),
+            Frame::Inquire { actor, locator } => self.say(at, sender, Frame::Inquired { actor, locator }),
+            Frame::Inquired { actor, locator } => self.say_found(at, actor, (locator, sender)),
             Frame::Settle { actor, search } => {
                 let theater = &mut self.theaters[at];
                 if matches!(theater.views[actor].residence(), Residence::Away { .. }) {
-                    // Behind what this theater sends on.
+                    // The question goes behind the mail that this theater forwards.
                     theater.cells[actor].mail.push_back(Item::Settle { from: sender, search });
                 } else {
                     self.say(at, sender, Frame::Settled { actor, search });
@@ -674,7 +674,7 @@ impl World {
         }
     }
 
-    /// The source has left the actor.
+    /// Notes that the source has committed the actor.
     pub(super) fn begin(&mut self, from: usize, at: usize, (actor, attempt): (usize, u64), program: &Roaming) {
         let sender = from as TheaterId;
         let theater = &mut self.theaters[at];
@@ -698,15 +698,15 @@ impl World {
                     self.report(at, actor, item);
                 }
             }
-            Request::Leave { to, attempt } => {
+            Request::Commit { to, attempt } => {
                 self.may_die[actor] |= self.dead == Some(to as usize);
                 cell.go_by((to, link), false);
                 cell.mail.push_back(Item::Begin { to, attempt, link });
             }
-            Request::Turned { at: Some(at) } => cell.go_by((at, link), true),
-            Request::Turned { at: None } => cell.mode = Mode::Place,
+            Request::Rerouted { at: Some(at) } => cell.go_by((at, link), true),
+            Request::Rerouted { at: None } => cell.mode = Mode::Stub,
             Request::Arrive { reroutes_already: true, .. } => cell.mode = Mode::Waiting,
-            Request::Turn { reroute } | Request::Arrive { reroute, .. } | Request::MarkAgain { reroute } => {
+            Request::Reroute { reroute } | Request::Arrive { reroute, .. } | Request::MarkAgain { reroute } => {
                 cell.mode = Mode::Waiting;
                 if self.leads_nowhere(at, actor) {
                     self.step(at, actor, Event::MarkerLost { reroute }, program);
@@ -716,7 +716,7 @@ impl World {
             }
             Request::Begin => {
                 let waited = std::mem::take(&mut cell.mail);
-                cell.mail = std::mem::take(&mut cell.antechamber);
+                cell.mail = std::mem::take(&mut cell.arrival_buffer);
                 (cell.mode, cell.is_used, cell.is_closed) = (Mode::Live, false, false);
                 self.theaters[at].bound.iter_mut().for_each(|bound| bound[actor] = false);
                 for item in waited {
@@ -740,13 +740,13 @@ impl World {
         self.go_on_draining(at);
     }
 
-    /// Returns whether the way of a place goes over a link that is lost.
+    /// Returns whether the route of a stub goes over a link that is lost.
     pub(super) fn leads_nowhere(&self, at: usize, actor: usize) -> bool {
         let Cell { route, link, .. } = self.theaters[at].cells[actor];
         self.has_lost(at, route as usize) || link != self.link(at, route)
     }
 
-    /// Sends it along the way of the cell.
+    /// Sends the item along the route of the cell.
     pub(super) fn send_on(&mut self, at: usize, actor: usize, item: Item) {
         match item {
             Item::Begin { to, attempt, link } => {
