@@ -220,7 +220,7 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     assert_eq!(*why, MigrateError::Refused("it has the actor already".to_owned()));
     says(Word::Stays { attempt: attempt.number });
 
-    // That has changed nothing: they are in the other theater, and can come.
+    // The word has changed nothing: the actors are in the other theater, and can come.
     for guest in guests {
         assert!(directory.is_remote(guest.id()));
         assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));

@@ -301,7 +301,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     let why = a.migrate_group(group, to_b).wait().unwrap_err();
     let MigrateError::Member { who, why } = why else { panic!("{why}") };
     assert_eq!((&*who, *why), ("Fixed \"door\"", MigrateError::Immobile));
-    stays(&all, 1, "Fixed \"door\", of the group, cannot go: ");
+    stays(&all, 1, "Fixed \"door\", of the group, cannot migrate: ");
     assert_eq!(fixed.ask(Place).wait(), Ok(ask(all[0], Place)));
     fixed.stop();
     eventually(|| fixed.is_stopped().then_some(()));
@@ -315,7 +315,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     let large = a.system().spawn_with(grouped(group).name("large"), Member { last, ..Member::default() });
     let why = a.migrate_group(group, to_b).wait().unwrap_err();
     assert!(matches!(&why, MigrateError::Member { who, .. } if who == "Member \"large\""), "{why}");
-    stays(&all, 1, "\"large\", of the group, cannot go: the actor cannot be written");
+    stays(&all, 1, "\"large\", of the group, cannot migrate: the actor cannot be written");
     large.stop();
 
     // The other theater cannot read it, after it has read the others.
@@ -327,7 +327,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     assert_eq!(&*who, "Member \"odd\"");
     assert!(matches!(&*why, MigrateError::Refused(_)), "{why}");
     assert_eq!(location(&all).0, system(a));
-    assert!(ask(all[0], Stays)[1].contains("\"odd\", of the group, cannot go: the other theater does not take"));
+    assert!(ask(all[0], Stays)[1].contains("\"odd\", of the group, cannot migrate: the other theater does not take"));
     odd.kill();
     eventually(|| odd.is_stopped().then_some(()));
     a.migrate_group(group, to_b).wait().unwrap();
