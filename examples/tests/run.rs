@@ -80,7 +80,7 @@ impl Drop for File {
 
 #[test]
 fn groups_go_on_with_their_match_wherever_they_are_taken() {
-    let expected = "Table \"green\", of the group, cannot go: actors of its type are not mobile: see `#[actor(mobile)]`\n\
+    let expected = "Table \"green\", of the group, cannot migrate: actors of its type are not mobile: see `#[actor(mobile)]`\n\
                     Ada: 10000 hits, 0 out of turn, 2 trips\n\
                     Ben: 10000 hits, 0 out of turn, 2 trips\n\
                     the judge: 1 trip\n";

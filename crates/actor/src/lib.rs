@@ -1,7 +1,7 @@
 //! Typed actors on the Playhouse executor: actors, messages, asks, supervision, systems.
 //!
-//! Programs use `playhouse`, which re-exports all of this with its macros. There is no unsafe code here: what needs it
-//! is in `playhouse-executor`.
+//! Programs use `playhouse`, which re-exports all of this with its macros. This crate has no unsafe code:
+//! `playhouse-executor` has it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

@@ -261,7 +261,7 @@ pub fn refuse(error: &TheaterError) -> ExitCode {
         TheaterError::NotLoopback { address } => fail(
             BAD_INPUT,
             &format!(
-                "{address} is not on the loopback, where links are encrypted: give certificates with --tls (`playhouse \
+                "{address} is not on the loopback, and other links must be encrypted: give certificates with --tls (`playhouse \
                  certificates` writes some), or allow plain links with --plaintext where the network is yours alone"
             ),
         ),

@@ -192,7 +192,7 @@ fn theaters_with_certificates_join_and_no_others() {
         event(&mut first.errors, &["WARN peer rejected", said]);
     };
     join(&["--tls", &foe], &["another CA"], "refuses this theater's certificate", &mut first);
-    join(&[], &["speaks TLS only"], "speaks TLS only", &mut first);
+    join(&[], &["requires TLS"], "requires TLS", &mut first);
     first.signal("-TERM");
     drains(&mut first.errors, "SIGTERM");
     assert_eq!((line(&mut first.out), first.code()), ("closed".to_owned(), Some(0)));

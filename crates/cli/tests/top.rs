@@ -170,7 +170,7 @@ fn strangers_are_refused() {
     }
     let (one, two, foe) = (format!("{ours}/theater-1"), format!("{ours}/theater-2"), format!("{theirs}/theater-1"));
     let host = Host::start(&["--tls", &one]);
-    for (arguments, words) in [(vec!["--tls", &*foe], "another CA"), (vec![], "speaks TLS only")] {
+    for (arguments, words) in [(vec!["--tls", &*foe], "another CA"), (vec![], "requires TLS")] {
         let (code, out, errors) = run(&[&["top", &host.address], &arguments[..]].concat());
         assert_eq!((code, &*out), (1, ""), "{errors}");
         assert!(errors.contains(words), "{errors}");

@@ -1,5 +1,16 @@
 //! Playhouse: an actor runtime that is fast on one machine and keeps every standard actor semantic.
 //!
+//! An **actor** is a plain struct, and a **message** is a value that is moved to it. Actors share no state and need no
+//! locks. A [`System`] runs all actors on one worker thread per core.
+//!
+//! - [`System::spawn`] starts an actor and returns its [`ActorRef`], a copyable address.
+//! - [`tell`](ActorRef::tell) sends a message without an answer; [`ask`](ActorRef::ask) sends one with an answer.
+//! - A [`Supervisor`] restarts actors that crash; [`Context::watch`] notifies of an actor's end.
+//! - [`Context`] gives a handler its timers, its asks and its own reference.
+//!
+//! The [guide](https://github.com/playhouse-rs/playhouse/blob/main/guide/src/introduction.md) teaches all of this step by
+//! step, compares the words of Akka, Erlang, actix and kameo, and lists each error text with its remedy.
+//!
 //! ```
 //! use playhouse::prelude::*;
 //!
@@ -33,20 +44,21 @@
 //!
 //! # Theaters
 //!
-//! A `Theater` is a system that others reach, most often one per process; the feature `theaters` adds it. An actor of the other one is used like any
-//! other: what is sent to it crosses in order and once, also where the connection breaks and is made again. What crosses
-//! is listed in the binary by `#[actor(remote)]`; both programs must know the types, and need not be the same program.
+//! A `Theater` is a system that other theaters reach, in most cases one per process; the feature `theaters` adds it. A
+//! remote actor is used like a local one. Its messages arrive in order and once, even if the connection breaks and is made
+//! again. `#[actor(remote)]` lists the messages that may cross in the binary. Both programs must know the types, and need
+//! not be the same program.
 //!
-//! Here both are in one process, and talk over the loopback, where the processes of one user recognise each other by a
-//! cookie (`TheaterBuilder::cookie`). For other networks, theaters need certificates (`TheaterBuilder::tls`), unless plain
-//! links are allowed there (`TheaterBuilder::plaintext`).
+//! The example has both theaters in one process. They talk over the loopback, on which the processes of one user
+//! authenticate each other by a cookie (`TheaterBuilder::cookie`). On other networks theaters need certificates
+//! (`TheaterBuilder::tls`), unless plain links are allowed (`TheaterBuilder::plaintext`).
 //!
 //! ```
 //! use playhouse::prelude::*;
 //! use playhouse::serde::{Deserialize, Serialize};
 //!
 //! #[derive(Default, Serialize, Deserialize)]
-//! #[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+//! #[serde(crate = "playhouse::serde")] // not needed if serde is in your Cargo.toml
 //! struct Counter {
 //!     n: u64,
 //! }
@@ -66,20 +78,20 @@
 //!
 //! # #[cfg(feature = "theaters")]
 //! fn main() -> playhouse::Result<()> {
-//!     let there = Theater::builder().listen("127.0.0.1:0").start()?; // any port that is free
-//!     there.publish("counter", there.system().spawn(Counter { n: 1 }))?;
-//!     let address = there.address().expect("it listens").to_string();
+//!     let server = Theater::builder().listen("127.0.0.1:0").start()?; // any free port
+//!     server.publish("counter", server.system().spawn(Counter { n: 1 }))?;
+//!     let address = server.address().expect("it listens").to_string();
 //!
-//!     let here = Theater::builder().start()?;
-//!     let found = here.find::<Counter>(&format!("playhouse://{address}/counter")).wait()?;
+//!     let client = Theater::builder().start()?;
+//!     let found = client.find::<Counter>(&format!("playhouse://{address}/counter")).wait()?;
 //!     found.tell(Add(5));
 //!     assert_eq!(found.ask(Get).wait()?, 6);
 //!
-//!     let started = here.spawn_at(&here.connect(&address)?, &Counter { n: 10 })?; // its state goes there
+//!     let started = client.spawn_at(&client.connect(&address)?, &Counter { n: 10 })?; // sends the state
 //!     assert_eq!(started.ask(Get).wait()?, 10);
 //!
-//!     here.shutdown()?; // the other one has all that was sent to it
-//!     there.shutdown()?;
+//!     client.shutdown()?; // the server has received all messages by then
+//!     server.shutdown()?;
 //!     Ok(())
 //! }
 //! # #[cfg(not(feature = "theaters"))]
@@ -88,24 +100,30 @@
 //!
 //! # The toolbox
 //!
-//! What many programs need is built already: [`router`] (routers and pools of actors), [`asks`] (to many, and again),
-//! [`topic`] (publish and subscribe), [`receptionist`] (who is there), [`resource`] (blocking work), [`durable`]
-//! (state that is saved), [`shutdown`] (in phases)
-//! and [`stdout`] (lines that do not mix).
+//! | module | content |
+//! |---|---|
+//! | [`router`] | routers and pools of actors |
+//! | [`asks`] | asks to many actors, and repeated asks |
+//! | [`topic`], [`remote_topic`] | publish and subscribe |
+//! | [`receptionist`] | discovery of actors by a key |
+//! | [`resource`] | actors for blocking work |
+//! | [`durable`] | state that is saved |
+//! | [`shutdown`] | shutdown in phases |
+//! | [`stdout`] | output whose lines do not mix |
 //!
 //! # Features
 //!
-//! | feature | what it adds |
+//! | feature | additions |
 //! |---|---|
 //! | `theaters` | `Theater`, name servers, simulations, transports, TLS; its dependencies are in part compiled from C |
 //! | `metrics` | `System::record_metrics` and `Theater::record_metrics`: figures for the `metrics` crate |
 //! | `tracing` | `SystemBuilder::tracing`: spans for the `tracing` crate |
 //! | `tokio` | `SystemBuilder::tokio`: actors in the context of a tokio runtime |
 //!
-//! `theaters` needs a Unix system or Windows, and everything needs a 64-bit target.
+//! `theaters` needs a Unix system or Windows. The whole crate needs a 64-bit target.
 //!
-//! None is on by default: a program whose actors are all in one process is smaller, and built sooner. `#[actor(remote)]` and
-//! `#[actor(mobile)]` compile without `theaters` too, so a library of actors leaves it to its users.
+//! No feature is on by default: a program of one process is then smaller, and builds sooner. `#[actor(remote)]` and
+//! `#[actor(mobile)]` compile without `theaters`, too, so a library of actors leaves the choice to its users.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Each method of a theater would repeat the platforms that the text above names.
@@ -113,8 +131,8 @@
 
 #[cfg(all(feature = "theaters", not(any(unix, windows))))]
 compile_error!(
-    "the feature `theaters` of Playhouse needs a Unix system (Linux, macOS, a BSD) or Windows: its links wait for sockets as those have \
-     them. Remove `theaters` from the features of the dependency `playhouse`; systems of one process need no sockets."
+    "the feature `theaters` of Playhouse needs a Unix system (Linux, macOS, a BSD) or Windows: its links wait for sockets by an \
+     interface that only these have. Remove `theaters` from the features of the dependency `playhouse`; systems of one process need no sockets."
 );
 
 pub use playhouse_actor::*;
@@ -130,10 +148,10 @@ pub use playhouse_theater::{
 #[doc(hidden)]
 pub use playhouse_toolbox::entry;
 pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
-/// What messages that go to other theaters implement: where serde is no dependency of your own, derive it from here, with
-/// `#[serde(crate = "playhouse::serde")]`.
+/// The crate serde, whose traits messages to other theaters implement. A program without its own dependency on serde
+/// derives them with `#[serde(crate = "playhouse::serde")]`.
 ///
-/// It is not in the [`prelude`], where the trait's `serialize` could be taken for another one's.
+/// It is not in the [`prelude`], because the trait's method `serialize` could be taken for another trait's.
 pub use serde;
 
 /// Any error of this crate, for `main` functions.
@@ -141,7 +159,7 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A result with any error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a program with actors needs.
+/// The items that every program with actors uses: `use playhouse::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         Actor, ActorId, ActorRef, AskError, AskPhase, AsyncHandler, ChildSpec, Context, DeadLetter, DeferredHandler,

@@ -82,7 +82,7 @@ fn a_damaged_mark_is_told_apart_from_a_damaged_state() {
     assert!(matches!(&error, StoreError::Damaged { .. }), "{error:?}");
     let error = error.to_string();
     let says_where = error.contains(&format!("{}: ", mark.display()));
-    assert!(says_where && error.contains("an older one than the last will not do"), "{error}");
+    assert!(says_where && error.contains("only its latest copy is right"), "{error}");
 }
 
 // GUARANTEE: Stores stay readable

@@ -1,4 +1,4 @@
-//! References to actors whose type is known by its name only.
+//! References to actors whose type is known only by its name.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -13,11 +13,13 @@ use crate::actor::{Actor, ActorId, ActorState, Notify, Watcher};
 use crate::remote::stub::{Forwarder, StubPlacement};
 use crate::remote::wire::{Controls, Remote, handles, spawns};
 
-/// A reference to an actor of any type that other theaters may send to: `Copy`, keeping nothing alive, and good wherever the
-/// actor goes. It takes no message; [`downcast`](AnyActor::downcast) gives back the reference that does.
+/// A reference to a remotely reachable actor of any type. It is `Copy`, keeps no actor alive, and stays valid wherever
+/// the actor migrates.
 ///
-/// It may be part of a message, an answer or a state that goes to another theater. The program there must know the actor's
-/// type: where it does not, the message (or the answer) cannot be read, and the error names the type.
+/// It takes no messages; [`downcast`](AnyActor::downcast) gives back the typed reference that does.
+///
+/// It may be part of a message, an answer or a state that goes to another theater. The program of that theater must
+/// know the actor's type. If it does not, the message (or the answer) cannot be read, and the error names the type.
 #[derive(Clone, Copy)]
 pub struct AnyActor {
     pub(crate) id: ActorId,
@@ -25,18 +27,18 @@ pub struct AnyActor {
     controls: &'static Controls,
 }
 
-/// An actor is of another type than was asked for.
+/// The error of a reference whose actor has another type than the requested one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongType {
-    /// The type that was asked for, as it is called on the wire.
+    /// The requested type, by its name on the wire.
     pub expected: &'static str,
-    /// The type of the actor.
+    /// The type of the actor, by its name on the wire.
     pub found: &'static str,
 }
 
 impl fmt::Display for WrongType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the actor is a {}, and a {} was asked for", self.found, self.expected)
+        write!(f, "the actor is a {}, but a {} was requested", self.found, self.expected)
     }
 }
 
@@ -49,14 +51,14 @@ impl<A: Remote> From<ActorRef<A>> for AnyActor {
 }
 
 impl AnyActor {
-    /// The reference with its type.
+    /// Returns the reference with its type.
     ///
     /// # Errors
-    /// The actor is no `A`: which type it is of.
+    /// [`WrongType`] if the actor is no `A`: it names the actor's type.
     pub fn downcast<A: Remote>(self) -> Result<ActorRef<A>, WrongType> {
         match ActorRef::of_id(self.id) {
             Some(actor) => Ok(actor),
-            // It has ended: nobody hears what is sent to it.
+            // The actor has ended, so messages to it become dead letters in any case.
             None if A::wire_name() == self.name => {
                 Ok(ActorRef::of_id_or_ended(self.id).unwrap_or_else(ActorRef::nowhere))
             }
@@ -64,17 +66,17 @@ impl AnyActor {
         }
     }
 
-    /// What the actor's type is called on the wire.
+    /// Returns the wire name of the actor's type.
     pub fn type_name(self) -> &'static str {
         self.name
     }
 
-    /// The identity of the actor.
+    /// Returns the identity of the actor.
     pub fn id(self) -> ActorId {
         self.id
     }
 
-    /// Whether the actor is known to have ended. `false` may be out of date at once.
+    /// Returns whether the actor is known to have ended. A `false` may be out of date at once.
     pub fn is_stopped(self) -> bool {
         self.id.0.is_stale()
     }
@@ -106,18 +108,18 @@ impl fmt::Debug for AnyActor {
     }
 }
 
-/// A type of actors that other theaters may send to, as this program knows it.
+/// A type of remotely reachable actors, registered in this program.
 pub(crate) struct ActorType {
     name: &'static str,
     resident: TypeId,
     pub(crate) stub: fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId,
     controls: &'static Controls,
-    /// Actors of this type can be taken to other theaters.
+    /// Actors of this type can migrate to other theaters.
     is_mobile: bool,
 }
 
 impl ActorType {
-    /// The type that is called `name`.
+    /// Returns the type with the wire name `name`.
     pub(crate) fn named(name: &str) -> Option<&'static ActorType> {
         static ALL: OnceLock<HashMap<&'static str, ActorType>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
@@ -126,7 +128,7 @@ impl ActorType {
                 let is_mobile = of.moves.is_some();
                 ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, is_mobile)
             });
-            // The entries of those that are started come last: they know whether they move.
+            // The entries of types that can be started come last, because they know whether the type is mobile.
             let all = of_messages.chain(of_spawns);
             all.map(|(name, resident, stub, controls, is_mobile)| {
                 (name, ActorType { name, resident, stub, controls, is_mobile })
@@ -136,7 +138,7 @@ impl ActorType {
         all.get(name)
     }
 
-    /// The type `A`, if other theaters may send to its actors.
+    /// Returns the entry of type `A`, if other theaters may send to its actors.
     pub(crate) fn of<A: Actor>() -> Option<&'static ActorType> {
         static ALL: OnceLock<HashMap<TypeId, &'static str>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
@@ -146,23 +148,23 @@ impl ActorType {
         ActorType::named(all.get(&TypeId::of::<ActorState<A>>())?)
     }
 
-    /// Whether actors of the type `A` can be taken to other theaters.
+    /// Returns whether actors of type `A` can migrate to other theaters.
     pub(crate) fn moves<A: Actor>() -> bool {
         ActorType::of::<A>().is_some_and(|known| known.is_mobile)
     }
 
-    /// `id`, which is one of these, or was.
+    /// Returns a reference to `id`, which is an actor of this type, or was one.
     pub(crate) fn actor(&self, id: ActorId) -> AnyActor {
         AnyActor { id, name: self.name, controls: self.controls }
     }
 
-    /// `id`, if it is one of these, or has ended.
+    /// Returns a reference to `id`, if it is an actor of this type, or has ended.
     pub(crate) fn reference(&self, id: ActorId) -> Option<AnyActor> {
         let is_other = id.0.resident_type().is_some_and(|resident| resident != self.resident);
         (!is_other).then(|| self.actor(id))
     }
 
-    /// A reference to nobody.
+    /// Returns a reference to an actor that has ended.
     pub(crate) fn nobody() -> AnyActor {
         struct Nobody;
         impl crate::actor::Actor for Nobody {}

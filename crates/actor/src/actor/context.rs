@@ -1,4 +1,4 @@
-//! What a handler is given: its actor's own view of the world.
+//! The context of handlers: an actor's access to its system, its timers and its watches.
 
 use std::error::Error;
 use std::marker::PhantomData;
@@ -23,12 +23,14 @@ use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::{Copying, Pace, Timer};
 
 wrap_cx! {
-    /// The context of a handler, given besides its message.
+    /// The context of a handler, given to it together with the message.
     pub struct Context<A: Actor>(ActorState<A>);
 }
 
-/// Names a timer of an actor. An actor that moves takes its timers along, so it can keep the key in its state. To another actor the key means
-/// nothing, or one of that actor's own timers.
+/// A key that names a timer of an actor.
+///
+/// A mobile actor takes its timers along, so it can keep the key in its state. Given to another actor, the key names no
+/// timer, or one of that actor's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TimerKey(u64);
 
@@ -37,18 +39,18 @@ impl<A: Actor> Context<A> {
         ActorId(self.cx.address().raw())
     }
 
-    /// What an asker is told where the handler has returned `answer`.
+    /// Returns the answer for the asker, when the handler has returned `answer`.
     #[inline]
     pub(crate) fn unless_failed<R>(&mut self, answer: R) -> Result<R, AskError> {
         if self.cx.has_failed() { Err(AskError::Panicked) } else { Ok(answer) }
     }
 
-    /// Whether the handler that runs has called [`Context::fail`].
+    /// Returns whether the running handler has called [`Context::fail`].
     pub(crate) fn has_failed(&mut self) -> bool {
         self.cx.has_failed()
     }
 
-    /// The actor itself.
+    /// Returns the reference to this actor.
     #[doc(alias = "me")]
     #[doc(alias = "myself")]
     #[doc(alias = "self_ref")]
@@ -59,45 +61,51 @@ impl<A: Actor> Context<A> {
         ActorRef::new(self.cx.address())
     }
 
-    /// Starts an actor near this one, which goes on when this one ends (children that end and are restarted with their parent are those of a
-    /// [`Supervisor`](crate::Supervisor)): on a stage of the same worker, by turns; a [dedicated](crate::Placement::Dedicated)
-    /// actor's children are put on any stage.
+    /// Starts an actor near this one: on a stage of the same worker, in turn. The children of a
+    /// [dedicated](crate::Placement::Dedicated) actor go to any stage.
     ///
-    /// The child's `started` is run before any message to it. When else is left open: mostly before this returns, but as a
-    /// message of its own for a dedicated actor's child, for one of a large family, and while others wait for the worker.
+    /// The child continues when this actor ends. Children that end and restart with their parent are those of a
+    /// [`Supervisor`](crate::Supervisor).
+    ///
+    /// The child's `started` runs before any message to it. The exact time is unspecified:
+    /// - mostly before this call returns;
+    /// - as a message of its own for the child of a dedicated actor, for a child of a large family, and while other
+    ///   actors wait for the worker.
     #[inline]
+    #[doc(alias("start", "actor_of", "create"))]
     pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
         match playhouse_executor::spawn_near(ActorState { actor }, Start) {
             Ok(address) => ActorRef::new(address),
-            Err((incarnation, _)) => self.system().spawn(incarnation.actor),
+            Err((state, _)) => self.system().spawn(state.actor),
         }
     }
 
-    /// Starts an actor with options.
+    /// Starts an actor with [options](SpawnOptions).
     ///
     /// # Panics
-    /// Where [`Context::try_spawn_with`] returns an error.
+    /// If [`Context::try_spawn_with`] returns an error.
+    #[doc(alias("start", "actor_of", "create"))]
     pub fn spawn_with<B: Actor>(&mut self, options: SpawnOptions, actor: B) -> ActorRef<B> {
         self.try_spawn_with(options, actor).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Starts an actor with options.
+    /// Starts an actor with [options](SpawnOptions).
     ///
     /// # Errors
-    /// The placement is not possible in this system.
+    /// [`SpawnError`] if the placement is not possible in this system.
     pub fn try_spawn_with<B: Actor>(&mut self, options: SpawnOptions, actor: B) -> Result<ActorRef<B>, SpawnError> {
         with_current_system(|system| {
             crate::actor::spawn::spawn(system.expect("a handler runs on a worker"), options, actor)
         })
     }
 
-    /// The group of this actor: actors started in it share this actor's stage, and are members of its group.
+    /// Returns the group of this actor: actors started in it share this actor's stage, and are members of its group.
     ///
-    /// An actor that was started in none is no member of one: what this returns then is its stage only, and who is started there
-    /// moves alone.
+    /// An actor that was started in no group is a member of none. The returned group is then only its stage, and actors
+    /// started in it migrate alone.
     ///
-    /// A [dedicated](crate::Placement::Dedicated) actor's thread takes nobody else: its group shares one of the common
-    /// stages, the same at each call.
+    /// The thread of a [dedicated](crate::Placement::Dedicated) actor takes no other actor. Its group therefore shares
+    /// one of the common stages, the same at each call.
     pub fn group(&self) -> Group {
         // The stages of dedicated actors are numbered behind the common ones.
         let (system, address) = (self.system(), self.cx.address().raw());
@@ -105,40 +113,50 @@ impl<A: Actor> Context<A> {
         Group::around(ActorId(address), stage as u16, &system)
     }
 
-    /// Stops this actor after this message. What is queued for it becomes dead letters.
+    /// Stops this actor after this message. Messages queued for it become dead letters.
     #[inline]
+    #[doc(alias("exit", "stop_self", "terminate"))]
     pub fn stop(&mut self) {
         self.cx.stop();
     }
 
-    /// Ends this message as a crash: the supervisor is told `error`, as it would be told a panic. The error may also be a text.
-    /// A supervisor tells errors apart by their types, so one that it is to know has a type of its own.
+    /// Ends this message as a crash: the supervisor receives `error`, as it would receive a panic.
     ///
-    /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`]. If it calls [`Context::stop`] later, the actor
-    /// ends by the error, and its supervisor does not decide.
+    /// The error may be a text. A supervisor tells errors apart by their types, so an error with a directive of its own
+    /// needs a type of its own.
+    ///
+    /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`]. If the
+    /// handler calls [`Context::stop`] later, the actor ends by the error, and its supervisor does not decide.
     #[track_caller]
+    #[doc(alias("escalate", "abort", "raise"))]
     pub fn fail(&mut self, error: impl Into<Box<dyn Error + Send + Sync>>) {
         self.cx.fail(Failure::new(error.into()));
     }
 
-    /// Does the same as [`Context::fail`] for a library that acts for the program. The report names no place, because the library's lines would not help its reader.
+    /// Does the same as [`Context::fail`] for a library that acts for the program. The report names no source location,
+    /// because the library's lines would not help its reader.
     #[doc(hidden)]
     pub fn fail_without_place(&mut self, error: impl Error + Send + 'static) {
         self.cx.fail(Failure::without_place(error));
     }
 
-    /// Sends `message` to `to`; the answer is handled by the function given to `then`, or as what `pipe_to_self` makes of it, as a message of its own.
+    /// Sends `message` to `to` when the returned [`ContextAsk`] is completed by `then`, `pipe_to_self` or `.await`.
     ///
-    /// This actor goes on with other messages meanwhile.
+    /// With `then` and `pipe_to_self` the answer arrives as a message of its own. This actor handles other messages
+    /// until then.
+    #[doc(alias("call", "gen_server_call", "request", "send"))]
     pub fn ask<M: Message, Mode>(&mut self, to: impl AskTarget<M, Mode>, message: M) -> ContextAsk<'_, A, M> {
         ContextAsk { ctx: self, ask: Ask::new(to, message) }
     }
 
-    /// Asks for a [`terminated`](Actor::terminated) call when `who` ends; at once if it has ended. Watching twice is
-    /// watching once.
+    /// Requests a [`terminated`](Actor::terminated) call for the end of `who`. The call comes at once if `who` has
+    /// ended.
     ///
-    /// A mobile actor goes on watching `who` from each theater that it moves to, if other theaters may send to `who`. If `who` has ended
-    /// meanwhile, the reason is [`NotAlive`](crate::StopReason::NotAlive).
+    /// Watching the same actor twice has the effect of one watch. [`Context::unwatch`] ends the watch.
+    ///
+    /// A mobile actor continues to watch `who` from each theater that it migrates to, if other theaters may send to
+    /// `who`. If `who` has ended during a migration, the reason is [`NotAlive`](crate::StopReason::NotAlive).
+    #[doc(alias("monitor", "link"))]
     pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
         let known = if ActorType::moves::<A>() { ActorType::of::<B>() } else { None };
         match known {
@@ -150,7 +168,8 @@ impl<A: Actor> Context<A> {
         }
     }
 
-    /// `moves_along`: the notice is for one of those that the actor is known to watch.
+    /// Returns a new watch of this actor. `moves_along`: the watched actor is recorded, and is watched again after a
+    /// migration.
     fn watcher(&self, moves_along: bool) -> (Watcher, Notify) {
         struct ByDown<const MOVES_ALONG: bool>;
         impl<A: Actor, const MOVES_ALONG: bool> Sends<ActorState<A>, Terminated> for ByDown<MOVES_ALONG> {
@@ -166,7 +185,8 @@ impl<A: Actor> Context<A> {
         (Watcher::next(self.id()), Notify::Port(notify))
     }
 
-    /// As [`Context::watch`], for an actor of any type.
+    /// Watches an actor of any type, like [`Context::watch`].
+    #[doc(alias("monitor", "link"))]
     pub fn watch_any(&mut self, who: AnyActor) {
         let moves_along = ActorType::moves::<A>();
         if moves_along {
@@ -180,19 +200,21 @@ impl<A: Actor> Context<A> {
         who.watch(watcher, notify);
     }
 
-    /// Takes such a watch back, as [`Context::unwatch`].
+    /// Ends a watch on an actor of any type, like [`Context::unwatch`].
+    #[doc(alias("demonitor", "unlink"))]
     pub fn unwatch_any(&mut self, who: AnyActor) {
         who.unwatch(Watcher::last(self.id()));
         self.forget_watched(who.id());
     }
 
-    /// Takes a watch back. A notice that is under way may still arrive.
+    /// Ends a watch. A notice that is already under way may still arrive.
+    #[doc(alias("demonitor", "unlink"))]
     pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
         who.address.send_control(Watch::End { watcher: Watcher::last(self.id()) });
         self.forget_watched(who.id());
     }
 
-    /// Forgets that the actor watches `who`. Returns whether it did.
+    /// Removes `who` from the recorded watched actors. Returns whether it was recorded.
     pub(crate) fn forget_watched(&mut self, who: ActorId) -> bool {
         let forgotten = self.cx.with_extra_if_any(|extra| {
             let nth = extra.watching.iter().position(|watched| watched.id() == who)?;
@@ -201,7 +223,10 @@ impl<A: Actor> Context<A> {
         forgotten.flatten().is_some()
     }
 
-    /// Sends `message` to this actor after `delay` (millisecond resolution, never early).
+    /// Sends `message` to this actor after `delay`.
+    ///
+    /// The resolution is 1 ms, and the message never comes early. [`Context::cancel`] cancels the timer.
+    #[doc(alias("schedule_once", "notify_later", "run_later"))]
     pub fn send_after<M, Mode>(&mut self, delay: Duration, message: M) -> TimerKey
     where
         M: HandledBy<A, Mode>,
@@ -209,58 +234,78 @@ impl<A: Actor> Context<A> {
         self.start_timer((delay, Pace::Once), message, None)
     }
 
-    /// Sends a clone of `message` to this actor again and again, once in each `period`, counted from now: its beat does not
-    /// shift, however late some of them come or are handled.
+    /// Sends a clone of `message` to this actor once in each `period`, at a fixed rate counted from now. Late messages
+    /// do not shift the later ones.
     ///
-    /// At most one of its messages waits. Where one is due while the last one was not handled yet, it is left out, and so are
-    /// those of periods in which nothing could be sent (the worker was busy, the computer asleep).
+    /// At most 1 message of the timer waits. A message is left out if it is due while the former one is unhandled.
+    /// Periods in which nothing could be sent (the worker was busy, the computer asleep) are left out, too.
     ///
     /// # Panics
     /// If `period` is zero.
+    #[doc(alias("schedule", "run_interval", "schedule_at_fixed_rate", "send_interval"))]
     pub fn send_every<M, Mode>(&mut self, period: Duration, message: M) -> TimerKey
     where
         M: HandledBy<A, Mode> + Repeated,
     {
-        assert!(!period.is_zero(), "send_every with a period of zero would never let anything else run");
+        assert!(
+            !period.is_zero(),
+            "`send_every` needs a period above zero: a period of zero would let no other message run"
+        );
         self.start_timer((period, Pace::Every(period)), message, Some(|message| Ok(message.clone())))
     }
 
-    /// Sends a clone of `message` to this actor again and again, first after `pause`, each `pause` after the former was
-    /// *handled*, to the end of an async handler. So there is always so much time for others.
+    /// Sends a clone of `message` to this actor repeatedly: first after `pause`, then each time `pause` after the
+    /// former was *handled*.
+    ///
+    /// The former message is handled when its handler has ended, also an async one. Other mail therefore always has at
+    /// least `pause` between two of these messages.
     ///
     /// # Panics
     /// If `pause` is zero.
+    #[doc(alias("schedule_with_fixed_delay", "send_spaced"))]
     pub fn send_with_fixed_delay<M, Mode>(&mut self, pause: Duration, message: M) -> TimerKey
     where
         M: HandledBy<A, Mode> + Repeated,
     {
-        assert!(!pause.is_zero(), "send_spaced with a pause of zero would never let anything else run");
+        assert!(
+            !pause.is_zero(),
+            "`send_with_fixed_delay` needs a pause above zero: a pause of zero would let no other message run"
+        );
         self.start_timer((pause, Pace::Spaced(pause)), message, Some(|message| Ok(message.clone())))
     }
 
-    /// Has a timer of this actor go on when the actor is restarted, at the same beat. Others end with the state that has set
-    /// them.
+    /// Keeps a timer of this actor over restarts, in its rhythm. Other timers end with the state that has started them.
     ///
-    /// [`started`](Actor::started) is called after each restart: what it sets needs not be kept, and would be there twice.
-    /// False: there is no such timer (any more).
+    /// [`started`](Actor::started) is called after each restart: a timer that it starts must not be kept, because a
+    /// second one would run after the restart.
+    ///
+    /// Returns `false` if the actor has no such timer, or no longer.
     pub fn keep_timer(&mut self, key: TimerKey) -> bool {
         let keep = |timer: &mut Timer| timer.kept = true;
         self.cx.with_extra_if_any(|extra| extra.timers.get_mut(&key.0).map(keep).is_some()).unwrap_or(false)
     }
 
-    /// Has [`receive_timeout`](Actor::receive_timeout) called whenever this actor has handled no message for so long (millisecond
-    /// resolution, never early), instead of what was set before.
+    /// Calls [`receive_timeout`](Actor::receive_timeout) whenever this actor has handled no message for the time
+    /// `after`. It replaces an earlier receive timeout.
     ///
-    /// Whatever a handler handles counts as a message, also timers, answers and death notices; requests such as a watch do not.
-    /// The time begins when a handler has ended, and now. The timeout goes along to another theater, where its time begins
-    /// anew. It ends with a restart: `started` may set it again.
+    /// The resolution is 1 ms, and the call never comes early.
     ///
-    /// As with a periodic timer, the system is never idle meanwhile.
+    /// Every handled item counts as a message, also timers, answers and death notices. Requests such as a watch do not
+    /// count.
+    ///
+    /// The time begins now, and anew at the end of each handler. A migrating actor takes the timeout along, and the
+    /// time begins anew in the target theater. The timeout ends with a restart: `started` may set it again.
+    ///
+    /// The system is never idle while a receive timeout is set, because it acts like a periodic timer.
     ///
     /// # Panics
     /// If `after` is zero.
+    #[doc(alias("idle_timeout"))]
     pub fn set_receive_timeout(&mut self, after: Duration) {
-        assert!(!after.is_zero(), "a receive timeout of zero would be over all the time");
+        assert!(
+            !after.is_zero(),
+            "`set_receive_timeout` needs a time above zero: a timeout of zero would expire without end"
+        );
         self.cancel_receive_timeout();
         let address = self.cx.address();
         self.cx.note_handled(true);
@@ -270,7 +315,7 @@ impl<A: Actor> Context<A> {
         });
     }
 
-    /// Takes the receive timeout back, if there is one.
+    /// Cancels the receive timeout, if one is set.
     pub fn cancel_receive_timeout(&mut self) {
         if let Some(idle) = self.cx.with_extra_if_any(|extra| extra.idle.take()).flatten() {
             idle.cancel();
@@ -291,21 +336,25 @@ impl<A: Actor> Context<A> {
         })
     }
 
-    /// Forgets a timer of this actor: its message will not be handled, even if it has been sent already.
+    /// Cancels a timer of this actor. Its message is not handled, even if it has been sent already. An unknown key has
+    /// no effect.
+    #[doc(alias("cancel_timer", "cancel_future"))]
     pub fn cancel(&mut self, key: TimerKey) {
         if let Some(timer) = self.cx.with_extra_if_any(|extra| extra.timers.remove(&key.0)).flatten() {
             timer.stop();
         }
     }
 
-    /// Asks for this actor to be taken to the theater at `theater`. It leaves between two messages, soon after this one: until then it handles here what
-    /// it is sent, and what comes later follows it, in order. A request that it has made before it leaves by another one, and whose turn has not come by then,
-    /// is forgotten.
+    /// Requests a migration of this actor to the theater at `theater`.
     ///
-    /// With it go all actors of its [group](crate::Group) that live here, once they are all between two messages.
+    /// The actor leaves between two messages, soon after this one. Until then it handles its mail in this theater;
+    /// later mail follows it, in order. A queued request is forgotten if the actor leaves by another request first.
     ///
-    /// There, [`migrated`](Actor::migrated) is called. Where it cannot be taken there, [`migration_failed`](Actor::migration_failed) is called
-    /// here, and it goes on as if nothing had been. Where it is in that theater already, and where the request is forgotten, neither is called.
+    /// All actors of its [group](crate::Group) in this theater migrate with it, once each is between two messages.
+    ///
+    /// After success, [`migrated`](Actor::migrated) is called in the target. After a failure,
+    /// [`migration_failed`](Actor::migration_failed) is called in the source, and the actor continues unchanged.
+    /// Neither is called if the actor is in the target already, or if the request is forgotten.
     pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
     where
         A: Mobile,
@@ -313,23 +362,26 @@ impl<A: Actor> Context<A> {
         crate::migration::migrate(self.cx.address(), theater);
     }
 
-    /// The system that this actor lives in.
+    /// Returns the system of this actor.
     pub fn system(&self) -> System {
         with_current_system(|system| System::of(system.expect("a handler runs on a worker")))
     }
 
-    /// Time since the system's start; virtual in simulation.
+    /// Returns the time since the system's start. The time is virtual in a simulation.
     pub fn now(&self) -> Duration {
         with_current_system(|system| system.expect("a handler runs on a worker").now())
     }
 
-    /// The number of this actor's life here: a larger one after each restart, and when it has come back from another theater. A `then`
-    /// is called in whichever life the answer finds; this tells it whether that is the one that has asked.
+    /// Returns the incarnation of this actor: a number that is larger after each restart, and after each return from
+    /// another theater.
+    ///
+    /// A `then` runs in the incarnation that the answer finds. Compare the numbers to learn whether the same
+    /// incarnation has asked.
     pub fn incarnation(&mut self) -> u64 {
         self.cx.with_extra_if_any(|extra| extra.incarnation).unwrap_or(0)
     }
 
-    /// The name given to this actor, if one was.
+    /// Returns the name given to this actor, if there is one.
     pub fn name(&mut self) -> Option<Arc<str>> {
         self.cx.with_extra_if_any(|extra| extra.name.as_ref().map(|name| Arc::clone(name.text()))).flatten()
     }
@@ -341,13 +393,14 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
     }
 }
 
-/// A request of an actor, waiting to be told what to do with the answer.
+/// A request of an actor that is not sent yet: choose how the answer is handled.
 ///
-/// An async handler may await it: `ctx.ask(to, message).await` is `to.ask(message).await`, and keeps the actor from other messages until the answer is there.
+/// An async handler may await it: `ctx.ask(to, message).await` is `to.ask(message).await`. The actor handles no other
+/// messages until the answer comes.
 #[must_use = "nothing is sent before `then`, `pipe_to_self` or `.await`"]
 pub struct ContextAsk<'a, A: Actor, M: Message> {
     ctx: &'a mut Context<A>,
-    /// Not sent yet.
+    /// The request, not sent yet.
     ask: Ask<M>,
 }
 
@@ -360,7 +413,7 @@ impl<A: Actor, M: Message> IntoFuture for ContextAsk<'_, A, M> {
     }
 }
 
-/// Implemented by no type: the bound of [`ContextAsk::wait`].
+/// A trait that no type implements: the bound of [`ContextAsk::wait`].
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "an actor does not wait for an answer: it would hold its worker",
@@ -370,13 +423,13 @@ impl<A: Actor, M: Message> IntoFuture for ContextAsk<'_, A, M> {
 pub trait MayBlock {}
 
 impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
-    /// Answers [`AskError::Deadline`] if the answer takes longer. Millisecond resolution.
+    /// Sets a deadline: the answer is [`AskError::Deadline`] if it takes longer. The resolution is 1 ms.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.ask = self.ask.within(deadline);
         self
     }
 
-    /// There is no such thing: the compiler says what to write.
+    /// Cannot be called: the compiler's error says what to write.
     #[doc(hidden)]
     pub fn wait(self) -> Result<M::Reply, AskError>
     where
@@ -385,11 +438,13 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
         unreachable!("no type may block")
     }
 
-    /// Sends the request. `then` is called with the answer as a message of this actor, also if it was restarted meanwhile
-    /// ([`Context::incarnation`] tells); not at all if it has ended.
+    /// Sends the request, and calls `then` with the answer as a message of this actor.
     ///
-    /// A closure cannot follow an actor to another theater. If the actor is there when the answer comes, the answer is a dead letter, and `then` is not
-    /// called: see [`pipe_to_self`](ContextAsk::pipe_to_self) for actors that move.
+    /// `then` is called also after a restart of this actor ([`Context::incarnation`] tells), and not at all after its
+    /// end.
+    ///
+    /// A closure cannot follow an actor to another theater. If the actor has migrated before the answer comes, the
+    /// answer is a dead letter, and `then` is not called. Mobile actors use [`pipe_to_self`](ContextAsk::pipe_to_self).
     pub fn then<F>(self, then: F)
     where
         F: FnOnce(&mut A, Result<M::Reply, AskError>, &mut Context<A>) + Send + 'static,
@@ -398,15 +453,19 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
         self.send(Box::new(Continuation { asker, then, request: PhantomData::<fn(M)> }));
     }
 
-    /// Sends the request. This actor is sent what `message` makes of the answer, as any other message: behind what it was sent before, in whichever
-    /// life and whichever theater it is then.
+    /// Sends the request, and sends this actor the message that `message` makes of the answer.
     ///
-    /// `message` is called once, in the theater that was asked from; it is dropped if the actor has ended. The message needs a wire form if the
-    /// actor may be in another theater. If the actor has left and the theater that was asked from ends before the answer comes, the answer is a
-    /// dead letter.
+    /// The new message queues behind earlier mail, like any other. It reaches the actor in any incarnation and any
+    /// theater.
+    ///
+    /// `message` is called once, in the theater that asked. It is dropped if the actor has ended.
+    ///
+    /// The new message needs a wire form if the actor may be in another theater. If the actor has migrated and the
+    /// asking theater ends before the answer comes, the answer is a dead letter.
     ///
     /// # Panics
-    /// If `message` panics, the actor crashes. If the actor is in another theater then, nothing is sent and the panic is reported.
+    /// If `message` panics, the actor crashes. If the actor is in another theater by then, nothing is sent and the
+    /// panic is reported.
     ///
     /// # Examples
     ///
@@ -442,6 +501,7 @@ impl<A: Actor, M: Message> ContextAsk<'_, A, M> {
     /// assert_eq!(chef.ask(Peel(1)).wait(), Ok(4));
     /// # system.shutdown().unwrap();
     /// ```
+    #[doc(alias("pipe_to", "pipe"))]
     pub fn pipe_to_self<N, Mode>(self, message: impl FnOnce(Result<M::Reply, AskError>) -> N + Send + 'static)
     where
         N: HandledBy<A, Mode>,

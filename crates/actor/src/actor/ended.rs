@@ -13,13 +13,13 @@ use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, Ended, Notify, StopReason, Watch, Watcher};
 use crate::ask::outside::assert_outside;
 
-/// Why an actor has ended, when it has: see [`ActorRef::ended`].
+/// A future of the reason for which an actor ends: see [`ActorRef::ended`].
 #[must_use = "this tells the end of an actor when it is awaited or waited for"]
 pub struct UntilEnded {
     end: Arc<End>,
-    /// Takes the watch back.
+    /// Ends the watch.
     unwatch: Box<dyn Fn() + Send + Sync>,
-    /// None if there is no such system any more.
+    /// `None` if the system does not exist any more.
     outside: Option<(Arc<SystemCore>, WaitOutside)>,
 }
 
@@ -38,7 +38,7 @@ impl End {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes why the actor has ended, if that is not known. Returns the waker of the task that waits.
+    /// Records the reason, if none is recorded. Returns the waker of the waiting task.
     fn note(&self, reason: StopReason) -> Option<Waker> {
         let mut state = self.lock();
         state.reason.get_or_insert(reason);
@@ -55,13 +55,13 @@ impl WaitsOutside for End {
     }
 }
 
-/// The notice of the end. Dropped without a call, it was that of a system that has ended.
+/// The notice of the end. A notice that is dropped uncalled belonged to a system that has ended.
 struct Notice(Arc<End>);
 
 impl Notice {
     fn give(&self, reason: StopReason) {
         if let Some(waker) = self.0.note(reason) {
-            // The waker is that of any executor. If it panics, the actor that has ended has no part in that.
+            // The waker belongs to any executor. A panic in it must not reach the actor that has ended.
             contained(|| waker.wake()).unwrap_or(());
         }
     }
@@ -74,12 +74,15 @@ impl Drop for Notice {
 }
 
 impl UntilEnded {
-    /// Blocks this thread until the actor has ended. In a simulated system: runs it meanwhile, until nothing is left to do.
+    /// Blocks this thread until the actor has ended. In a simulated system, this call runs the system until nothing is
+    /// left to do.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker. `.await` this in an async handler, or watch the actor. Also in a simulated system in which nothing is left to
-    /// do that could end the actor.
+    /// Inside an actor, because it would hold the worker: `.await` this in an async handler, or watch the actor.
+    ///
+    /// In a simulated system, if nothing is left to do that could end the actor.
     #[track_caller]
+    #[doc(alias("join", "wait_for_shutdown", "wait_for_stop"))]
     pub fn wait(self) -> StopReason {
         assert_outside("`.wait()`", "`.await` the end in an async handler, or use `ctx.watch(..)`");
         if let Some((system, _)) = &self.outside {
@@ -100,7 +103,7 @@ impl Future for UntilEnded {
     type Output = StopReason;
 
     fn poll(self: Pin<&mut Self>, cx: &mut PollContext<'_>) -> Poll<StopReason> {
-        // A waker may call any code when it is cloned or dropped. This is done without the lock.
+        // A waker may call any code when it is cloned or dropped. Both therefore happen without the lock.
         let waker = cx.waker().clone();
         let mut state = self.end.lock();
         let (reason, _former) = match state.reason.clone() {
@@ -134,17 +137,21 @@ impl std::fmt::Debug for UntilEnded {
 static LAST_OUTSIDE: AtomicU64 = AtomicU64::new(0);
 
 impl<A: Actor> ActorRef<A> {
-    /// The end of the actor, to await in a task or an async handler, or to [wait](UntilEnded::wait) for in a thread. Inside of actors,
-    /// [`ctx.watch`](crate::Context::watch) tells of it by a call.
+    /// Returns the end of the actor, to await in a task or an async handler, or to [wait](UntilEnded::wait) for in a
+    /// thread. Actors use [`ctx.watch`](crate::Context::watch), which notifies by a call.
     ///
-    /// The actor is watched from this call on, and not any more when the future is dropped. It has ended when its `stopped` hook has returned and it is not
-    /// restarted. If it had ended before, or was about to end, the reason is [`StopReason::NotAlive`]; one that has moved may still be known with its reason. If its
-    /// theater is lost or was shut down, the reason is [`StopReason::TheaterLost`].
+    /// The watch begins with this call, and ends when the future is dropped. The actor has ended when its `stopped`
+    /// hook has returned and no restart follows.
     ///
-    /// An actor that awaits its own end, or that of an actor which waits for it, waits for ever. No ask is part of that, so it is not found as a cycle.
+    /// The reason is [`StopReason::NotAlive`] if the actor had ended before, or was about to end; the reason of an
+    /// actor that has migrated may still be known. It is [`StopReason::TheaterLost`] if the actor's theater is lost or
+    /// was shut down.
+    ///
+    /// An actor that awaits its own end waits forever. Two actors that await each other's end do, too. This is not
+    /// detected as a cycle, because no ask is part of it.
     ///
     /// # Cancel safety
-    /// The future can be polled in `select!` again and again, and gives the same reason each time that it is polled after the end.
+    /// The future can be polled in `select!` repeatedly. Every poll after the end returns the same reason.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -159,13 +166,14 @@ impl<A: Actor> ActorRef<A> {
     /// assert_eq!(ended.wait(), StopReason::Stopped);
     /// assert_eq!(job.ended().wait(), StopReason::NotAlive);
     /// ```
+    #[doc(alias("monitor", "join", "wait_for_shutdown"))]
     pub fn ended(self) -> UntilEnded {
         let end = Arc::new(End(Mutex::default()));
         let outside = SystemCore::by_id(self.address.raw().system()).map(|system| {
             let outside = system.wait_outside(&end);
             (system, outside)
         });
-        // Relaxed: only its numbers are to differ.
+        // Relaxed: the numbers only have to differ.
         let watcher = Watcher::Outside(LAST_OUTSIDE.fetch_add(1, Ordering::Relaxed));
         if outside.is_some() {
             let notice = Notice(Arc::clone(&end));

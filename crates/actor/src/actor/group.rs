@@ -1,8 +1,11 @@
-//! Groups: actors that stay on one stage, and go to other theaters together.
+//! Groups: actors that share a stage, and migrate to other theaters together.
 //!
-//! Within a system a group is the number of a stage. In a theater it has a name besides, which its members are started with
-//! and keep: references to them tell it to other theaters, so that there, too, all their places are on one stage. Who is a
-//! member is known to the theater, told [before anybody hears of the actor](Joined); a system without one keeps no books.
+//! Within a system a group is the number of a stage. In a theater it also has a name, which its members receive at
+//! their start and keep. References to members carry the name to other theaters, so that all their stubs are on one
+//! stage in each theater.
+//!
+//! The theater records the members; it learns of a member [before any other actor knows the member](Joined). A system
+//! without a theater records none.
 
 use std::any::type_name;
 
@@ -13,26 +16,25 @@ use crate::actor::{Actor, ActorId, ActorState};
 use crate::system::System;
 use crate::system::services::migration_host_of;
 
-/// What a group is called by all theaters.
+/// The name of a group, the same in all theaters.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct GroupName {
-    /// The theater that it was made in, in which of its lives.
+    /// The theater that made the group, with its incarnation.
     pub theater: u64,
-    /// The how manyth there.
+    /// The number of the group among those of its theater.
     pub number: u64,
 }
 
 /// Actors that share a stage: made by [`Group::new`] or [`Context::group`](crate::Context::group).
 ///
-/// In a theater they also move together: where one of them is taken to another theater, all that live beside it are, and there
-/// they share a stage again. Either all go, or none does. An actor belongs to the group that it was started in for all its
-/// life.
+/// In a theater they also migrate together. If one of them migrates, all members in the same theater migrate with it,
+/// and share a stage in the target. Either all migrate, or none does. An actor belongs to the group of its start until
+/// it ends.
 ///
-/// The value says which group, not where it is. Who is started with it is started here, on the one stage that the group has in
-/// this theater; so after the group has left, it is a member that was left behind, and goes after the others only when it is
-/// sent there. What should be with the group is started by a member of it, in
-/// [`Context::group`](crate::Context::group).
+/// The value names the group, not its location. Actors started with it start in this theater, on the one stage that the
+/// group has in it. After the group has migrated, such an actor is a member left behind: it follows only when it is
+/// sent to the target itself. Let a member start new members, in [`Context::group`](crate::Context::group).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
     pub(crate) stage: u16,
@@ -40,13 +42,13 @@ pub struct Group {
 }
 
 impl Group {
-    /// A new group; groups are spread over the stages by turns.
+    /// Makes a new group. Groups are spread over the stages in turn.
     pub fn new(system: &System) -> Group {
         let name = migration_host_of(system.core()).and_then(|migration_host| migration_host.new_group());
         Group { stage: system.core().next_stage(), name }
     }
 
-    /// The group around an actor on this stage.
+    /// Returns the group around an actor on this stage.
     pub(crate) fn around(actor: ActorId, stage: u16, system: &System) -> Group {
         Group {
             stage,
@@ -54,30 +56,30 @@ impl Group {
         }
     }
 
-    /// The group with this name, which has this stage.
+    /// Returns the group with this name and this stage.
     #[doc(hidden)]
     pub fn of(name: GroupName, stage: u16) -> Group {
         Group { stage, name: Some(name) }
     }
 
-    /// What it is called by all theaters: nothing where it is only a stage.
+    /// Returns the name of the group, or `None` if it is only a stage.
     #[doc(hidden)]
     pub fn name(self) -> Option<GroupName> {
         self.name
     }
 
-    /// Its stage in this system.
+    /// Returns the stage of the group in this system.
     pub(crate) fn stage_in(self, system: &SystemCore) -> u16 {
         let known = self.name.and_then(|name| Some(migration_host_of(system)?.stage_of(name, self.stage)));
         known.unwrap_or(self.stage)
     }
 }
 
-/// The first message of an actor in a group: it is a member before it can tell anybody of itself. Its spawner, who may be ahead
-/// of it, makes it one too.
+/// The first message of an actor in a group: the actor is a member before it can send its own reference. Its spawner,
+/// which may be ahead of it, records the membership, too.
 pub(crate) struct Joined<A: Actor> {
     group: GroupName,
-    /// Boxed: there are several first messages to each type of actors, of which each would be compiled twice.
+    /// Boxed, because each type of actors has several first messages, and each of them would be compiled twice.
     start: Box<dyn First<A>>,
 }
 
@@ -89,13 +91,13 @@ impl<A: Actor> Joined<A> {
 
 /// A first message of any type.
 trait First<A: Actor>: Send {
-    fn run(self: Box<Self>, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>);
+    fn run(self: Box<Self>, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>);
     fn bounce(self: Box<Self>, why: Undelivered);
 }
 
 impl<A: Actor, E: Envelope<ActorState<A>>> First<A> for E {
-    fn run(self: Box<Self>, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        Envelope::run(*self, incarnation, cx);
+    fn run(self: Box<Self>, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        Envelope::run(*self, state, cx);
     }
 
     fn bounce(self: Box<Self>, why: Undelivered) {
@@ -103,7 +105,7 @@ impl<A: Actor, E: Envelope<ActorState<A>>> First<A> for E {
     }
 }
 
-/// `actor` is a member of the group.
+/// Records `actor` as a member of the group.
 pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: ActorId) {
     if let Some(migration_host) = migration_host_of(system) {
         migration_host.join(group, actor, type_name::<A>());
@@ -111,12 +113,12 @@ pub(crate) fn join<A: Actor>(system: &SystemCore, group: GroupName, actor: Actor
 }
 
 impl<A: Actor> Envelope<ActorState<A>> for Joined<A> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let id = ActorId(cx.address().raw());
         playhouse_executor::with_current_system(|system| {
             join::<A>(system.expect("an actor starts on a worker"), self.group, id);
         });
-        self.start.run(incarnation, cx);
+        self.start.run(state, cx);
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -1,4 +1,4 @@
-//! Actors: what they are, how their lives begin and end.
+//! Actors: their hooks, their identities, and their ends.
 
 pub(crate) mod any;
 pub(crate) mod context;
@@ -35,49 +35,57 @@ use crate::timer::timers::{Timers, cancel_all, renew_all};
 /// A unit of state that is reached only through messages, one at a time.
 ///
 /// Plain Rust types become actors by `impl Actor for T {}`, or by `#[actor]` on their `impl` block.
+///
+/// The hooks below run on the actor's worker, between two messages. A panic in a hook is a crash of the actor.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
     label = "not an actor",
     note = "put `#[actor]` on the `impl {Self} {{ .. }}` with its `#[message]` methods, or write `impl Actor for {Self} {{}}`"
 )]
 pub trait Actor: Sized + Send + 'static {
-    /// Called once before the first message, also after each restart.
+    /// Called once before the first message, and again after each restart.
     fn started(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// Called once when the actor has stopped (by [`Context::stop`], `stop`, `drain`, or the end of its system), not
-    /// after a kill or a crash: not where it is stopped while it waits to be restarted, either.
+    /// Called once after the actor has stopped by [`Context::stop`], [`ActorRef::stop`], [`ActorRef::drain`], or the
+    /// end of its system.
+    ///
+    /// The hook is not called after a kill or a crash, and not when the actor is stopped while its restart is pending.
     fn stopped(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// An actor that this one watches has ended.
+    /// Called when an actor that this one [watches](Context::watch) has ended.
     fn terminated(&mut self, _down: Terminated, _ctx: &mut Context<Self>) {}
 
-    /// The actor has handled no message for the time given to [`Context::set_receive_timeout`]. It is called again after each
-    /// such time, until that is [cancelled](Context::cancel_receive_timeout).
+    /// Called when the actor has handled no message for the time given to [`Context::set_receive_timeout`].
+    ///
+    /// The call repeats after each such time, until the timeout is [cancelled](Context::cancel_receive_timeout).
     fn receive_timeout(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// The actor is about to be taken to another theater: called between two messages, before its state is written and offered to the other theater. Where
-    /// that does not take it, [`migration_failed`](Actor::migration_failed) is called afterwards. See [`Mobile`](crate::Mobile).
+    /// Called before the actor migrates to another theater: between two messages, before its state is written and
+    /// offered to the target.
+    ///
+    /// If the target does not take the actor, [`migration_failed`](Actor::migration_failed) is called afterwards. See
+    /// [`Mobile`](crate::Mobile).
     fn migrating(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// The actor has come from another theater: called before anything else there, instead of `started`.
+    /// Called in the target theater after a migration, before any other handler or hook, and instead of `started`.
     fn migrated(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// The actor was to be taken to another theater, and stays here.
+    /// Called in the source theater when a migration has failed. The actor stays in the source.
     fn migration_failed(&mut self, _why: MigrateError, _ctx: &mut Context<Self>) {}
 }
 
-/// The identity of an actor, without its type. Never given to another actor again.
+/// The identity of an actor, without its type. An identity is never given to another actor again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActorId(pub(crate) RawAddress);
 
 impl ActorId {
-    /// The identity of whoever lives at `address`.
+    /// Returns the identity of the actor at `address`.
     #[doc(hidden)]
     pub fn of(address: RawAddress) -> ActorId {
         ActorId(address)
     }
 
-    /// The identity of an actor that has ended.
+    /// Returns the identity of an actor that has ended.
     #[doc(hidden)]
     pub fn nobody() -> ActorId {
         struct Nobody;
@@ -85,7 +93,7 @@ impl ActorId {
         ActorId(RawAddress::nowhere::<ActorState<Nobody>>().raw())
     }
 
-    /// Its address.
+    /// Returns the address of the actor.
     #[doc(hidden)]
     pub fn address(self) -> RawAddress {
         self.0
@@ -104,23 +112,23 @@ impl fmt::Display for ActorId {
     }
 }
 
-/// Why an actor ended.
+/// The reason for which an actor ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// It stopped or was stopped.
+    /// The actor stopped itself or was stopped.
     Stopped,
-    /// It was killed.
+    /// The actor was killed.
     Killed,
-    /// A handler panicked and nobody restarted the actor; the panic's message.
+    /// A handler panicked and no supervisor restarted the actor. Holds the panic's message.
     Panicked(String),
-    /// A handler called [`Context::fail`] and nobody restarted the actor; the error's message.
+    /// A handler called [`Context::fail`] and no supervisor restarted the actor. Holds the error's message.
     Failed(String),
     /// The system was shut down.
     Shutdown,
-    /// It had ended before it was watched.
+    /// The actor had ended before it was watched.
     NotAlive,
-    /// The theater that it lived in is lost, or cannot be reached.
+    /// The theater of the actor is lost, or cannot be reached.
     TheaterLost,
 }
 
@@ -133,7 +141,7 @@ impl fmt::Display for StopReason {
             StopReason::Failed(error) => write!(f, "it failed: {error}"),
             StopReason::Shutdown => f.write_str("its system was shut down"),
             StopReason::NotAlive => f.write_str("it had ended before it was watched"),
-            StopReason::TheaterLost => f.write_str("the theater that it lived in is lost"),
+            StopReason::TheaterLost => f.write_str("its theater is lost"),
         }
     }
 }
@@ -141,11 +149,13 @@ impl fmt::Display for StopReason {
 /// The notice that a watched actor has ended: see [`Context::watch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terminated {
-    /// Who.
+    /// The identity of the actor that has ended.
     pub who: ActorId,
-    /// The name it was given, if it was; not where that is unknown here: it had ended before it was watched, or its theater is lost.
+    /// The name given to the actor, if there is one.
+    ///
+    /// The name is unknown, and `None`, if the actor had ended before it was watched, or if its theater is lost.
     pub name: Option<String>,
-    /// Why.
+    /// The reason for its end.
     pub reason: StopReason,
 }
 
@@ -158,36 +168,37 @@ impl fmt::Display for Terminated {
     }
 }
 
-/// What lives in a cell: the actor.
+/// The state in an actor's cell: the actor.
 #[doc(hidden)]
 #[repr(transparent)]
 pub struct ActorState<A> {
     pub(crate) actor: A,
 }
 
-/// What few actors need.
+/// State that few actors need: names, watchers, timers, streams and pending answers.
 #[doc(hidden)]
 pub struct Extra<A: Actor> {
     pub(crate) name: Option<Arc<Name>>,
     pub(crate) watchers: Vec<(Watcher, Notify)>,
-    /// The number of [watches that go behind](Behind) something else: later ones go behind them.
+    /// The number of [watches that queue behind](Behind) other mail: later watches queue behind them, too.
     pub(crate) watches_behind: usize,
-    /// Those that it watches. Of an actor that can be taken to other theaters, where it watches them anew.
+    /// The actors that this one watches. Kept only for mobile actors, because the target theater of a migration watches
+    /// them anew.
     pub(crate) watching: Vec<AnyActor>,
     pub(crate) timers: Timers,
     pub(crate) next_timer: u64,
-    /// Another one with each state that it was given here.
+    /// Counts the states that the actor has had in this theater: each new state has the next number.
     pub(crate) incarnation: u64,
-    /// Its receive timeout.
+    /// The actor's receive timeout.
     pub(crate) idle: Option<Idle>,
     pub(crate) streams: Streams<A>,
     pub(crate) waiters: Waiters,
     pub(crate) child: Option<Child<A>>,
-    /// Where the actor is, if it is not here.
+    /// The forwarder to the actor's theater, if the actor is not in this one.
     pub(crate) away: Option<Arc<dyn Forwarder>>,
-    /// The turn that its place waits for.
+    /// The number of the reroute that the actor's stub waits for.
     pub(crate) reroute: Option<u64>,
-    /// The end or crash that its hook `arrived` has decided on. It is carried out when the actor begins.
+    /// The end or crash that the hook `migrated` has decided on. It is carried out when the actor begins.
     pub(crate) decided: Option<Decided>,
 }
 
@@ -213,7 +224,8 @@ impl<A: Actor> Default for Extra<A> {
 }
 
 impl<A: Actor> Extra<A> {
-    /// These are told of its end as well.
+    /// Counts one watch less that queues behind other mail. The watchers of such watches are notified of the actor's
+    /// end, too.
     fn one_less_behind(&mut self) {
         self.watches_behind = self.watches_behind.saturating_sub(1);
     }
@@ -224,7 +236,7 @@ impl<A: Actor> Extra<A> {
         }
     }
 
-    /// A new state takes the place of the old one, which takes its timers along, but for those that are kept.
+    /// Replaces the old state by a new one. The old state's timers end with it, except the kept ones.
     pub(crate) fn renew(&mut self) {
         self.incarnation += 1;
         renew_all(&mut self.timers);
@@ -234,7 +246,7 @@ impl<A: Actor> Extra<A> {
     }
 }
 
-/// Out of the way of the actors that end otherwise: they are many.
+/// A function of its own and not inlined, because many actors end, and few of them by a crash.
 #[cold]
 #[inline(never)]
 fn end_by_crash<A: Actor>(extra: Option<Box<Extra<A>>>, mut crash: Crash, id: ActorId) {
@@ -272,7 +284,7 @@ impl<A: Actor> Resident for ActorState<A> {
         let _tell = TellOthers { extra, id, reason };
         if calm {
             contained(|| self.actor.stopped(Context::of(cx)));
-            // What the hook has started ends with the actor.
+            // Children and timers that the hook has started end with the actor.
             let started = cx.with_extra_if_any(|extra| {
                 extra.waiters.let_go();
                 (std::mem::take(&mut extra.timers), extra.idle.take(), std::mem::take(&mut extra.streams))
@@ -302,7 +314,7 @@ impl<A: Actor> Resident for ActorState<A> {
     }
 }
 
-/// Tells the watchers and the supervisor, and cancels the timers, also where `stopped` panics.
+/// Notifies the watchers and the supervisor, and cancels the timers, even if `stopped` panics.
 struct TellOthers<A: Actor> {
     extra: Option<Box<Extra<A>>>,
     id: ActorId,
@@ -313,7 +325,8 @@ impl<A: Actor> Drop for TellOthers<A> {
     fn drop(&mut self) {
         let Some(extra) = self.extra.take() else { return };
         let Extra { name, watchers, child, timers, idle, streams, .. } = *extra;
-        // Each step is taken even if another one panics: a full mailbox calls the hook for dead letters, and timers own messages.
+        // Each step runs even if another one panics: a full mailbox calls the hook for dead letters, and timers own
+        // messages.
         contained(|| tell_watchers(watchers, self.id, name, &self.reason));
         contained(|| child.map(|child| child.ended()));
         cancel_all(timers);
@@ -322,7 +335,8 @@ impl<A: Actor> Drop for TellOthers<A> {
     }
 }
 
-// Not inlined, and so on: what does not depend on types of actors and messages is compiled once, and not for each of them.
+// Not inlined and not generic: code that does not depend on the types of actors and messages is compiled once, and not
+// once for each type.
 
 #[inline(never)]
 fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Arc<Name>>, reason: &StopReason) {
@@ -332,7 +346,7 @@ fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Ar
     }
 }
 
-/// Counts a message that reached nobody.
+/// Counts a message that reached no actor.
 pub(crate) fn dead_letter<A, M>(why: Undelivered) {
     count_dead_letter(type_name::<A>(), type_name::<M>(), why);
 }
@@ -373,19 +387,19 @@ impl<A: Actor> Control<ActorState<A>> for Request {
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        // If it cannot be reached, it is as good as stopped already.
+        // A request that cannot be forwarded is dropped: an unreachable actor counts as stopped.
         let _ = stub::carry(self.forwarded(cx.lane()), cx);
     }
 }
 
-/// Who wants to know of an end.
+/// The identity of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Watcher {
     /// An actor of this system. Its later watches have higher numbers.
     Here(ActorId, u64),
-    /// Somebody in the theater behind the link with this number, under a number of its own.
+    /// A watcher in the theater behind the link with the first number. The second number is the watcher's own.
     There(u64, u64),
-    /// The theater that the actor is in. This watch does not move along with the actor.
+    /// The theater of the actor. This watch does not migrate with the actor.
     Theater,
     /// A thread or a task, which has this number.
     Outside(u64),
@@ -397,19 +411,22 @@ static LAST_WATCH: AtomicU64 = AtomicU64::new(0);
 impl Watcher {
     /// Returns the next watch of the local actor `watcher`.
     pub(crate) fn next(watcher: ActorId) -> Watcher {
-        // Relaxed: the handlers of an actor run one after the other, so it sees all numbers that it was given before.
+        // Relaxed: the handlers of an actor run one after the other, so the actor sees all numbers that were given to
+        // it before.
         Watcher::Here(watcher, LAST_WATCH.fetch_add(1, Ordering::Relaxed) + 1)
     }
 
-    /// All watches of the local actor `watcher` so far.
+    /// Returns a watcher that covers all watches of the local actor `watcher` up to now.
     pub(crate) fn last(watcher: ActorId) -> Watcher {
         Watcher::Here(watcher, LAST_WATCH.load(Ordering::Relaxed))
     }
 
-    /// Adds a watch, with what is known of it. A watcher that watches already does so under the later number. Returns whether the watch is new.
+    /// Adds a watch with its `value`. An existing watch of the same watcher continues under the later number.
+    ///
+    /// Returns whether the watch is new.
     pub fn begin<T>(self, watchers: &mut Vec<(Watcher, T)>, value: T) -> bool {
         if let Watcher::Outside(_) = self {
-            // Its number is new.
+            // The number of a new watch is higher than all earlier ones.
             watchers.push((self, value));
             return true;
         }
@@ -423,7 +440,8 @@ impl Watcher {
         is_new
     }
 
-    /// Whether the end of this watch is the end of `known`. It is not that of a watch that its watcher has begun later.
+    /// Returns whether the end of this watch ends the watch `known`. It does not end a watch that the same watcher
+    /// began later.
     pub fn ends(&self, known: &Watcher) -> bool {
         match (self, known) {
             (Watcher::Here(_, last), Watcher::Here(_, number)) => self.is_of(known) && number <= last,
@@ -439,28 +457,28 @@ impl Watcher {
     }
 }
 
-/// How it is told.
+/// The route of a notice to its watcher.
 pub enum Notify {
-    /// By a message.
+    /// The notice is a message.
     Port(Port<Terminated>),
-    /// By a call.
+    /// The notice is a call.
     Call(Tell),
 }
 
-/// Is called when an actor has ended.
+/// The function called when an actor has ended.
 pub type Tell = Box<dyn FnOnce(Ended) + Send>;
 
-/// How an actor has ended.
+/// The end of an actor: its name and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// The name it was given, if that is known.
+    /// The name given to the actor, if it is known.
     pub name: Option<String>,
-    /// Why.
+    /// The reason for the end.
     pub reason: StopReason,
 }
 
 impl From<StopReason> for Ended {
-    /// The end of an actor whose name is not known.
+    /// Returns the end of an actor of unknown name.
     fn from(reason: StopReason) -> Ended {
         Ended { name: None, reason }
     }
@@ -475,16 +493,16 @@ impl Notify {
     }
 }
 
-/// Somebody wants to know of this actor's end, or does not any more.
+/// The beginning or the end of a watch on this actor.
 pub(crate) enum Watch {
     Begin { watcher: Watcher, notify: Notify, who: ActorId },
     End { watcher: Watcher },
 }
 
 impl Watch {
-    /// Tells a watcher of the end of `who`.
+    /// Returns a call that notifies the watcher of the end of `who`.
     pub(crate) fn telling(who: ActorId, notify: Notify) -> Tell {
-        // One that was carried before is not wrapped again: it would grow with each move.
+        // A notice that was forwarded before is not wrapped again, because it would grow with each migration.
         let notify = match notify {
             Notify::Call(tell) => return tell,
             port @ Notify::Port(_) => port,
@@ -497,7 +515,7 @@ impl Watch {
         match self {
             Watch::Begin { watcher, notify, .. } => drop(watcher.begin(&mut extra.watchers, notify)),
             Watch::End { watcher } => {
-                // A dropped notice notifies nobody.
+                // A notice that is dropped uncalled notifies no watcher.
                 let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
                 if ended == 0 && ActorType::moves::<A>() {
                     migration::forget_watch(who, watcher);
@@ -506,8 +524,11 @@ impl Watch {
         }
     }
 
-    /// Returns the watcher, if this is an end that may have overtaken its beginning, which is `deferred` with other mail of the actor. Watches are
-    /// numbered, so this end may be handled once more later. A supervisor may watch again under the same key, so the end of its watch may not.
+    /// Returns the watcher if this end of a watch may have overtaken the watch's beginning, which is `deferred` with
+    /// other mail.
+    ///
+    /// Watches are numbered, so the end may be handled a second time later. A supervisor may watch again under the same
+    /// key, so the end of its watch may not be repeated.
     fn is_early(&self, deferred: bool) -> Option<Watcher> {
         match self {
             Watch::End { watcher } if deferred && !matches!(watcher, Watcher::There(u64::MAX, _)) => Some(*watcher),
@@ -561,12 +582,13 @@ impl<A: Actor> Control<ActorState<A>> for Watch {
         if let Some(watcher) = self.is_early(cx.has_deferred()) {
             cx.address().send_control_in_order(LateEnd(watcher));
         }
-        // Where it cannot be carried, the watcher is told by the carrier.
+        // If the request cannot be forwarded, the forwarder notifies the watcher.
         let _ = stub::carry(self.forwarded(), cx);
     }
 }
 
-/// A watch that goes behind an actor which is about to be here, and brings its watchers along; and behind the watches that do so.
+/// A watch that queues behind an actor about to arrive, because the incoming actor brings its watchers along. It also
+/// queues behind earlier watches of this kind.
 struct Behind(Watch);
 
 impl Behind {
@@ -595,7 +617,7 @@ impl<A: Actor> Control<ActorState<A>> for Behind {
     }
 }
 
-/// A [`Watch::End`] behind all that was sent to the actor before, also what is deferred.
+/// A [`Watch::End`] that queues behind all mail sent to the actor before, including deferred mail.
 struct LateEnd(Watcher);
 
 impl<A: Actor> Control<ActorState<A>> for LateEnd {
@@ -613,7 +635,7 @@ impl<A: Actor> Control<ActorState<A>> for LateEnd {
     }
 }
 
-/// The place of an actor that lives elsewhere is given up.
+/// Releases the stub of a remote actor.
 pub(crate) struct ReleaseStub;
 
 impl<A: Actor> Control<ActorState<A>> for ReleaseStub {

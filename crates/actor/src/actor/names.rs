@@ -1,7 +1,7 @@
-//! What actors and types are called in reports.
+//! Names of actors and types in reports.
 //!
-//! A report has an actor's address and no way to its state, which another thread may be using. So the names of living
-//! actors are kept here, for whoever prints an address. Actors without a name never come here.
+//! A report has an actor's address and no access to its state, which another thread may be using. This table therefore
+//! keeps the names of living actors for reports that print an address. Actors without a name never enter it.
 
 use std::any::type_name;
 use std::collections::BTreeMap;
@@ -16,13 +16,13 @@ fn names_mut() -> RwLockWriteGuard<'static, BTreeMap<ActorId, Arc<str>>> {
     NAMES.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The name of the actor `id`, if it has one and lives.
+/// Returns the name of the actor `id`, if it has one and is alive.
 pub fn name_of(id: ActorId) -> Option<Arc<str>> {
     NAMES.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
 }
 
-/// The name of one actor. Reports know it until the last clone of the `Arc` that this lives in is dropped: the actor
-/// holds one, and so does its spawner until both have said whose name it is.
+/// The name of one actor. Reports know it until the last clone of its `Arc` is dropped. The actor holds one clone. Its
+/// spawner holds another, until both have recorded the name's owner.
 pub(crate) struct Name {
     text: Arc<str>,
     id: OnceLock<ActorId>,
@@ -33,7 +33,8 @@ impl Name {
         Arc::new(Name { text: text.into(), id: OnceLock::new() })
     }
 
-    /// Called by the spawner, which may be ahead of the actor, and by the actor, which may be ahead of its spawner.
+    /// Records the owner of the name. Both the spawner and the actor call this, because either may be ahead of the
+    /// other.
     pub(crate) fn belongs_to(&self, id: ActorId) {
         self.id.get_or_init(|| {
             names_mut().insert(id, Arc::clone(&self.text));
@@ -54,7 +55,7 @@ impl Drop for Name {
     }
 }
 
-/// A type without the modules it is in: `Cache<String>` for `shop::Cache<alloc::string::String>`.
+/// A type without its module path: `Cache<String>` for `shop::Cache<alloc::string::String>`.
 #[derive(Clone, Copy, Debug)]
 pub struct ShortType(pub &'static str);
 
@@ -68,7 +69,7 @@ impl fmt::Display for ShortType {
     }
 }
 
-/// An actor in a report: `Account "alice"`, or `Account#1.7f20.0` where it has no name.
+/// An actor in a report: `Account "alice"`, or `Account#1.7f20.0` if it has no name.
 #[derive(Clone, Copy)]
 pub(crate) struct Label {
     actor: &'static str,
@@ -80,7 +81,7 @@ impl Label {
         Label::of_type(type_name::<A>(), id)
     }
 
-    /// As [`Label::of`], where only the type's name is known.
+    /// Returns the label of an actor of which only the type's name is known, like [`Label::of`].
     pub(crate) fn of_type(actor: &'static str, id: ActorId) -> Label {
         Label { actor, id }
     }

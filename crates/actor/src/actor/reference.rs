@@ -1,4 +1,4 @@
-//! References to actors: 16 bytes, copyable, keeping nothing alive.
+//! References to actors: 16 bytes, copyable, keeping no actor alive.
 
 use std::any::type_name;
 use std::fmt;
@@ -17,11 +17,11 @@ use crate::message::{HandledBy, Message};
 
 /// A reference to an actor of type `A`.
 ///
-/// It is an address, like a process identifier: copying it costs nothing, and it keeps nothing alive. Messages to an
-/// actor that has ended become dead letters; the address is never reused for another actor.
+/// A reference is an address, like a process identifier: a copy costs nothing, and no actor is kept alive by it.
+/// Messages to an actor that has ended become dead letters. The address is never reused for another actor.
 ///
-/// It is shown as `Account "alice"` where the actor lives and [has a name](crate::SpawnOptions::name), otherwise as
-/// `Account#1.7f20.0`.
+/// It is shown as `Account "alice"` in the theater of the actor if the actor [has a name](crate::SpawnOptions::name),
+/// otherwise as `Account#1.7f20.0`.
 pub struct ActorRef<A: Actor> {
     pub(crate) address: Address<ActorState<A>>,
 }
@@ -67,7 +67,7 @@ impl<A: Actor> fmt::Display for ActorRef<A> {
     }
 }
 
-/// A message that was not sent, given back.
+/// The error of a message that was not sent. It gives the message back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrySendError<M> {
@@ -78,7 +78,7 @@ pub enum TrySendError<M> {
 }
 
 impl<M> TrySendError<M> {
-    /// The message.
+    /// Returns the message.
     pub fn into_message(self) -> M {
         match self {
             TrySendError::Full(message) | TrySendError::Stopped(message) => message,
@@ -106,7 +106,7 @@ impl<M> fmt::Display for TrySendError<M> {
 
 impl<M> std::error::Error for TrySendError<M> {}
 
-/// Gives the message back as an error if `to` should not be sent anything now.
+/// Gives the message back as an error if `to` should receive no more mail now.
 fn admit<M>(to: RawAddress, message: M) -> Result<M, TrySendError<M>> {
     match SystemCore::by_id(to.system()) {
         Some(system) if !to.is_stale() => {
@@ -122,18 +122,20 @@ impl<A: Actor> ActorRef<A> {
         ActorRef { address }
     }
 
-    /// Sends `message` and goes on: fire and forget. From any thread.
+    /// Sends `message` without an answer: fire and forget. It may be called from any thread.
     ///
     /// The messages of one actor (or thread) to another are handled in the order in which they were sent. In a handler
-    /// this never blocks: an actor that sends faster than the receiver can handle is not run for a while once its
+    /// this call never blocks: an actor that sends faster than the receiver handles is paused for a while after its
     /// handler returns.
     ///
     /// # Blocking
-    /// A thread that runs no actor is *blocked* while the receiver's worker is overloaded, and so is the thread of an
-    /// async runtime with all that it would run meanwhile. Async code outside of actors uses
-    /// [`ask(..).await`](ActorRef::ask), which never blocks and goes on when the message was handled, or
-    /// [`try_tell`](ActorRef::try_tell), which gives the message back.
+    /// A thread that runs no actor is *blocked* while the receiver's worker is overloaded. The thread of an async
+    /// runtime is blocked, too, with all tasks that it would run.
+    ///
+    /// Async code outside of actors uses [`ask(..).await`](ActorRef::ask), which never blocks and continues when the
+    /// message was handled, or [`try_tell`](ActorRef::try_tell), which gives the message back.
     #[inline(always)]
+    #[doc(alias("send", "cast", "do_send", "notify", "fire_and_forget"))]
     pub fn tell<M, Mode>(self, message: M)
     where
         M: HandledBy<A, Mode>,
@@ -141,7 +143,8 @@ impl<A: Actor> ActorRef<A> {
         message.post_tell(self.address);
     }
 
-    /// Sends `message` in the urgent lane: it overtakes what was sent by `tell`, and is never made to wait.
+    /// Sends `message` in the urgent lane: it overtakes messages sent by `tell`, and never blocks or pauses its sender.
+    #[doc(alias("priority", "send_urgent"))]
     pub fn tell_urgent<M, Mode>(self, message: M)
     where
         M: HandledBy<A, Mode>,
@@ -149,12 +152,17 @@ impl<A: Actor> ActorRef<A> {
         message.post_urgent(self.address);
     }
 
-    /// Sends `message` if its receiver keeps up; never blocks.
+    /// Sends `message` if its receiver keeps up. This call never blocks.
     ///
     /// # Errors
-    /// Gives the message back if the receiver is known to have stopped, if its worker is overloaded and has not handled twice as
-    /// much mail as it has admitted from such senders, or if its mailbox is bounded and full (with
-    /// [`OnFull::DropOldest`](crate::OnFull::DropOldest): if nothing in it can be dropped).
+    /// [`TrySendError::Stopped`] if the receiver is known to have ended. [`TrySendError::Full`] in 2 cases:
+    /// - the receiver's worker is overloaded, and has not handled twice as much mail as it has admitted from such
+    ///   senders;
+    /// - the receiver's mailbox is bounded and full. With [`OnFull::DropOldest`](crate::OnFull::DropOldest) it counts
+    ///   as full only if no message in it can be dropped.
+    ///
+    /// Both give the message back.
+    #[doc(alias("try_send"))]
     pub fn try_tell<M, Mode>(self, message: M) -> Result<(), TrySendError<M>>
     where
         M: HandledBy<A, Mode>,
@@ -163,10 +171,11 @@ impl<A: Actor> ActorRef<A> {
         message.try_post(self.address).map_err(TrySendError::Full)
     }
 
-    /// Sends `message` and hands back its answer: `.await` it in an async handler or any async code, `.wait()` for it in
-    /// a thread that runs no actor. In a sync handler use [`Context::ask`](crate::Context::ask).
+    /// Prepares a request: `.await` the answer in an async handler or any async code, or `.wait()` for it in a thread
+    /// that runs no actor. A sync handler uses [`Context::ask`](crate::Context::ask).
     ///
-    /// Nothing is sent before it is awaited or waited for.
+    /// Nothing is sent before the answer is awaited or waited for.
+    #[doc(alias("call", "gen_server_call", "request", "send"))]
     pub fn ask<M, Mode>(self, message: M) -> Ask<M>
     where
         M: HandledBy<A, Mode>,
@@ -174,58 +183,64 @@ impl<A: Actor> ActorRef<A> {
         Ask::new(self, message)
     }
 
-    /// Stops the actor after the message it is handling; what is queued for it becomes dead letters.
+    /// Stops the actor after the message that it is handling. Messages queued for it become dead letters.
+    #[doc(alias("exit", "stop_gracefully", "shutdown"))]
     pub fn stop(self) {
         self.address.send_control(Request::Stop);
     }
 
-    /// Stops the actor after it has handled what was sent to it before.
+    /// Stops the actor after it has handled all messages sent to it before this call.
+    #[doc(alias("poison_pill", "stop_when_idle"))]
     pub fn drain(self) {
         self.address.send_control_in_order(Request::Stop);
     }
 
-    /// Ends the actor without its `stopped` hook; an async handler that waits is dropped. A handler that runs is not
+    /// Ends the actor without its `stopped` hook. An async handler that waits is dropped; a handler that runs is not
     /// interrupted.
+    #[doc(alias("exit", "terminate"))]
     pub fn kill(self) {
         self.address.send_control(Request::Kill);
     }
 
-    /// Drops `mark` when the actor has handled what was sent to it before, or will not. Of one in another theater: when
-    /// that is on its way.
+    /// Drops `mark` when the actor has handled all messages sent to it before, or never will. For a remote actor,
+    /// `mark` is dropped when these messages are on their way.
     #[doc(hidden)]
     pub fn mark(self, mark: impl Send + 'static) {
         self.address.send_request(Mark(mark));
     }
 
-    /// The reference to the actor with this identity, if it is an `A` and lives.
+    /// Returns the reference to the actor with this identity, if its type is `A` and it is alive.
     #[doc(hidden)]
     pub fn of_id(id: ActorId) -> Option<Self> {
         id.0.of_type().map(ActorRef::new)
     }
 
-    /// Returns the reference to the actor with this identity, if that is an `A` or has ended.
+    /// Returns the reference to the actor with this identity, if its type is `A` or it has ended.
     pub(crate) fn of_id_or_ended(id: ActorId) -> Option<Self> {
         id.0.of_type_or_ended().map(ActorRef::new)
     }
 
-    /// The identity, without the type.
+    /// Returns the identity of the actor, without its type.
     pub fn id(self) -> ActorId {
         ActorId(self.address.raw())
     }
 
-    /// Whether the actor is known to have ended. `false` may be out of date at once.
+    /// Returns whether the actor is known to have ended. A `false` may be out of date at once.
+    #[doc(alias("is_alive", "is_terminated", "connected"))]
     pub fn is_stopped(self) -> bool {
         self.address.raw().is_stale()
     }
 }
 
-/// A reference to any actor that takes `M`, of [`actor.recipient::<M>()`](ToRecipient::recipient). It is told and asked like an [`ActorRef`].
+/// A reference to an actor of any type that handles `M`, made by [`actor.recipient::<M>()`](ToRecipient::recipient).
+///
+/// It offers `tell`, `try_tell` and `ask` like an [`ActorRef`].
 pub struct Recipient<M: Message> {
     tells: Port<Posted<M>, Result<(), M>>,
     asks: RequestTo<M>,
 }
 
-/// References that become a [`Recipient`].
+/// References that can become a [`Recipient`].
 ///
 /// The trait has the parameter `Mode`, which is always inferred, so that `actor.recipient::<Print>()` names the message alone. `Mode` is also why
 /// `Recipient<M>` is not `From<ActorRef<A>>`: the mode in which the actor handles the message does not follow from these two types.
@@ -293,7 +308,7 @@ pub trait AskTarget<M: Message, Mode>: Copy {
     fn requests(self) -> RequestTo<M>;
     #[doc(hidden)]
     fn tell_it(self, message: M);
-    /// The type of the receiver.
+    /// Returns the type name of the receiver.
     #[doc(hidden)]
     fn type_for_reports(self) -> &'static str;
 }
@@ -335,16 +350,16 @@ impl<M: Message> AskTarget<M, ()> for Recipient<M> {
     }
 
     fn type_for_reports(self) -> &'static str {
-        // The type of an actor that has ended is not known any more.
+        // The type of an actor that has ended is no longer known.
         self.asks.raw().resident_name().unwrap_or(type_name::<Self>())
     }
 }
 
 /// A message on its way through a [`Recipient`].
 enum Posted<M> {
-    /// A thread outside waits while the receiver's worker is overloaded.
+    /// Sent without a limit: a thread that runs no actor blocks while the receiver's worker is overloaded.
     Anyway(M),
-    /// It is given back where the receiver's mailbox is full.
+    /// Given back if the receiver's mailbox is full.
     IfTaken(M),
 }
 
@@ -379,27 +394,30 @@ impl<M: Message> fmt::Debug for Recipient<M> {
 }
 
 impl<M: Message> Recipient<M> {
-    /// Sends `message`: as [`ActorRef::tell`].
+    /// Sends `message` without an answer, like [`ActorRef::tell`].
     #[inline]
+    #[doc(alias("send", "cast", "do_send", "notify"))]
     pub fn tell(self, message: M) {
         let _sent = self.tells.send(Posted::Anyway(message));
     }
 
-    /// Sends `message` if its receiver keeps up: as [`ActorRef::try_tell`].
+    /// Sends `message` if its receiver keeps up, like [`ActorRef::try_tell`].
     ///
     /// # Errors
-    /// As [`ActorRef::try_tell`].
+    /// The errors of [`ActorRef::try_tell`].
+    #[doc(alias("try_send"))]
     pub fn try_tell(self, message: M) -> Result<(), TrySendError<M>> {
         let message = admit(self.tells.raw(), message)?;
         self.tells.send(Posted::IfTaken(message)).map_err(TrySendError::Full)
     }
 
-    /// Sends `message` and hands back its answer: as [`ActorRef::ask`].
+    /// Prepares a request, like [`ActorRef::ask`].
+    #[doc(alias("call", "gen_server_call", "request", "send"))]
     pub fn ask(self, message: M) -> Ask<M> {
         Ask::new(self, message)
     }
 
-    /// A recipient that has ended.
+    /// Returns a recipient that has ended.
     pub(crate) fn nowhere() -> Self {
         struct Nobody;
         impl Actor for Nobody {}
@@ -425,18 +443,18 @@ impl<M: Message> Recipient<M> {
         Recipient { tells: nobody.port::<Posted<M>, Nothing, _>(), asks: nobody.request_port::<M, _, Nothing>() }
     }
 
-    /// Whether the actor behind it is known to have ended: as [`ActorRef::is_stopped`].
+    /// Returns whether the actor is known to have ended, like [`ActorRef::is_stopped`].
     pub fn is_stopped(self) -> bool {
         self.tells.raw().is_stale()
     }
 
-    /// The identity of the actor behind it.
+    /// Returns the identity of the actor.
     pub fn id(self) -> ActorId {
         ActorId(self.tells.raw())
     }
 }
 
-/// An actor that is stopped when this is dropped: see [`System::spawn_owned`](crate::System::spawn_owned).
+/// A reference that stops its actor when it is dropped: see [`System::spawn_owned`](crate::System::spawn_owned).
 #[must_use = "the actor is stopped when this is dropped"]
 pub struct OwnedActor<A: Actor>(pub(crate) ActorRef<A>);
 

@@ -1,4 +1,4 @@
-//! Where actors are put.
+//! Placement and options of new actors.
 
 use std::any::type_name;
 use std::fmt;
@@ -12,26 +12,27 @@ use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, ActorId, ActorState};
 use crate::message::mail::Start;
 
-/// Where an actor is put.
+/// The placement of an actor: its stage, or a thread of its own.
 ///
-/// Actors of one stage are run one after the other; stages are what idle workers steal.
+/// Actors of one stage run one after the other. Idle workers steal whole stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
-    /// On a stage of the worker that runs the spawning actor, by turns; from outside as `Spread`. The default.
+    /// On a stage of the spawning actor's worker, in turn. Outside of actors it is `Spread`. The default.
     #[default]
     Near,
-    /// On any stage of the system, by turns.
+    /// On any stage of the system, in turn.
     Spread,
-    /// With the other actors of a group, on one stage: for actors that talk much with each other. In a theater they move together.
+    /// With the other actors of a group, on one stage: for actors that exchange many messages. In a theater they
+    /// migrate together.
     Group(Group),
-    /// On the stage with this number.
+    /// On the stage with this number. The spawn fails if the system has no such stage.
     Stage(u16),
-    /// On a thread of its own: for handlers that block. At most 64 at one time per system.
+    /// On a thread of its own: for handlers that block. At most 64 at one time in each system.
     Dedicated,
 }
 
-/// How an actor is started.
+/// The options of a new actor: placement, mailbox and name.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SpawnOptions {
@@ -41,37 +42,38 @@ pub struct SpawnOptions {
 }
 
 impl SpawnOptions {
-    /// The defaults: near the spawner, without a name.
+    /// Returns the defaults: near the spawner, unbounded mailbox, no name.
     pub fn new() -> SpawnOptions {
         SpawnOptions::default()
     }
 
-    /// Where to put it.
+    /// Sets the placement of the actor. Default: [`Placement::Near`].
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// How much may wait for it. Default: no bound of its own; who sends too much to an overloaded worker is slowed.
+    /// Sets the bound of the actor's mailbox. Default: no bound of its own; senders to an overloaded worker are slowed.
     ///
-    /// The bound stays over restarts. Where an actor moves to another theater, it does not go along.
+    /// The bound stays over restarts. It does not migrate with the actor to another theater.
     pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.mailbox = Some(mailbox);
         self
     }
 
-    /// What to call it in reports: it is shown as `Account "alice"` where its reference is printed, in
-    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Terminated`](crate::Terminated) and [`SpawnError`]. Names need not be unique.
+    /// Sets the actor's name in reports. It is shown as `Account "alice"` where its reference is printed, in
+    /// [`AskError::Cycle`](crate::AskError::Cycle), [`Terminated`](crate::Terminated) and [`SpawnError`]. Names need
+    /// not be unique.
     ///
-    /// Reports know the names of living actors only. A [`DeadLetter`](crate::DeadLetter) tells the type of its actor,
-    /// which is gone, and not its name.
+    /// Reports know the names of living actors only. A [`DeadLetter`](crate::DeadLetter) has the type of its actor,
+    /// which has ended, and not its name.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 }
 
-/// An actor could not be started.
+/// The error of an actor that could not be started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnError {
     actor: &'static str,
@@ -101,9 +103,9 @@ impl std::error::Error for SpawnError {}
 struct Named(Arc<Name>);
 
 impl<A: Actor> Envelope<ActorState<A>> for Named {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.0);
-        Start.run(incarnation, cx)
+        Start.run(state, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -113,7 +115,7 @@ impl<A: Actor> Envelope<ActorState<A>> for Named {
     fn bounce(self, _: Undelivered) {}
 }
 
-/// Gives the actor that runs its name.
+/// Gives the running actor its name.
 pub(crate) fn take_name<A: Actor>(cx: &mut Cx<ActorState<A>>, name: Arc<Name>) {
     name.belongs_to(ActorId(cx.address().raw()));
     cx.with_extra(|extra| extra.name = Some(name));
@@ -133,7 +135,8 @@ pub(crate) fn spawn<A: Actor>(
     }
 }
 
-/// Starts an actor called `name` with the first message that `start` makes, which has to [take](take_name) the name.
+/// Starts an actor called `name` with the first message that `start` makes. The message has to [take](take_name) the
+/// name.
 pub(crate) fn spawn_named<A: Actor, E: Envelope<ActorState<A>>>(
     system: &Arc<SystemCore>,
     placement: Placement,

@@ -1,9 +1,9 @@
-//! Deadlines that go along with the asks that an ask causes.
+//! Deadlines that pass on to the asks that an ask causes.
 //!
-//! While an async handler answers an ask that has a deadline, each ask that it awaits ends with that deadline at the latest:
-//! nobody works for who has given up. (What a handler asks by `ctx.ask(..).then(..)` is for its actor and not for the answer,
-//! which has been given when that handler returned; it is not concerned.) A handler whose ask has no deadline pays for one
-//! comparison.
+//! While an async handler answers an ask that has a deadline, each ask that it awaits ends with that deadline at the
+//! latest. No actor thus works for an asker that has given up. An ask by `ctx.ask(..).then(..)` is not concerned: it
+//! serves the actor and not the answer, which was given when that handler returned. A handler whose ask has no deadline
+//! pays for one comparison.
 
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -20,7 +20,7 @@ thread_local! {
     static ANSWERING: Cell<Option<(ActorId, Due)>> = const { Cell::new(None) };
 }
 
-/// When an ask is over, in the time of a system.
+/// The end of an ask's time, in the time of a system.
 #[derive(Clone, Copy)]
 pub(crate) struct Due {
     system: u16,
@@ -56,10 +56,10 @@ impl Drop for Restore {
     }
 }
 
-/// How long an ask that `asker` awaits may take.
+/// Returns the time that an ask of `asker` may take.
 pub(crate) fn cap(asker: Option<ActorId>, within: Option<Duration>) -> Option<Duration> {
     match (asker, ANSWERING.get()) {
-        // On the stack of a handler that answers, others may be polled that do not.
+        // Handlers without an ask to answer may be polled on the stack of a handler that answers one.
         (Some(asker), Some((answering, due))) if asker == answering => {
             let left = due.left();
             Some(within.map_or(left, |within| within.min(left)))

@@ -5,52 +5,58 @@ use std::fmt;
 use playhouse_executor::Undelivered;
 use serde::{Deserialize, Serialize};
 
-/// How far a request had come when its deadline passed.
+/// The progress of a request when its deadline passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AskPhase {
-    /// It waited in the receiver's mailbox. It was taken back: it was not handled and never will be. (If it was [forwarded](crate::Reply::forward), that
-    /// holds for the last receiver.)
+    /// The request waited in the receiver's mailbox. It was taken back: it was not handled and never will be. (If it
+    /// was [forwarded](crate::Reply::forward), that holds for the last receiver.)
     Queued,
-    /// It was being handled. The handler goes on; its answer is dropped. Also if it was sent to another theater: then it is taken back there, unless a
-    /// handler begins it before that is heard.
+    /// A handler had begun the request. The handler continues; its answer is dropped.
+    ///
+    /// The phase is the same for a request to another theater. Such a request is taken back in its theater, unless a
+    /// handler begins it before the take-back arrives.
     Running,
 }
 
-/// Why an ask has no answer.
+/// The reason for which an ask has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AskError {
     /// The answer did not come in the time given by `within`.
     Deadline {
-        /// How far the request had come.
+        /// The progress of the request.
         phase: AskPhase,
     },
-    /// The receiver waits, directly or over others, for the asker. The actors along the cycle, as they are shown. The
-    /// request was not handled and never will be: in one process it is not sent, and over theaters it was taken back. (If it was
-    /// [forwarded](crate::Reply::forward), that holds for the last receiver.)
+    /// The receiver waits, directly or over other actors, for the asker. Holds the actors along the cycle, as they are
+    /// shown.
+    ///
+    /// The request was not handled and never will be: in one process it is not sent, and over theaters it was taken
+    /// back. (If it was [forwarded](crate::Reply::forward), that holds for the last receiver.)
     Cycle(Vec<String>),
-    /// The receiver has stopped, or stopped before it answered.
+    /// The receiver had ended, or ended before it answered.
     Stopped,
     /// The receiver's handler crashed: it panicked, or called [`Context::fail`](crate::Context::fail).
     Panicked,
     /// The system was shut down.
     Shutdown,
-    /// The receiver is in another theater, and the request or the answer could not be sent there or read there: why.
+    /// The receiver is in another theater, and the request or the answer could not be sent to it or read by it. Holds
+    /// the reason.
     Unreachable(String),
-    /// The theater that the receiver is in is lost.
+    /// The theater of the receiver is lost.
     TheaterLost {
-        /// Whether the request may have been handled before.
+        /// `true` if a handler may have run before the loss: a repeated request may then be handled twice.
         may_have_run: bool,
     },
-    /// The receiver does not take this message in the state that it is in: its [guard](crate::Handler::guard) refused it.
+    /// The receiver does not take this message in its present state: its [guard](crate::Handler::guard) refused it.
     Refused,
-    /// The receiver's [mailbox](crate::Mailbox) was full: the request was not let in, or had to go for a newer message.
+    /// The receiver's [mailbox](crate::Mailbox) was full: the request was refused, or was dropped for a newer message.
     Full,
-    /// The receiver has handled the request, and has dropped the [`Reply`](crate::Reply), or has ended or was restarted before it has used that.
+    /// The receiver has handled the request without an answer. It has dropped the [`Reply`](crate::Reply), or has ended
+    /// or restarted before it used the `Reply`.
     ///
-    /// Also where a thread waits for an answer of a simulated system in which nothing is left to do: the receiver lives, but keeps the `Reply`, or its handler
-    /// or guard waits for what does not come.
+    /// The error also ends the wait of a thread on a simulated system in which nothing is left to do. The receiver is
+    /// alive in that case, but keeps the `Reply`, or its handler or guard waits for an event that never comes.
     Unanswered,
 }
 

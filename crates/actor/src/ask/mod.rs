@@ -27,18 +27,21 @@ use crate::ask::reply_to::{Asker, ReplyTo, Slot};
 use crate::ask::waiting::{Attempt, Waiting, polled};
 use crate::message::Message;
 
-/// The way to a receiver of requests of type `M`.
+/// The port to a receiver of requests of type `M`.
 pub(crate) type RequestTo<M> = RequestPort<M, ReplyTo<<M as Message>::Reply>>;
 
-/// A request that waits for its answer: see [`ActorRef::ask`](crate::ActorRef::ask). A future that sends the request when it is polled first.
+/// A request and its answer: see [`ActorRef::ask`](crate::ActorRef::ask). The future sends the request at its first
+/// poll.
 ///
 /// # Panics
-/// If it is polled after it has returned the answer.
+/// If the future is polled after it has returned the answer.
 ///
 /// # Cancel safety
-/// If it is dropped before it was polled, nothing is sent. If it is dropped while it waits, the request is taken back if it was
-/// not handled yet; a handler that runs goes on, and its answer is dropped. Another theater hears a moment later that a request is taken
-/// back; a handler there may begin it meanwhile.
+/// An ask that is dropped before its first poll sends nothing. An ask that is dropped while it waits takes its request
+/// back if no handler has begun it. A handler that runs continues, and its answer is dropped.
+///
+/// Another theater learns a moment later that a request is taken back. A handler of that theater may begin the request
+/// in between.
 #[must_use = "an ask is sent when it is awaited or waited for"]
 pub struct Ask<M: Message> {
     to: RequestTo<M>,
@@ -48,16 +51,19 @@ pub struct Ask<M: Message> {
     request: Option<M>,
     within: Option<Duration>,
     slot: HeldSlot<M::Reply>,
-    /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it returns the answer.
+    /// The edge from the asker to the receiver in the graph of waiting actors. The future drops the edge when it
+    /// returns the answer.
     waiting: Option<Waiting>,
     timer: Option<Deadline>,
-    /// For an asker that is no actor of the receiver's system.
+    /// The waiting state of an asker that is no actor of the receiver's system.
     outside: Option<WaitOutside>,
 }
 
-/// The slot for the answer: from the first poll until the future has returned the answer. A drop in between takes the request back.
+/// The slot for the answer: from the first poll until the future has returned the answer. A drop in between takes the
+/// request back.
 ///
-/// It has the destructor, and [`Ask`] has none: so a large request can be moved out of an ask that is consumed, without copies on the stack.
+/// This type has the destructor, and [`Ask`] has none: a large request can therefore be moved out of an ask that is
+/// consumed, without copies on the stack.
 struct HeldSlot<R>(Option<Arc<Slot<R>>>);
 
 impl<R> Drop for HeldSlot<R> {
@@ -78,30 +84,35 @@ impl<M: Message> Ask<M> {
         Ask { to, actor, request: Some(message), within: None, slot, waiting: None, timer: None, outside: None }
     }
 
-    /// Sends the request, whose answer goes where `reply` says. It is given the limit, if there is one.
+    /// Sends the request with the answer's target that `reply` makes. `reply` receives the deadline, if there is one.
     #[inline]
     pub(crate) fn send_for(mut self, reply: impl FnOnce(Option<Duration>) -> ReplyTo<M::Reply>) {
         let reply = reply(self.within);
         self.to.request(&mut self.request, reply, None);
     }
 
-    /// Fails with [`AskError::Deadline`] if the answer takes longer. Millisecond resolution. Counted from when the request is sent; so it changes
-    /// nothing once the ask was polled.
+    /// Sets a deadline: the ask fails with [`AskError::Deadline`] if the answer takes longer. The resolution is 1 ms.
     ///
-    /// An ask that is awaited by a handler that answers an ask itself also ends with what is left of that one's deadline, if
-    /// both are in this process and not in different theaters.
+    /// The time counts from the send of the request. A call after the first poll has therefore no effect.
+    ///
+    /// A nested ask also ends with its handler's deadline: the handler answers an ask itself, and awaits this one. This
+    /// holds if both asks are in this process and not in different theaters.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self
     }
 
-    /// Sends the request and blocks this thread until the answer is there. In a simulated system: runs it meanwhile.
+    /// Sends the request and blocks this thread until the answer comes. In a simulated system, this call runs the
+    /// system until then.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// [`AskError`]: the reason for which there is no answer.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a sync one. Also if it was polled before.
+    /// Inside an actor, because it would hold the worker. Use `.await` in an async handler, or [`Context::ask`] in a
+    /// sync one.
+    ///
+    /// If the ask was polled before.
     ///
     /// [`Context::ask`]: crate::Context::ask
     #[track_caller]
@@ -118,7 +129,8 @@ impl<M: Message> Ask<M> {
     }
 }
 
-/// A thread that waits for an answer. It knows no message and no receiver, so that its code is there once for all with the same type of answers.
+/// A thread that waits for an answer. It knows no message and no receiver, so its code is compiled once for each type
+/// of answers.
 struct Blocked<R> {
     _outside: WaitOutside,
     _timer: Option<Deadline>,
@@ -128,7 +140,7 @@ struct Blocked<R> {
 }
 
 impl<R: Send + 'static> Blocked<R> {
-    /// Returns nothing if the system is no more.
+    /// Begins to wait. Returns `None` if the system does not exist any more.
     #[inline(never)]
     fn begin(system: u16, within: Option<Duration>) -> Option<Blocked<R>> {
         let system = SystemCore::by_id(system)?;
@@ -153,12 +165,13 @@ impl<R: Send + 'static> Blocked<R> {
             answer.is_some()
         });
         if answer.is_none() && system.config().simulated.is_none() {
-            // The deadline has passed. The worker with the timer has not got to it, or has ended.
+            // The deadline has passed. The worker with the timer has not reached it yet, or has ended.
             slot.expire();
             answer = slot.take();
         }
-        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one, or another thread has ended it. In that
-        // case the request was dropped meanwhile, unless this thread came too late to send it.
+        // Only a simulated system returns without an answer: nothing is left to do in it that could bring one, or
+        // another thread has ended it. In the second case the request was dropped, unless this thread came too late to
+        // send it.
         answer.or_else(|| slot.take()).unwrap_or_else(|| {
             slot.abandon();
             Err(if system.is_closed() { AskError::Shutdown } else { AskError::Unanswered })
@@ -170,7 +183,7 @@ impl<R: Send + 'static> Blocked<R> {
 struct Deadline {
     system: Arc<SystemCore>,
     key: TimerKey,
-    /// This is a task, which may run workers.
+    /// The asker is a task, which may run workers.
     borrows: bool,
 }
 
@@ -219,8 +232,8 @@ struct Sent {
 }
 
 impl<M: Message> Ask<M> {
-    /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has ended, or if the wait
-    /// would close a cycle.
+    /// Sends the request, or runs its handler on this stack. The slot holds the answer at once if that handler has
+    /// ended, or if the wait would close a cycle.
     ///
     /// The edge of a request that becomes a message is added before the message is sent. Another thread may otherwise answer it, or ask the
     /// asker, before the asker's poll has returned. If the request's handler runs on the asker's stack, the edge is added when that handler
@@ -262,7 +275,8 @@ impl<M: Message> Ask<M> {
                 becomes_message = true;
                 let Some(edge) = wait() else { return false };
                 if edge.is_none() {
-                    // This asker is no actor, and may run the handler now. If the answer is not there then, the slot is told of the asker.
+                    // This asker is no actor, and may run the handler now. If the slot has no answer after that, it
+                    // records the asker.
                     return true;
                 }
                 // A handler that waits for several answers is polled once for all that have come.
@@ -285,8 +299,8 @@ impl<M: Message> Ask<M> {
     }
 }
 
-/// Whether this thread has run the handlers of so many asks that the task is to let others have their turn. A task that always has its answer at once
-/// would never do so by itself.
+/// Returns whether this thread has run the handlers of many asks, and its task must yield to other tasks. A task whose
+/// answers are always ready would never yield by itself.
 fn has_run_many() -> bool {
     /// About 20 µs of short handlers.
     const MANY: u32 = 64;
@@ -311,7 +325,7 @@ impl<M: Message> Future for Ask<M> {
         let sent =
             is_first.then(|| Self::send((this.to, this.actor), this.within, &mut this.request, slot, cx.waker()));
         if sent.as_ref().is_some_and(|sent| sent.was_run_here) && slot.is_over() && has_run_many() {
-            // The answer waits until others have had their turn.
+            // The task yields before it returns the answer.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -325,8 +339,8 @@ impl<M: Message> Future for Ask<M> {
             }
             let is_known = matches!(&state.asker, Some(Asker::Task(waker)) if waker.will_wake(cx.waker()));
             if !is_known {
-                // A waker may call any code when it is cloned or dropped. This is done without the lock, and then the answer is looked for
-                // again.
+                // A waker may call any code when it is cloned or dropped. Both therefore happen without the lock, and
+                // the answer is checked again afterwards.
                 drop(state);
                 let waker = cx.waker().clone();
                 state = slot.lock();

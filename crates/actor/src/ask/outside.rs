@@ -1,4 +1,4 @@
-//! Calls that block their thread, and so must not be made by actors.
+//! Calls that block their thread, and that actors must not make.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use playhouse_executor::{SystemCore, actor_at_work, with_current_system};
 use crate::actor::ActorId;
 use crate::actor::names::Label;
 
-/// Panics if this thread runs an actor: `call` would hold its worker. `instead` says what is right there.
+/// Panics if this thread runs an actor, because `call` would hold its worker. `instead` names the right call.
 #[doc(hidden)]
 #[track_caller]
 pub fn assert_outside(call: &str, instead: &str) {
@@ -16,7 +16,7 @@ pub fn assert_outside(call: &str, instead: &str) {
     }
 }
 
-/// Panics if this thread runs an actor of this system: `call` would wait for itself.
+/// Panics if this thread runs an actor of this system, because `call` would wait for itself.
 #[track_caller]
 pub(crate) fn assert_outside_of(system: &Arc<SystemCore>, call: &str, instead: &str) {
     if with_current_system(|current| current.is_some_and(|current| Arc::ptr_eq(current, system))) {

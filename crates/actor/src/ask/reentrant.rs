@@ -1,7 +1,8 @@
 //! Handlers whose actors handle other messages while they await: [`Reply::send_when_ready`].
 //!
-//! The future of the answer is awaited by an actor of its own, a [`Waiter`], and the request is forwarded to it. So all that holds for requests holds for
-//! this one: deadlines, requests that are taken back, cycles of asks, the end of the asker.
+//! An actor of its own, a [`Waiter`], awaits the future of the answer, and the request is forwarded to it. Every rule
+//! for requests therefore holds for this one: deadlines, requests that are taken back, cycles of asks, the end of the
+//! asker.
 
 use crate::actor::Actor;
 use crate::actor::context::Context;
@@ -10,14 +11,15 @@ use crate::ask::AskError;
 use crate::ask::reply::Reply;
 use crate::message::{AsyncHandler, Message};
 
-/// Awaits one future. Its spawner drains it behind the request, which may be taken back before it is begun.
+/// An actor that awaits one future. Its spawner drains it behind the request, because the request may be taken back
+/// before it is begun.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Waiter;
 
 impl Actor for Waiter {}
 
-/// The future is to be awaited.
+/// The message with the future to await.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Await<F>(pub F);
@@ -40,13 +42,14 @@ impl Waiters {
     fn add(&mut self, waiter: ActorRef<Waiter>) {
         if self.0.len() == self.0.capacity() {
             self.0.retain(|waiter| !waiter.is_stopped());
-            // Room for as many again as are left, so that an addition takes constant time on average.
+            // Reserves room for as many waiters again as are left. An addition therefore takes constant time on
+            // average.
             self.0.reserve(self.0.len().max(4));
         }
         self.0.push(waiter);
     }
 
-    /// Lets the waiters go on, because the actor stops or leaves.
+    /// Lets the waiters continue, because the actor stops or migrates.
     pub(crate) fn let_go(&mut self) {
         self.0.clear();
     }
@@ -61,20 +64,26 @@ impl Drop for Waiters {
 }
 
 impl<T: Send + 'static> Reply<T> {
-    /// Gives the answer that `answer` becomes, when it is ready. The actor handles other messages meanwhile. A method with `#[message(reentrant)]` does the
-    /// same.
+    /// Gives the answer when the future `answer` is ready. The actor handles other messages until then. A method with
+    /// `#[message(reentrant)]` does the same.
     ///
-    /// The future owns all that it uses, and does not see the actor's state. To change that, the future sends the actor a message, as in
-    /// `this.ask(..).await` with `this` from [`Context::this`]. The future is awaited also if nobody waits for the answer any more, unless the asker has given up before the future was begun.
+    /// The future owns all that it uses, and does not see the actor's state. To change the state, the future sends the
+    /// actor a message, as in `this.ask(..).await` with `this` from [`Context::this`]. The future is awaited to its end
+    /// even if no asker waits for the answer any more, unless the asker has given up before the future was begun.
     ///
-    /// A panic in the future ends the ask with [`AskError::Panicked`], and is no crash of this actor. If this actor is killed,
-    /// restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`]. If the actor stops, goes on
-    /// after a crash ([`Directive::Resume`](crate::Directive::Resume)), or is taken to another theater, the future goes on where it was begun. If
-    /// [`Context::fail`] was called before, the future is not begun, and the ask ends with `AskError::Panicked`.
+    /// A panic in the future ends the ask with [`AskError::Panicked`], and is no crash of this actor. If this actor is
+    /// killed, restarted, or ends by a crash, the future is dropped, and the ask ends with [`AskError::Stopped`].
     ///
-    /// The future is awaited by an actor of its own, beside this one: on this actor's worker, or on another one for a dedicated actor. Reports of crashes, slow
-    /// handlers and cycles call that actor `Waiter`, and it counts among the actors of the system. Nothing bounds how many such requests are under way:
-    /// a [bounded mailbox](crate::Mailbox) counts messages that wait. Where that matters, a guard counts them.
+    /// If the actor stops, resumes after a crash ([`Directive::Resume`](crate::Directive::Resume)), or migrates to
+    /// another theater, the future continues in the theater that began it. If [`Context::fail`] was called before, the
+    /// future is not begun, and the ask ends with `AskError::Panicked`.
+    ///
+    /// An actor of its own awaits the future, beside this one: on this actor's worker, or on another one for a
+    /// dedicated actor. Reports of crashes, slow handlers and cycles call that actor `Waiter`, and it counts among the
+    /// actors of the system.
+    ///
+    /// The number of such requests under way is unbounded, because a [bounded mailbox](crate::Mailbox) counts messages
+    /// that wait. A guard can count them, if a bound is needed.
     ///
     /// An asker that awaits the answer in a handler waits for the future, and the future waits for the actors that it asks. Such cycles are found as after a
     /// [`forward`](Reply::forward).
@@ -122,7 +131,7 @@ impl<T: Send + 'static> Reply<T> {
     /// ```
     pub fn send_when_ready<A: Actor>(self, ctx: &mut Context<A>, answer: impl Future<Output = T> + Send + 'static) {
         if ctx.has_failed() {
-            // A handler that fails has no answer, whatever it returns.
+            // A handler that has called `fail` has no answer, whatever it returns.
             return self.fail(AskError::Panicked);
         }
         let waiter = ctx.spawn(Waiter);

@@ -1,16 +1,18 @@
-//! Replies that are given later than the handler returns, or by another actor: [`Reply`] and [`DeferredHandler`].
+//! Replies given after the handler has returned, or by another actor: [`Reply`] and [`DeferredHandler`].
 //!
-//! The envelope of a request gives its handler the [`ReplyTo`] that other envelopes keep for themselves. All that ends an ask works on where the
-//! answer goes to, and not on the envelope: deadlines, the end of the asker, requests that are taken back, and links to other theaters.
+//! The envelope of a request gives its handler the [`ReplyTo`] that other envelopes keep for themselves. Every event
+//! that ends an ask works on the target of the answer, and not on the envelope. Such events are deadlines, the end of
+//! the asker, requests that are taken back, and links to other theaters.
 //!
 //! # Forwarding
 //!
-//! A request that is forwarded waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits for the new receiver
-//! from then on: its edge in the graph of waiting actors turns before the request is sent ([`waiting`](crate::ask::waiting)). If the edge closes a
-//! cycle, the ask fails, and nothing is sent. At any time one actor at most has the request and can turn the edge.
+//! A forwarded request waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits
+//! for the new receiver from then on: its edge in the graph of waiting actors is redirected before the request is sent
+//! ([`waiting`](crate::ask::waiting)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
+//! most 1 actor has the request and can redirect the edge.
 //!
-//! The edge of an asker in another theater does not turn. The forwarding theater notes the new receiver, and tells other theaters when they look for cycles (`cycles.rs` of
-//! `playhouse-theater`).
+//! The edge of an asker in another theater is not redirected. The forwarding theater records the new receiver, and
+//! tells other theaters when they search for cycles (`cycles.rs` of `playhouse-theater`).
 
 use std::any::type_name;
 use std::fmt;
@@ -29,23 +31,31 @@ use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
 use crate::message::{Guard, HandledBy, Message};
 use crate::remote::stub;
 
-/// The right to answer one request: given to a handler that takes `reply: Reply<T>`, and used when the answer is known.
+/// The right to answer one request: given to a handler with a parameter `reply: Reply<T>`, and used when the answer is
+/// known.
 ///
-/// It may be kept in the actor's state, moved into the continuation of `ctx.ask(..).then(..)`, or sent to another actor of this program. The actor
-/// handles other messages meanwhile. Where the message was not asked for, but sent by `tell` or by a timer, what is answered is dropped.
+/// The actor may keep it in its state, move it into the continuation of `ctx.ask(..).then(..)`, or send it to another
+/// actor of this program. The actor handles other messages until then. The answer is dropped if the message was no ask:
+/// sent by `tell` or by a timer.
 ///
-/// A `Reply` that is dropped ends the ask with [`AskError::Unanswered`]. That is also what becomes of those in the state of an actor that ends, is
-/// restarted, or moves to another theater: a `Reply` does not leave its theater, so the state of a mobile actor skips it (`#[serde(skip)]`).
+/// A `Reply` that is dropped ends the ask with [`AskError::Unanswered`]. The same holds for a `Reply` in the state of
+/// an actor that ends, restarts, or migrates. A `Reply` does not leave its theater, so the state of a mobile actor
+/// skips it (`#[serde(skip)]`).
 ///
-/// A handler that crashes, or calls [`Context::fail`], after it has used its `Reply` has answered. If it still has the `Reply` when it panics, the ask fails
-/// with [`AskError::Panicked`], and with [`AskError::Unanswered`] if it has put the `Reply` into its state.
+/// A handler that crashes, or calls [`Context::fail`], after it has used its `Reply` has answered. If it still has the
+/// `Reply` when it panics, the ask fails with [`AskError::Panicked`]. If it has put the `Reply` into its state, the ask
+/// fails with [`AskError::Unanswered`].
 ///
 /// # Cycles
 ///
-/// An asker that awaits the answer in a handler waits for the actor that was asked, until that one calls [`forward`](Reply::forward). So if the actor
-/// has *sent* its `Reply` to another actor, and awaits an ask to the asker then, that ask fails with [`AskError::Cycle`], though the other one could answer.
-/// And if the other one awaits an ask to the asker, nobody finds that cycle: give such asks a deadline. The same holds where the `Reply` was moved to a thread
-/// or a task. Nor is an actor known to wait for what it has asked by `ctx.ask(..).then(..)`, so a cycle over a `Reply` in such a continuation is not found.
+/// An asker that awaits the answer in a handler waits for the asked actor until that actor calls
+/// [`forward`](Reply::forward). Three cases follow:
+/// - The asked actor *sends* its `Reply` to a second actor, and then awaits an ask to the asker. The second ask fails with
+///   [`AskError::Cycle`], although the second actor could answer.
+/// - The second actor awaits an ask to the asker. The cycle is not found, and neither is it if the `Reply` was moved to a
+///   thread or a task: give such asks a deadline.
+/// - The asked actor uses `ctx.ask(..).then(..)`. It is not known to wait, so a cycle over a `Reply` in such a
+///   continuation is not found.
 ///
 /// ```
 /// use playhouse_actor::{Actor, Context, DeferredHandler, Handler, Message, Reply, System};
@@ -91,12 +101,13 @@ use crate::remote::stub;
 /// ```
 #[must_use = "a reply that is dropped ends the ask with `AskError::Unanswered`"]
 pub struct Reply<T: Send + 'static> {
-    /// None once it was used, and where nobody has asked.
+    /// `None` after its use, and if the message was no ask.
     to: Option<ReplyTo<T>>,
 }
 
 impl<T: Send + 'static> Reply<T> {
-    /// A reply that calls `answered` with the answer, or with the error that an asker would get: for unit tests that call message methods without a system.
+    /// Returns a reply that calls `answered` with the answer, or with the asker's error: for unit tests that call
+    /// message methods without a system.
     ///
     /// ```
     /// use playhouse_actor::{AskError, Reply};
@@ -111,15 +122,16 @@ impl<T: Send + 'static> Reply<T> {
         Reply { to: Some(ReplyTo::then(Box::new(answered))) }
     }
 
-    /// Gives the answer. If nobody waits for it any more, it is dropped.
+    /// Gives the answer. It is dropped if no asker waits for it any more.
+    #[doc(alias("reply", "answer", "respond", "complete"))]
     pub fn send(self, answer: T) {
         drop(self.try_send(answer));
     }
 
-    /// Gives the answer, if somebody waits for it.
+    /// Gives the answer, if an asker waits for it.
     ///
     /// # Errors
-    /// Gives it back if nobody does, as far as is known here: see [`Reply::is_awaited`].
+    /// Gives the answer back if no asker is known to wait for it: see [`Reply::is_awaited`].
     pub fn try_send(mut self, answer: T) -> Result<(), T> {
         match self.to.take() {
             Some(to) => to.try_send(answer),
@@ -134,22 +146,30 @@ impl<T: Send + 'static> Reply<T> {
         }
     }
 
-    /// Whether somebody waits for the answer, as far as is known here.
+    /// Returns whether an asker waits for the answer, as far as this theater knows.
     ///
-    /// False where the message was not asked for, where the asker has given up (its deadline has passed, it has dropped the ask, or has ended), and
-    /// where it is in another theater and that is lost.
+    /// It is `false` in 3 cases:
+    /// - the message was no ask;
+    /// - the asker has given up: its deadline has passed, it has dropped the ask, or it has ended;
+    /// - the asker's theater is lost.
+    ///
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         self.to.as_ref().is_some_and(ReplyTo::is_awaited)
     }
 
-    /// Has another actor answer: sends it `message`, whose answer goes straight to the asker. The deadline of the ask stays what it is.
+    /// Forwards the request: sends `message` to `to`, whose answer goes straight to the asker. The deadline of the ask
+    /// is unchanged.
     ///
-    /// If nobody waits for the answer any more, nothing is sent. If nobody has asked, the message is sent as by `tell`.
+    /// Nothing is sent if no asker waits for the answer any more. If the original message was no ask, `message` is sent
+    /// as by `tell`.
     ///
-    /// If the asker is an actor that awaits the answer in its handler, and the new receiver waits for the asker, directly or over others, the
-    /// ask fails with [`AskError::Cycle`], and nothing is sent. What this actor has done for the request by then is done. If one of them is in another theater,
-    /// the message is sent, and one ask of the cycle fails when the cycle is found.
+    /// The ask fails with [`AskError::Cycle`], and nothing is sent, if the asker awaits the answer in its handler and
+    /// the new receiver waits for the asker, directly or over other actors. Earlier effects of this handler remain.
+    ///
+    /// If one of these actors is in another theater, the message is sent, and one ask of the cycle fails when the cycle
+    /// is found.
+    #[doc(alias("forward_to", "delegate"))]
     pub fn forward<M: Message<Reply = T>, Mode>(mut self, to: impl AskTarget<M, Mode>, message: M) {
         let Some(reply) = self.to.take() else { return to.tell_it(message) };
         let requests = to.requests();
@@ -182,26 +202,26 @@ fn unanswered() -> AskError {
     if shut_down { AskError::Shutdown } else { AskError::Unanswered }
 }
 
-/// Handles messages of type `M` with a function that answers when it can: it may keep `reply`, and return.
+/// Handles messages of type `M` with a function that may answer later: it may keep `reply`, and return.
 ///
-/// Usually written by `#[actor]`, for a message method with a parameter `reply: Reply<T>`.
+/// Usually `#[actor]` writes it, for a message method with a parameter `reply: Reply<T>`.
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler with a `Reply` for the message `{M}`",
     label = "`{Self}` does not handle `{M}`",
     note = "write `impl DeferredHandler<{M}> for {Self}`, or a `#[message]` method with a parameter `reply: Reply<..>` in its `#[actor]` block"
 )]
 pub trait DeferredHandler<M: Message>: Actor {
-    /// Handles one message.
+    /// Handles one message, with the right to answer it.
     fn handle(&mut self, message: M, reply: Reply<M::Reply>, ctx: &mut Context<Self>);
 
-    /// Whether the message can be handled now: see [`Handler::guard`](crate::Handler::guard).
+    /// Decides whether the message can be handled now: see [`Handler::guard`](crate::Handler::guard).
     #[inline(always)]
     fn guard(&self, _message: &M) -> Guard {
         Guard::Holds
     }
 }
 
-/// The handler answers when it can: see [`HandledBy`].
+/// The handler may answer later: see [`HandledBy`].
 #[derive(Debug)]
 pub enum DeferredMode {}
 
@@ -224,7 +244,7 @@ impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
     }
 
     fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
-        // One call of one of two functions, because each call has a place for the message on the stack.
+        // One call of one of two functions, because each call reserves stack for the message.
         let post = if size_of::<M>() > CARRIED_BYTES_MAX { post_large::<A, M> } else { post_carried::<A, M, M> };
         post(self, to, reply, now);
     }
@@ -234,8 +254,8 @@ impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
     }
 }
 
-/// The request always becomes a message, though the handler could be run on the asker's stack: it may forward the request, and the asker's edge in the
-/// graph of waiting actors is to be there before that.
+/// The request always becomes a message, although the handler could run on the asker's stack. The handler may forward
+/// the request, and the asker's edge in the graph of waiting actors has to exist before that.
 #[inline]
 fn post_carried<A: DeferredHandler<M>, M: Message, C: Carries<M>>(
     message: C,
@@ -258,18 +278,18 @@ fn post_large<A: DeferredHandler<M>, M: Message>(
     post_carried::<A, M, Box<M>>(Box::new(message), to, reply, now);
 }
 
-/// A message that nobody has asked for, for a handler that answers when it can.
+/// A message without an asker, for a handler that may answer later.
 #[repr(transparent)]
 struct DeferredTell<M>(M);
 
 impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell<M> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.handle(self.0, Reply { to: None }, Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.handle(self.0, Reply { to: None }, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(&self.0).of_tell()
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -289,22 +309,22 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell
     }
 }
 
-/// A message with an answer, for a handler that answers when it can.
+/// A message with an asker, for a handler that may answer later.
 struct DeferredAsk<M: Message, C> {
     message: C,
     reply: ReplyTo<M::Reply>,
 }
 
 impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for DeferredAsk<M, C> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_some() {
-            incarnation.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
+            state.actor.handle(self.message.open(), Reply { to: Some(self.reply) }, Context::of(cx));
         }
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -324,18 +344,18 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> f
     }
 }
 
-/// [`Fired`], for a handler that answers when it can.
+/// A timer's message, like [`Fired`], for a handler that may answer later.
 #[repr(transparent)]
 struct DeferredFired<M>(Fired<M>);
 
 impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredFired<M> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(incarnation, cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.0.handle_with(cx, |message, cx| DeferredTell(message).run(state, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(cx, |message| incarnation.actor.guard(message))
+    fn admission(&self, state: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| state.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {

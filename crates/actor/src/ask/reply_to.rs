@@ -13,7 +13,7 @@ use crate::ask::error::{AskError, AskPhase};
 use crate::ask::waiting::{Awaited, Edge, Stage};
 use crate::remote::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 
-/// A place at which an asker waits for an answer.
+/// A slot at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
     state: Mutex<SlotState<R>>,
 }
@@ -22,13 +22,13 @@ pub(crate) struct SlotState<R> {
     pub(crate) progress: Progress<R>,
     pub(crate) asker: Option<Asker>,
     pub(crate) thread: Option<Thread>,
-    /// When the asker gives up.
+    /// The time at which the asker gives up.
     pub(crate) due: Option<Due>,
-    /// If the request went to another theater.
+    /// The recall of a request that went to another theater.
     recall: Option<Arc<Recall>>,
-    /// The actors along the cycle that the ask is part of, while its request is being taken back for that.
+    /// The actors along the cycle that the ask is part of, while its request is being taken back because of the cycle.
     cycle: Option<Vec<String>>,
-    /// A handler in another theater has begun the request, when it had been forwarded so often on its way.
+    /// A handler in another theater has begun the request. Holds the number of forwards up to then.
     begun: Option<u32>,
     /// The asker's edge in the graph of waiting actors, if the asker is an actor.
     pub(crate) edge: Option<Edge>,
@@ -43,7 +43,7 @@ pub(crate) enum Asker {
 
 /// The conditions under which a request is handled.
 pub(crate) struct Begun {
-    /// When the asker gives up.
+    /// The time at which the asker gives up.
     pub(crate) due: Option<Due>,
 }
 
@@ -51,12 +51,12 @@ pub(crate) enum Progress<R> {
     Queued,
     Running,
     Answered(Result<R, AskError>),
-    /// Nobody waits any more.
+    /// No asker waits any more.
     Over,
 }
 
 impl<R> Progress<R> {
-    /// The answer, if it is there; once.
+    /// Takes the answer, if it has come. It can be taken once.
     pub(crate) fn take(&mut self) -> Option<Result<R, AskError>> {
         match std::mem::replace(self, Progress::Over) {
             Progress::Answered(answer) => Some(answer),
@@ -88,7 +88,7 @@ impl<R> Slot<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The request is going to be handled; none if nobody waits for its answer any more.
+    /// Notes that the request is going to be handled. Returns `None` if no asker waits for its answer any more.
     fn begin(&self) -> Option<Begun> {
         let mut state = self.lock();
         match state.progress {
@@ -104,18 +104,19 @@ impl<R> Slot<R> {
         drop(self.answer_with(|_| Some(answer)));
     }
 
-    /// Answers, if nobody has, according to how far the request has come; not if there is no answer for that. Returns the way after a request
-    /// that has left.
+    /// Gives the answer that `answer` makes of the request's progress, if there is none yet and `answer` returns one.
+    /// Returns the recall of a request that has left this theater.
     fn answer_with(&self, answer: impl FnOnce(AskPhase) -> Option<Result<R, AskError>>) -> Option<Arc<Recall>> {
         let (waker, recall) = self.note_answer(answer)?;
         if let Some(waker) = waker {
-            // The waker is that of whatever polls the ask. If it panics, the actor that answers has no part in that.
+            // The waker belongs to any executor. A panic in it must not reach the actor that answers.
             contained(|| waker.wake()).unwrap_or(());
         }
         recall
     }
 
-    /// Does the same as [`Slot::answer_with`] without calling wakers of tasks. Wakes an asker that is an actor or a thread. Returns the waker of any other one.
+    /// Does the same as [`Slot::answer_with`] without calling wakers of tasks. Wakes an asker that is an actor or a
+    /// thread. Returns the waker of any other asker.
     fn note_answer(
         &self,
         answer: impl FnOnce(AskPhase) -> Option<Result<R, AskError>>,
@@ -129,7 +130,7 @@ impl<R> Slot<R> {
             };
             let mut answer = answer(phase)?;
             if let (Err(AskError::Cycle(path)), Some(cycle)) = (&mut answer, state.cycle.take()) {
-                // It was taken back in another theater, which knows no path.
+                // The request was taken back in another theater, which knows no path.
                 *path = cycle;
             }
             state.progress = Progress::Answered(answer);
@@ -154,7 +155,7 @@ impl<R> Slot<R> {
         recall::take_back(recall);
     }
 
-    /// The request goes to another theater; none if nobody waits for its answer any more.
+    /// Notes that the request goes to another theater. Returns `None` if no asker waits for its answer any more.
     fn leave(&self) -> Option<Arc<Recall>> {
         let mut state = self.lock();
         if !matches!(state.progress, Progress::Queued) {
@@ -164,8 +165,8 @@ impl<R> Slot<R> {
         Some(Arc::clone(state.recall.insert(Arc::default())))
     }
 
-    /// The request, which was begun, is to be sent to the actor `to`. Returns false if it is not: nobody waits for the answer any more, or the asker
-    /// would wait for itself.
+    /// Notes that the begun request is forwarded to the actor `to`. Returns `false` if it must not be sent: no asker
+    /// waits for the answer any more, or the asker would wait for itself.
     fn forward(&self, to: Label) -> bool {
         let edge = {
             let mut state = self.lock();
@@ -175,7 +176,7 @@ impl<R> Slot<R> {
             state.progress = Progress::Queued;
             state.edge
         };
-        // Nobody else turns the edge meanwhile, because nobody else has the request.
+        // No other thread redirects the edge at the same time, because no other thread has the request.
         let turned = edge.map_or(Ok(()), |edge| edge.turn(to));
         turned.map_err(|path| self.answer(Err(AskError::Cycle(path)))).is_ok()
     }
@@ -220,7 +221,7 @@ impl<R: Send + 'static> Awaited for Slot<R> {
     }
 
     fn end(self: Arc<Self>, path: Vec<String>, forwards: u32) {
-        // A request that waits here is not handled any more.
+        // A request that waits in this theater is not handled any more.
         let mut path = Some(path);
         drop(self.answer_with(|phase| match phase {
             AskPhase::Queued => path.take().map(|path| Err(AskError::Cycle(path))),
@@ -235,7 +236,7 @@ impl<R: Send + 'static> Awaited for Slot<R> {
             state.cycle.get_or_insert(path);
             state.recall.clone()
         };
-        // If it has left, its receiver's theater answers so, unless a handler has begun it.
+        // If the request has left, its receiver's theater gives this answer, unless a handler has begun it.
         if let Some(recall) = recall {
             let slot = Arc::clone(&self);
             let too_late: TooLate = Box::new(move |forwards| {
@@ -249,7 +250,7 @@ impl<R: Send + 'static> Awaited for Slot<R> {
     }
 }
 
-/// The target of one answer. If it is dropped, the asker is told so.
+/// The target of one answer. If it is dropped, the asker gets an error.
 #[doc(hidden)]
 pub struct ReplyTo<R> {
     to: Option<Target<R>>,
@@ -263,7 +264,7 @@ pub(crate) trait TakeAnswer<R>: Send {
     /// Takes the answer, on the thread that answers.
     fn take(self: Box<Self>, answer: Result<R, AskError>);
 
-    /// Returns whether the asker still wants the answer, as far as is known.
+    /// Returns whether the asker is known to need the answer still.
     fn is_wanted(&self) -> bool {
         true
     }
@@ -278,7 +279,7 @@ impl<R, F: FnOnce(Result<R, AskError>) + Send> TakeAnswer<R> for F {
 enum Target<R> {
     Slot(Arc<Slot<R>>),
     Then(Then<R>),
-    /// A continuation, and the request may be taken back.
+    /// A continuation of a request that may be taken back.
     Pending(Arc<Pending<R>>),
 }
 
@@ -290,14 +291,14 @@ pub(crate) struct Pending<R> {
 struct PendingState<R> {
     then: Option<Then<R>>,
     running: bool,
-    /// When the asker gives up.
+    /// The time at which the asker gives up.
     due: Option<Due>,
     timer: Option<(Arc<SystemCore>, TimerKey)>,
-    /// If the request went to another theater.
+    /// The recall of a request that went to another theater.
     recall: Option<Arc<Recall>>,
     /// The last actor that the request was forwarded to.
     forwarded_to: Option<Label>,
-    /// How often the request was forwarded.
+    /// The number of forwards of the request.
     forwards: u32,
 }
 
@@ -336,7 +337,7 @@ impl<R> Pending<R> {
         }
     }
 
-    /// Ends the wait. Returns what is to be called with the answer, if it was not called before.
+    /// Ends the wait. Returns the continuation, if it was not called before.
     fn take_then(&self) -> Option<Then<R>> {
         let (then, timer) = {
             let mut state = self.lock();
@@ -362,7 +363,8 @@ impl<R> Pending<R> {
         recall::take_back(recall);
     }
 
-    /// The request, which was begun, is to be sent to the actor `to`. Returns false if nobody waits for the answer any more.
+    /// Notes that the begun request is forwarded to the actor `to`. Returns `false` if no asker waits for the answer
+    /// any more.
     fn forward(&self, to: Label) -> bool {
         let mut state = self.lock();
         let is_wanted = state.then.as_ref().is_some_and(|then| then.is_wanted());
@@ -381,7 +383,7 @@ impl<R> Pending<R> {
         Some(Arc::clone(state.recall.insert(Arc::default())))
     }
 
-    /// Whether the request was answered or taken back.
+    /// Returns whether the request was answered or taken back.
     fn is_over(&self) -> bool {
         self.lock().then.is_none()
     }
@@ -401,14 +403,14 @@ impl<R: Send> TakesBack for Pending<R> {
     fn take_back(&self, _: u64, cycle: Option<ForCycle>) {
         let (then, recall, forwards) = {
             let mut state = self.lock();
-            // Its receiver is another one by now than the one in the cycle.
+            // The request has another receiver by now than the one in the cycle.
             let has_gone_on = cycle.as_ref().is_some_and(|cycle| state.forwards > cycle.forwards);
             let (then, recall) = match (state.running, &state.recall) {
                 _ if has_gone_on => (None, None),
                 (false, _) => (state.then.take(), None),
-                // It went on from here.
+                // The request was forwarded from this theater.
                 (true, Some(recall)) => (None, Some(Arc::clone(recall))),
-                // A handler has begun it, and may have kept the right to answer.
+                // A handler has begun the request, and may have kept the right to answer.
                 (true, None) if cycle.is_none() => (state.then.take(), None),
                 (true, None) => (None, None),
             };
@@ -440,7 +442,7 @@ impl<R: Send> TakesBack for Pending<R> {
 }
 
 impl<R: Send + 'static> ReplyTo<R> {
-    /// The answer is waited for at this slot.
+    /// Returns the target of an answer that is awaited at this slot.
     pub(crate) fn slot(slot: &Arc<Slot<R>>) -> ReplyTo<R> {
         ReplyTo { to: Some(Target::Slot(Arc::clone(slot))) }
     }
@@ -449,7 +451,7 @@ impl<R: Send + 'static> ReplyTo<R> {
         ReplyTo { to: Some(Target::Then(then)) }
     }
 
-    /// A continuation with a deadline, set on `system`.
+    /// Returns a continuation with a deadline, set on `system`.
     pub(crate) fn timed(then: Then<R>, within: Duration, system: &Arc<SystemCore>) -> ReplyTo<R> {
         let pending = Pending::new(then, Some(Due::new(system, within)));
         let expiring = Arc::clone(&pending);
@@ -464,14 +466,14 @@ impl<R: Send + 'static> ReplyTo<R> {
         ReplyTo { to: Some(Target::Pending(pending)) }
     }
 
-    /// A continuation of a request that can be taken back until a handler has begun it.
+    /// Returns a continuation of a request that can be taken back until a handler has begun it.
     pub(crate) fn held(then: Then<R>) -> (ReplyTo<R>, Weak<dyn TakesBack>) {
         let pending = Pending::new(then, None);
         let held = Arc::downgrade(&pending);
         (ReplyTo { to: Some(Target::Pending(pending)) }, held)
     }
 
-    /// The request is going to be handled; none if nobody waits for its answer any more.
+    /// Notes that the request is going to be handled. Returns `None` if no asker waits for its answer any more.
     pub(crate) fn begin(&self) -> Option<Begun> {
         match &self.to {
             Some(Target::Slot(slot)) => slot.begin(),
@@ -485,7 +487,7 @@ impl<R: Send + 'static> ReplyTo<R> {
         }
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Returns whether no asker waits for the answer any more.
     pub(crate) fn is_over(&self) -> bool {
         match &self.to {
             Some(Target::Slot(slot)) => !matches!(slot.lock().progress, Progress::Queued),
@@ -495,7 +497,8 @@ impl<R: Send + 'static> ReplyTo<R> {
         }
     }
 
-    /// The request goes to another theater. Returns the way after it for those that may take it back; none if nobody waits for its answer any more.
+    /// Notes that the request goes to another theater. Returns its recall, if its asker may take it back. Returns
+    /// `None` if no asker waits for its answer any more.
     pub(crate) fn leave(&self) -> Option<Option<Arc<Recall>>> {
         match &self.to {
             Some(Target::Slot(slot)) => slot.leave().map(Some),
@@ -505,7 +508,7 @@ impl<R: Send + 'static> ReplyTo<R> {
         }
     }
 
-    /// Whether somebody waits for the answer to a request that was begun.
+    /// Returns whether an asker waits for the answer to a request that was begun.
     pub(crate) fn is_awaited(&self) -> bool {
         match &self.to {
             Some(Target::Slot(slot)) => !slot.is_over(),
@@ -515,7 +518,8 @@ impl<R: Send + 'static> ReplyTo<R> {
         }
     }
 
-    /// The request, which was begun, is to be sent to another actor. Returns false if it is not, since nobody waits for the answer any more.
+    /// Notes that the begun request is forwarded to another actor. Returns `false` if it must not be sent, because no
+    /// asker waits for the answer any more.
     pub(crate) fn forward(&self, to: Label) -> bool {
         match &self.to {
             Some(Target::Slot(slot)) => slot.forward(to),
@@ -529,10 +533,10 @@ impl<R: Send + 'static> ReplyTo<R> {
         self.deliver(answer);
     }
 
-    /// Answers, if somebody waits for that.
+    /// Gives the answer, if an asker waits for it.
     ///
     /// # Errors
-    /// The answer, if nobody does.
+    /// Gives the answer back if no asker waits for it.
     pub(crate) fn try_send(mut self, answer: R) -> Result<(), R> {
         match self.to.take() {
             Some(Target::Slot(slot)) => {
@@ -561,7 +565,7 @@ impl<R> ReplyTo<R> {
     }
 }
 
-/// Returns why a request that was begun has no answer.
+/// Returns the error of a request that was begun and has no answer.
 #[cold]
 fn without_answer() -> AskError {
     if std::thread::panicking() {

@@ -1,4 +1,4 @@
-//! Who waits for whom: finds ask cycles before they hang.
+//! The graph of waiting actors: finds ask cycles before they hang.
 //!
 //! If an actor's async handler awaits an ask, the actor handles nothing else until it has the answer. If the asked actor
 //! waits, over any number of others, for the asker, no answer can come. Each awaited ask between actors is therefore an
@@ -25,20 +25,21 @@
 //! *One ask of a cycle fails.* An asker reads a cycle for the second time under a lock of all askers. It takes its own edge back before it
 //! releases that lock.
 //!
-//! *An edge turns* where its request is forwarded ([`Reply::forward`](crate::Reply::forward)): it leads to another actor from then on, under
-//! another token, and is looked at as a new edge is, by the thread that forwards. An edge that was read twice with one token has therefore not turned in
-//! between. The ask may end meanwhile, and its edge with it: then its failure comes too late and does nothing.
+//! *An edge is redirected* when its request is forwarded ([`Reply::forward`](crate::Reply::forward)). It leads to
+//! another actor from then on, under another token, and the forwarding thread checks it like a new edge. An edge that
+//! was read twice with one token has therefore not been redirected in between. The ask may end before that check, and
+//! its edge with it: then its failure comes too late and does nothing.
 //!
 //! An edge ends with its ask's future. The answer may come earlier, and an answered ask does not count.
 //!
 //! An edge is added *before* its request is sent. A request that is under way when its ask fails may be handled all the
-//! same, ask the next actor, and so on: it would go round for ever, past edges that come too late. An ask whose handler
-//! is run on the asker's stack sends nothing. The asker adds its edge when its handler has to wait, or when a handler above it on the stack
-//! sends a request, because the asker will then wait.
+//! same, ask the next actor, and so on: it would circulate forever, past edges that come too late. An ask whose handler
+//! is run on the asker's stack sends nothing. The asker adds its edge when its handler has to wait, or when a handler
+//! above it on the stack sends a request, because the asker will then wait.
 //!
-//! Cycles over several theaters are looked for from outside, among asks that have waited for some time: [`waits`], [`fail`]. The search here does not
-//! follow the edge of an ask whose request has left the system, even if its receiver has come here since: the receiver may have forwarded the request
-//! elsewhere.
+//! Cycles over several theaters are searched from outside, among asks that have waited for some time: [`waits`],
+//! [`fail`]. The search in this module does not follow the edge of an ask whose request has left the system, even if
+//! its receiver has migrated into this system since: the receiver may have forwarded the request to another theater.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -61,7 +62,8 @@ thread_local! {
     static ATTEMPTS: RefCell<Vec<Tried>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The same for threads whose [`ATTEMPTS`] are gone: a simulated system may be run in the destructor of another thread-local.
+/// The same for threads whose [`ATTEMPTS`] are destroyed: a simulated system may be run in the destructor of another
+/// thread-local.
 static LATE_ATTEMPTS: Mutex<Vec<(ThreadId, Vec<Tried>)>> = Mutex::new(Vec::new());
 
 /// Calls `f` with the asks on this thread's stack.
@@ -101,12 +103,12 @@ pub(crate) async fn as_actor<F: Future>(actor: ActorId, future: F) -> F::Output 
     .await
 }
 
-/// While what is returned lives, this thread polls `actor`'s handler.
+/// Returns a guard: while it lives, this thread polls `actor`'s handler.
 pub(crate) fn polling(actor: ActorId) -> impl Drop {
     Restore(POLLED.replace(Some(actor)))
 }
 
-/// The actor whose async handler this thread polls.
+/// Returns the actor whose async handler this thread polls.
 pub(crate) fn polled() -> Option<ActorId> {
     POLLED.get()
 }
@@ -121,24 +123,28 @@ impl Drop for Restore {
 
 /// An awaited ask.
 pub(crate) trait Awaited: Send + Sync {
-    /// Returns how far the request has come, as far as is known here; `None` if the ask has an answer, or its future was dropped.
+    /// Returns the progress of the request, as far as this system knows. Returns `None` if the ask has an answer, or
+    /// its future was dropped.
     fn stage(&self) -> Option<Stage>;
 
-    /// Ends the ask with the error that it is part of a cycle, if its request can be taken back: if no handler has begun it. `path`: the actors along
-    /// the cycle. A request in another theater is taken back there, unless it was forwarded more than `forwards` times elsewhere, and the ask ends later.
+    /// Ends the ask as part of a cycle, if its request can be taken back: if no handler has begun it. `path`: the
+    /// actors along the cycle.
+    ///
+    /// A request in another theater is taken back in that theater, and the ask ends later. It is not taken back if it
+    /// was forwarded more than `forwards` times outside of this system.
     fn end(self: Arc<Self>, path: Vec<String>, forwards: u32);
 }
 
-/// How far a request has come.
+/// The progress of a request.
 #[derive(Clone, Copy)]
 pub enum Stage {
-    /// It waits in a mailbox of this system.
+    /// The request waits in a mailbox of this system.
     Queued,
-    /// A handler of this system has begun it.
+    /// A handler of this system has begun the request.
     Begun,
-    /// It has left this system.
+    /// The request has left this system.
     Away {
-        /// A handler has begun it, when it had been forwarded so often elsewhere.
+        /// A handler has begun the request. Holds the number of forwards outside of this system up to then.
         begun: Option<u32>,
         /// The knowledge of this system about the request.
         whereabouts: RequestLocation,
@@ -150,17 +156,18 @@ pub enum Stage {
 pub struct Wait {
     /// The actor that waits.
     pub from: ActorId,
-    /// The number of this wait among those of `from`. An edge that turns is another wait.
+    /// The number of this wait among those of `from`. A redirected edge is another wait.
     pub token: u64,
     /// The number of the edge.
     number: u64,
-    /// How far the request has come.
+    /// The progress of the request.
     pub stage: Stage,
     to: Label,
 }
 
 impl Wait {
-    /// Returns the actor that `from` waits for, as far as is known here: a request that has left may have been forwarded elsewhere.
+    /// Returns the actor that `from` waits for, as far as this system knows: a request that has left may have been
+    /// forwarded.
     pub fn to(&self) -> ActorId {
         self.target().id
     }
@@ -190,7 +197,7 @@ impl Wait {
 /// A wait and its ask. The ask of an outer handler on a stack is `None` until that handler is suspended itself.
 type WaitAndAsk = (Wait, Option<Arc<dyn Awaited>>);
 
-/// An edge of the graph, by which it is found as long as it is there.
+/// The key of an edge in the graph, valid as long as the edge exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edge {
     from: ActorId,
@@ -230,14 +237,14 @@ impl Node {
         Waiting { edge: Edge { from, number: token }, is_only: edges.list.len() == 1 }
     }
 
-    /// The edge leads to another actor from now on. Returns false if it is not there any more.
+    /// Redirects the edge to another actor. Returns `false` if the edge does not exist any more.
     fn turn(&self, edge: Edge, to: Label) -> bool {
         let mut edges = self.lock();
         let token = edges.next_token;
         let Some((wait, _)) = edges.list.iter_mut().find(|(wait, _)| wait.edge() == edge) else { return false };
         (wait.to, wait.token) = (to, token);
         edges.next_token += 1;
-        // SeqCst: as for a new edge.
+        // SeqCst: the asker reads the edges of other actors after this store, as for a new edge.
         self.count.store(edges.list.len() as u32, Ordering::SeqCst);
         true
     }
@@ -247,7 +254,7 @@ impl Node {
         let at = edges.list.iter().position(|(wait, _)| wait.edge() == edge)?;
         let edge = edges.list.swap_remove(at);
         if edges.list.is_empty() {
-            // A node lives for ever. It keeps no room for the largest number of edges that it ever had.
+            // Nodes are never freed. A node therefore keeps no room for the largest number of edges that it ever had.
             edges.list.shrink_to_fit();
         }
         // Relaxed: an asker that reads an old number searches in vain.
@@ -295,7 +302,7 @@ static NODES_USED: AtomicU32 = AtomicU32::new(0);
 /// The lock of the asker that reads a cycle for the second time.
 static JUDGING: Mutex<()> = Mutex::new(());
 
-/// Returns the chunk at this place among all chunks.
+/// Returns the chunk with this index among all chunks.
 fn chunk_at(at: usize) -> &'static Chunk {
     let block = BLOCKS_OF_NODES[at / CHUNK % BLOCKS].get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
     block[at % CHUNK].get_or_init(|| Chunk {
@@ -323,7 +330,8 @@ fn is_asked(actor: ActorId) -> bool {
     actor.0.cell_number().load(Ordering::SeqCst) & ASKED != 0
 }
 
-/// Takes back the mark of an actor that ends. The next actor of its cell has another identity, and nobody waits for it yet.
+/// Takes back the mark of an actor that ends. The next actor of its cell has another identity, and no actor waits for
+/// it yet.
 pub(crate) fn forget_asks(actor: ActorId) {
     let cell = actor.0.cell_number();
     // Relaxed: an ended actor adds no edge. An asker that marks it later makes a search of the next actor longer, and nothing else.
@@ -372,7 +380,7 @@ fn waits_of(actor: ActorId) -> Waits {
 
 /// Returns the waits of all actors of the system `system`. Reads the nodes of all chunks that may have edges.
 pub fn waits(system: u16) -> Vec<Wait> {
-    // While one thread has lowered a flag, no other one passes that chunk by.
+    // While one thread has lowered a flag, no other thread skips that chunk.
     static READING: Mutex<()> = Mutex::new(());
     let _reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
     let chunks = (NODES_USED.load(Ordering::SeqCst) as usize).min(BLOCKS * CHUNK * CHUNK).div_ceil(CHUNK);
@@ -390,8 +398,8 @@ pub fn waits(system: u16) -> Vec<Wait> {
     waits
 }
 
-/// Ends the ask that `from` waits for, because it is part of a cycle, unless a handler has begun its request, or that was forwarded elsewhere more than
-/// `forwards` times.
+/// Ends the ask that `from` waits for, because it is part of a cycle. It does nothing if a handler has begun the
+/// request, or if the request was forwarded more than `forwards` times outside of this system.
 pub fn fail(from: ActorId, token: u64, path: Vec<String>, forwards: u32) {
     let waiting = |(wait, ask): &WaitAndAsk| (wait.from == from && wait.token == token).then(|| ask.clone());
     let ask = node_of(from).and_then(|node| node.lock().list.iter().find_map(waiting));
@@ -403,7 +411,7 @@ pub fn fail(from: ActorId, token: u64, path: Vec<String>, forwards: u32) {
 /// An edge of the graph. Dropping this value removes the edge.
 pub(crate) struct Waiting {
     pub(crate) edge: Edge,
-    /// The actor had no other edge when it was added.
+    /// The actor had no other edge when this one was added.
     pub(crate) is_only: bool,
 }
 
@@ -425,10 +433,10 @@ impl Drop for Waiting {
 }
 
 impl Edge {
-    /// The actor waits for the actor `to` from now on: its request is forwarded there, after this.
+    /// Redirects the edge to the actor `to`, because the request is going to be forwarded to it.
     ///
     /// # Errors
-    /// The actors along the cycle that this closes. The edge is removed.
+    /// Returns the actors along the cycle that the redirected edge closes. The edge is removed.
     pub(crate) fn turn(self, to: Label) -> Result<(), Vec<String>> {
         if node_of(self.from).is_some_and(|node| node.turn(self, to)) { check(self, to) } else { Ok(()) }
     }
@@ -445,8 +453,8 @@ struct Tried {
     edge: Option<Waiting>,
 }
 
-/// An ask of an actor, from before its request is sent (or run on this stack) until it has to wait or is answered. Over
-/// when dropped.
+/// An ask of an actor, from before its request is sent (or run on this stack) until it has to wait or is answered. The
+/// drop of this value ends it.
 pub(crate) struct Attempt(());
 
 impl Attempt {
@@ -460,7 +468,7 @@ impl Attempt {
     /// Adds the edges of all asks on this stack. This one is the innermost.
     ///
     /// # Errors
-    /// The actors along the cycle that this would close, from the one that is asked back to itself.
+    /// Returns the actors along the cycle that the edges would close, from the asked actor back to itself.
     pub(crate) fn note(&self, ask: Arc<dyn Awaited>) -> Result<Waiting, Vec<String>> {
         with_attempts(|attempts| {
             let (innermost, outer) = attempts.split_last_mut().expect("this attempt is the last");
@@ -490,7 +498,7 @@ fn note(from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Result<Waiti
     Ok(waiting)
 }
 
-/// Looks whether an edge that now leads to `to` closes a cycle.
+/// Checks whether an edge that now leads to `to` closes a cycle.
 ///
 /// # Errors
 /// Returns the actors along the cycle, and removes the edge.
@@ -539,7 +547,7 @@ fn path(start: ActorId, goal: ActorId, waits_of: &mut impl FnMut(ActorId) -> Wai
             path.pop();
             continue;
         };
-        // A request that has left may have been forwarded to another actor, which is not known here.
+        // A request that has left may have been forwarded to another actor, which this system does not know.
         if wait.is_away() {
             continue;
         }
@@ -564,7 +572,7 @@ mod tests {
     use crate::system::System;
 
     thread_local! {
-        /// How many nodes this thread has read in searches.
+        /// The number of nodes that this thread has read in searches.
         pub(super) static READINGS: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -588,7 +596,7 @@ mod tests {
                     edges.push(note(actors[at - 1], label(at), None).ok().unwrap());
                     assert_eq!(READINGS.get(), 0, "the chain was walked");
                 }
-                // The edge that closes the cycle is found, by a walk.
+                // A search finds the edge that closes the cycle.
                 let closing = note(actors[ACTORS - 1], label(0), None).err().unwrap();
                 assert_eq!(closing.len(), ACTORS + 1);
                 assert!(READINGS.replace(0) <= 3 * ACTORS);
@@ -629,7 +637,8 @@ mod tests {
         moments
     }
 
-    /// Searches while the moments pass: `passes[n]` moments before reading n. Returns the path and the number of readings.
+    /// Searches while the moments pass: `passes[n]` moments before reading n. Returns the path and the number of
+    /// readings.
     fn search(actors: [ActorId; 3], moments: &[Moment], passes: &[usize]) -> (Option<Vec<Wait>>, usize) {
         let (mut now, mut readings) = (0, 0);
         let mut waits_of = |actor: ActorId| {
@@ -662,7 +671,7 @@ mod tests {
             let moments = moments(script % 8, &events);
             let closed = |moment: &Moment| moment[0].is_some() && moment[1].is_some();
             let lasts = moments.iter().all(|moment| closed(moment) && moment[..2] == moments[0][..2]);
-            // All ways in which the moments can pass between the first 6 readings.
+            // All orders in which the moments can pass between the first 6 readings.
             let mut passes = [0_usize; 6];
             loop {
                 let (path, readings) = search(actors, &moments, &passes);

@@ -1,6 +1,6 @@
-//! What `#[warn_needless_clones]` writes: where it has found that a name is not used after its clone, the types decide here whether
-//! the clone was one of the value, and not one behind a reference or a guard. Deciding is choosing a method, so nothing of it is
-//! there when the program runs.
+//! Code that `#[warn_needless_clones]` generates. The macro finds names that are not used after their clone. The types
+//! decide whether the value itself was cloned, and not a reference or a guard to it. The decision is the choice of a
+//! method, so it costs nothing at run time.
 
 use std::marker::PhantomData;
 
@@ -12,38 +12,38 @@ pub struct Original<T>(PhantomData<fn() -> T>);
 #[derive(Debug)]
 pub struct Cloned<T, U>(PhantomData<fn() -> (T, U)>);
 
-/// The type of `original`.
+/// Returns the type of `original`.
 #[must_use]
 pub fn original<T>(_: &T) -> Original<T> {
     Original(PhantomData)
 }
 
 impl<T> Original<T> {
-    /// The types of both.
+    /// Returns the types of both.
     #[must_use]
     pub fn and<U>(self, _: &U) -> Cloned<T, U> {
         Cloned(PhantomData)
     }
 }
 
-/// Chosen where the clone is one of the value.
+/// Chosen if the value itself was cloned.
 pub trait Needless: Sized {
-    /// The warning.
+    /// Causes the warning.
     #[deprecated(note = "nothing uses the original after this clone, so it can be moved instead")]
     fn cloned(&self) {}
 }
 
-/// Chosen where it is not, or who knows.
+/// Chosen if the value was not cloned, or if that is unknown.
 pub trait Needed {
-    /// No warning.
+    /// Causes no warning.
     fn cloned(&self) {}
 }
 
 impl<T: Clone> Needless for Cloned<T, T> {}
 impl<T, U> Needed for &Cloned<T, U> {}
 
-// Preferred to the traits.
+// Inherent methods take precedence over those of the traits.
 impl<T: ?Sized> Cloned<&T, &T> {
-    /// A reference was copied.
+    /// Does nothing: a reference was copied.
     pub fn cloned(&self) {}
 }

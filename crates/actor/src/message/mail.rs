@@ -1,4 +1,4 @@
-//! The envelopes that actors' messages travel in.
+//! The envelopes of actors' messages.
 
 use std::any::type_name;
 use std::borrow::Borrow;
@@ -25,8 +25,8 @@ pub(crate) struct Start;
 
 impl<A: Actor> Envelope<ActorState<A>> for Start {
     #[inline(always)]
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.started(Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.started(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -42,13 +42,13 @@ pub(crate) struct Tell<M>(pub(crate) M);
 
 impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
     #[inline(always)]
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        let _unasked = incarnation.actor.handle(self.0, Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        let _unasked = state.actor.handle(self.0, Context::of(cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(&self.0).of_tell()
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -68,25 +68,25 @@ impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
     }
 }
 
-/// A message without an answer, for a handler that may wait.
+/// A message without an answer, for an async handler.
 #[repr(transparent)]
 pub(crate) struct AsyncTell<M>(pub(crate) M);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<M> {
     fn run<'a>(
         self,
-        incarnation: &'a mut ActorState<A>,
+        state: &'a mut ActorState<A>,
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
         waiting::as_actor(ctx.id(), async move {
-            let _unasked = incarnation.actor.handle(self.0, ctx).await;
+            let _unasked = state.actor.handle(self.0, ctx).await;
         })
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(&self.0).of_tell()
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(&self.0).of_tell()
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -106,13 +106,13 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<
     }
 }
 
-/// The size of the largest messages that requests carry as they are. A request is moved several times before it is in a queue, and each move
-/// may take room on the stack.
+/// The size of the largest messages that requests carry unboxed. A request is moved several times before it is in a
+/// queue, and each move may take room on the stack.
 pub(crate) const CARRIED_BYTES_MAX: usize = 4096;
 
-/// How a request carries its message: as it is, or boxed.
+/// A request's form of carrying its message: unboxed or boxed.
 pub(crate) trait Carries<M>: Borrow<M> + Send + 'static {
-    /// The future of a handler that may wait.
+    /// The future of an async handler.
     type Handling<F: Future + Send>: Future<Output = F::Output> + Send;
 
     fn open(self) -> M;
@@ -134,7 +134,7 @@ impl<M: Message> Carries<M> for M {
     }
 }
 
-/// The handler's future owns the message and is boxed too.
+/// The handler's future owns the message and is boxed, too.
 impl<M: Message> Carries<M> for Box<M> {
     type Handling<F: Future + Send> = Pin<Box<F>>;
 
@@ -154,18 +154,18 @@ pub(crate) struct AskMail<M: Message, C = M> {
 }
 
 impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for AskMail<M, C> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         if self.reply.begin().is_none() {
             return;
         }
         let ctx = Context::of(cx);
-        let answer = incarnation.actor.handle(self.message.open(), ctx);
+        let answer = state.actor.handle(self.message.open(), ctx);
         self.reply.send(ctx.unless_failed(answer));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -185,7 +185,7 @@ impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for AskMa
     }
 }
 
-/// A message with an answer, for a handler that may wait.
+/// A message with an answer, for an async handler.
 pub(crate) struct AsyncAskMail<M: Message, C = M> {
     pub(crate) message: C,
     pub(crate) reply: ReplyTo<M::Reply>,
@@ -194,7 +194,7 @@ pub(crate) struct AsyncAskMail<M: Message, C = M> {
 impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>> for AsyncAskMail<M, C> {
     fn run<'a>(
         self,
-        incarnation: &'a mut ActorState<A>,
+        state: &'a mut ActorState<A>,
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
@@ -202,15 +202,15 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>>
         let due = begun.as_ref().and_then(|begun| begun.due);
         as_answering(ctx.id(), due, async move {
             if begun.is_some() {
-                let answer = self.message.handle(|message| incarnation.actor.handle(message, ctx)).await;
+                let answer = self.message.handle(|message| state.actor.handle(message, ctx)).await;
                 self.reply.send(ctx.unless_failed(answer));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
-        incarnation.actor.guard(self.message.borrow()).of_ask(&self.reply)
+    fn admission(&self, state: &ActorState<A>, _cx: &mut Cx<ActorState<A>>) -> Admission {
+        state.actor.guard(self.message.borrow()).of_ask(&self.reply)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -230,13 +230,14 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>>
     }
 }
 
-/// The answer to a request `M`, as reports call it.
+/// The name of the answer to a request `M` in reports.
 struct AnswerTo<M>(PhantomData<M>);
 
 /// The continuation of `ctx.ask(..).then(f)`.
 ///
-/// Its memory goes with the request to the thread that answers, and comes back with the answer. Unless the asker has moved to another worker,
-/// the same thread thus allocates it and frees it. Threads that free each other's memory wait for each other in the allocator.
+/// Its memory travels with the request to the answering thread, and returns with the answer. The same thread therefore
+/// allocates and frees it, unless the asker has moved to another worker. Threads that free each other's memory wait for
+/// each other in the allocator.
 pub(crate) struct Continuation<A: Actor, M, F> {
     pub(crate) asker: Address<ActorState<A>>,
     pub(crate) then: F,
@@ -272,10 +273,10 @@ where
     R: Send + 'static,
     F: FnOnce(&mut A, Result<R, AskError>, &mut Context<A>) + Send + 'static,
 {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         let Continuation { then, .. } = *self.continuation;
-        then(&mut incarnation.actor, self.answer, ctx);
+        then(&mut state.actor, self.answer, ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -292,7 +293,7 @@ where
 /// Turns the answer to `ctx.ask(..).pipe_to_self(..)` into a message.
 pub(crate) struct Pipe<A: Actor, M, F> {
     pub(crate) asker: Address<ActorState<A>>,
-    /// Sends the asker what is made of the answer.
+    /// Makes a message of the answer, and sends it to the asker.
     pub(crate) tell: F,
     pub(crate) request: PhantomData<fn(M)>,
 }
@@ -313,7 +314,8 @@ where
     }
 }
 
-/// The answer to `ctx.ask(..).pipe_to_self(..)`, on its way to the theater of the asker. The message is made there, since a panic is the asker's.
+/// The answer to `ctx.ask(..).pipe_to_self(..)`, on its way to the theater of the asker. The message is made in that
+/// theater, because a panic in it is the asker's.
 struct Piped<A: Actor, M, F, R> {
     pipe: Box<Pipe<A, M, F>>,
     answer: Result<R, AskError>,
@@ -334,11 +336,11 @@ where
         (MailKind::Answer, type_name::<R>())
     }
 
-    /// An actor that has ended wants no answers. One that is elsewhere would have had it.
+    /// An actor that has ended needs no answers. An actor that has migrated would have received it.
     fn bounce(self, why: Undelivered) {
         let asker = self.pipe.asker.raw();
         if !asker.is_stale() && asker.is_away() {
-            // This thread may be none of that system, which may be closed.
+            // This thread may belong to another system, and the asker's system may be closed.
             if let Some(system) = SystemCore::by_id(asker.system()) {
                 system.dead_letter(type_name::<A>(), type_name::<AnswerTo<M>>(), why);
             }
@@ -352,22 +354,22 @@ where
     }
 }
 
-/// A timer fired: its message, unless the actor has cancelled the timer meanwhile.
+/// A timer that has fired: its message, unless the actor has cancelled the timer since.
 pub struct Fired<M> {
     pub(crate) id: u64,
-    /// The how manyth time it was.
+    /// The number of this firing of the timer.
     pub(crate) number: u64,
     pub(crate) clock: Arc<Clock<M>>,
 }
 
 impl<M: Message> Fired<M> {
-    /// Whether the actor still wants it.
+    /// Returns whether the actor still has this timer.
     fn is_wanted<A: Actor>(&self, extra: &Extra<A>) -> bool {
         let timer = extra.timers.get(&self.id);
         timer.is_some_and(|timer| timer.left_at.is_none_or(|left_at| self.number <= left_at))
     }
 
-    /// What becomes of it by its message's guard. One whose timer was cancelled does not wait.
+    /// Returns the admission that the message's guard decides. A message whose timer was cancelled is not deferred.
     #[inline(always)]
     pub(crate) fn admission<A: Actor>(&self, cx: &mut Cx<ActorState<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
         match self.clock.look(guard).unwrap_or(Guard::Holds) {
@@ -381,7 +383,7 @@ impl<M: Message> Fired<M> {
         }
     }
 
-    /// The message, if the actor still wants it.
+    /// Returns the message, if the actor still has this timer.
     pub(crate) fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
         if !self.is_wanted(extra) {
             return None;
@@ -392,7 +394,7 @@ impl<M: Message> Fired<M> {
         self.clock.take()
     }
 
-    /// Handles the message, if the actor still wants it.
+    /// Handles the message, if the actor still has this timer.
     pub(crate) fn handle_with<A: Actor>(
         self,
         cx: &mut Cx<ActorState<A>>,
@@ -412,7 +414,7 @@ impl<M> Drop for Fired<M> {
     }
 }
 
-/// The message of this timer was handled, or is not going to be.
+/// Continues the timer after its message was handled, or was dropped unhandled.
 fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
     if let Some(timer) = extra.timers.get_mut(&id) {
         timer.go_on();
@@ -420,13 +422,13 @@ fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
 }
 
 impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        self.handle_with(cx, |message, cx| Tell(message).run(incarnation, cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        self.handle_with(cx, |message, cx| Tell(message).run(state, cx));
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.admission(cx, |message| incarnation.actor.guard(message))
+    fn admission(&self, state: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.admission(cx, |message| state.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -442,14 +444,14 @@ impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
     }
 }
 
-/// As [`Fired`], for a handler that may wait.
+/// A timer that has fired, like [`Fired`], for an async handler.
 #[repr(transparent)]
 pub(crate) struct AsyncFired<M>(pub(crate) Fired<M>);
 
 impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired<M> {
     fn run<'a>(
         self,
-        incarnation: &'a mut ActorState<A>,
+        state: &'a mut ActorState<A>,
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let id = self.0.id;
@@ -457,15 +459,15 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
         let actor = Context::of(cx).id();
         waiting::as_actor(actor, async move {
             if let Some(message) = message {
-                let _unasked = incarnation.actor.handle(message, Context::of(cx)).await;
+                let _unasked = state.actor.handle(message, Context::of(cx)).await;
                 cx.with_extra(|extra| go_on(extra, id));
             }
         })
     }
 
     #[inline(always)]
-    fn admission(&self, incarnation: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(cx, |message| incarnation.actor.guard(message))
+    fn admission(&self, state: &ActorState<A>, cx: &mut Cx<ActorState<A>>) -> Admission {
+        self.0.admission(cx, |message| state.actor.guard(message))
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -481,14 +483,15 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
     }
 }
 
-/// A watched actor has ended. `MOVES_ALONG`: this actor is known to watch it, or has been told already, or does not watch it any more.
+/// The end of a watched actor. `MOVES_ALONG`: this actor is recorded as its watcher, unless it was notified already or
+/// has ended the watch.
 pub(crate) struct TerminatedMail<const MOVES_ALONG: bool>(pub(crate) Terminated);
 
 impl<A: Actor, const MOVES_ALONG: bool> Envelope<ActorState<A>> for TerminatedMail<MOVES_ALONG> {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ctx = Context::of(cx);
         if !MOVES_ALONG || ctx.forget_watched(self.0.who) {
-            incarnation.actor.terminated(self.0, ctx);
+            state.actor.terminated(self.0, ctx);
         }
     }
 
@@ -499,7 +502,7 @@ impl<A: Actor, const MOVES_ALONG: bool> Envelope<ActorState<A>> for TerminatedMa
     fn bounce(self, _: Undelivered) {}
 }
 
-/// Is dropped when the actor has handled what was sent to it before, or will not.
+/// A value that is dropped when the actor has handled all messages sent to it before, or never will.
 pub(crate) struct Mark<T>(pub(crate) T);
 
 impl<A: Actor, T: Send + 'static> Envelope<ActorState<A>> for Mark<T> {

@@ -14,48 +14,50 @@ use playhouse_executor::{Address, Admission, MaySend, Undelivered};
 
 /// A value that can be sent to an actor. It is moved to the receiver, never copied.
 ///
-/// Usually derived: `#[derive(Message)]`, with `#[message(reply = u64)]` where the message has an answer.
+/// Usually derived: `#[derive(Message)]`, with `#[message(reply = u64)]` if the message has an answer.
 ///
-/// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send. Before that, a message is on the stack of
-/// its sender, and in a build without optimisation several times: box messages of more than 1 MiB.
+/// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send. Before that, a
+/// message is on the stack of its sender, and several times in a build without optimisation: box messages of more than
+/// 1 MiB.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not a message",
     note = "put `#[derive(Message)]` on `{Self}`, with `#[message(reply = Type)]` where it has an answer, or write a `#[message]` method in an `#[actor]` block"
 )]
 pub trait Message: Send + Sized + 'static {
-    /// What an ask for this message answers.
+    /// The answer to an ask with this message.
     type Reply: Send + 'static;
 
-    /// How the message looks on the wire, if it may be sent to other theaters: `#[message(remote)]`.
+    /// The wire form of the message, if it may be sent to other theaters: `#[message(remote)]`.
     const WIRE: Option<WireForm<Self>> = None;
 
-    /// What it takes of a [mailbox](crate::Mailbox) that is bounded by bytes: asked once, when it is sent to one.
+    /// Returns the bytes that the message takes of a [mailbox](crate::Mailbox) bounded by bytes. It is called once,
+    /// when the message is sent to such a mailbox.
     ///
-    /// By default its own size in memory, without what it points to. A message that carries much behind a pointer, and is sent
-    /// where bytes are bounded, says so here.
+    /// By default it is the message's own size in memory, without the memory that it points to. Override it for
+    /// messages that carry much behind a pointer, and are sent to mailboxes bounded by bytes.
     #[inline(always)]
     fn bytes(&self) -> usize {
         size_of::<Self>()
     }
 }
 
-/// What becomes of a message whose turn has come: see [`Handler::guard`].
+/// The decision of a [guard](Handler::guard) on the next message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
-    /// It is handled now.
+    /// The message is handled now.
     Holds,
-    /// It waits in the mailbox, and is looked at again after each message that its actor handles.
+    /// The message waits in the mailbox. Its guard is called again after each message that the actor handles.
     Defer,
-    /// It is a dead letter, and who asked gets [`AskError::Refused`](crate::AskError::Refused).
+    /// The message is a dead letter, and its asker gets [`AskError::Refused`](crate::AskError::Refused).
     Refuse,
-    /// It is dropped without a dead letter. Who asked gets [`AskError::Refused`](crate::AskError::Refused).
+    /// The message is dropped without a dead letter. Its asker gets [`AskError::Refused`](crate::AskError::Refused).
     Drop,
 }
 
 impl Guard {
-    /// What becomes of a message without an answer.
+    /// Returns the admission of a message without an answer.
     #[inline(always)]
     pub(crate) fn of_tell(self) -> Admission {
         match self {
@@ -66,12 +68,12 @@ impl Guard {
         }
     }
 
-    /// What becomes of a message whose sender waits for `reply`.
+    /// Returns the admission of a message whose sender waits for `reply`.
     #[inline(always)]
     pub(crate) fn of_ask<R: Send + 'static>(self, reply: &ReplyTo<R>) -> Admission {
         match self {
             Guard::Holds => Admission::Run,
-            // Nothing is done for it: it is taken from the mailbox.
+            // The ask is over, so the message is not deferred: running it takes it from the mailbox without an effect.
             Guard::Defer if reply.is_over() => Admission::Run,
             Guard::Defer => Admission::Wait,
             Guard::Refuse | Guard::Drop => Admission::Bounce(Undelivered::Refused),
@@ -81,27 +83,31 @@ impl Guard {
 
 /// Handles messages of type `M` to completion.
 ///
-/// A handler should not block: it holds its worker. One that does is noticed after some ten milliseconds, and its
-/// worker's other actors go on in another thread; for a handler that always blocks use
-/// [`Placement::Dedicated`](crate::Placement::Dedicated).
+/// A handler should not block, because it holds its worker. A handler that blocks is noticed after about 10 ms, and the
+/// other actors of its worker continue on another thread. Use [`Placement::Dedicated`](crate::Placement::Dedicated) for
+/// a handler that always blocks.
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler for the message `{M}`",
     label = "`{Self}` does not handle `{M}`",
     note = "write `impl Handler<{M}> for {Self}` (or `AsyncHandler`), or a `#[message]` method in its `#[actor]` block"
 )]
 pub trait Handler<M: Message>: Actor {
-    /// Handles one message.
+    /// Handles one message and returns its answer.
+    ///
+    /// A panic is a crash of the actor: its supervisor decides, and the asker gets
+    /// [`AskError::Panicked`](crate::AskError::Panicked).
     fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> M::Reply;
 
-    /// Whether the message can be handled now: asked when its turn has come. Usually written by
-    /// `#[message(when = "..")]`.
+    /// Decides whether the message can be handled now. It is called before the handler. Usually `#[message(when =
+    /// "..")]` writes it.
     ///
-    /// A message that is deferred waits in the mailbox. After each message that the actor handles, those that wait are
-    /// looked at again, the oldest first, and before newer mail; so this should be quick, and depend on nothing but the
-    /// actor's state and the message. It costs nothing where it is not written.
+    /// A deferred message waits in the mailbox. After each message that the actor handles, the guards of the deferred
+    /// messages are called again, the oldest first, and before newer mail. A guard should therefore be quick, and
+    /// depend only on the actor's state and the message. A handler without a guard pays nothing.
     ///
     /// A panic in it is a crash of the actor, and the message is lost.
     #[inline(always)]
+    #[doc(alias("stash", "become", "receive_when", "selective_receive"))]
     fn guard(&self, _message: &M) -> Guard {
         Guard::Holds
     }
@@ -109,11 +115,11 @@ pub trait Handler<M: Message>: Actor {
 
 /// Handles messages of type `M` with a function that may await.
 ///
-/// While a handler waits, its actor handles no other message (they are put aside in order), and its worker goes on with
-/// other actors. A handler that does not have to wait costs no allocation.
+/// While a handler waits, its actor handles no other message (they are parked in order), and its worker runs other
+/// actors. A handler that never waits costs no allocation.
 ///
-/// It may await any future. Those that need a runtime around them, such as the timers and sockets of tokio, are spawned
-/// there, since a worker is no thread of that runtime: with `runtime: tokio::runtime::Handle` in the actor,
+/// It may await any future. Futures that need a runtime, such as the timers and sockets of tokio, are spawned on that
+/// runtime, because a worker is no thread of it: with `runtime: tokio::runtime::Handle` in the actor,
 /// `self.runtime.spawn(async move { .. }).await`.
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no async handler for the message `{M}`",
@@ -121,13 +127,13 @@ pub trait Handler<M: Message>: Actor {
     note = "write `impl AsyncHandler<{M}> for {Self}`, or an `async` `#[message]` method in its `#[actor]` block"
 )]
 pub trait AsyncHandler<M: Message>: Actor {
-    /// Handles one message. Write it as `async fn handle`.
+    /// Handles one message and returns its answer. Write it as `async fn handle`.
     ///
     /// # Cancel safety
-    /// The future is dropped at an await where the actor is killed, restarted, or the system shuts down.
+    /// The future is dropped at an await if the actor is killed or restarted, or if the system shuts down.
     fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> impl Future<Output = M::Reply> + Send;
 
-    /// Whether the message can be handled now: see [`Handler::guard`].
+    /// Decides whether the message can be handled now: see [`Handler::guard`].
     #[inline(always)]
     fn guard(&self, _message: &M) -> Guard {
         Guard::Holds
@@ -141,7 +147,7 @@ pub enum SyncMode {}
 #[derive(Debug)]
 pub enum AsyncMode {}
 
-/// A message of which clones are sent again and again: each one that is `Clone`.
+/// A message whose clones can be sent repeatedly: every message that is `Clone`.
 #[diagnostic::on_unimplemented(
     message = "clones of the message `{Self}` are to be sent, and it is not `Clone`",
     label = "not `Clone`",
@@ -152,10 +158,11 @@ pub trait Repeated: Clone {}
 #[diagnostic::do_not_recommend]
 impl<M: Clone> Repeated for M {}
 
-/// A message that the actor `A` handles: implemented for every message with a [`Handler`] or an [`AsyncHandler`] in `A`.
+/// A message that the actor `A` handles: implemented for every message with a [`Handler`] or an [`AsyncHandler`] in
+/// `A`.
 ///
-/// `Mode` says which of the two; it is always inferred. (The trait is the message's and not the actor's so that the
-/// compiler, where it is missing, names both.)
+/// `Mode` tells the two kinds apart; it is always inferred. (The message implements the trait, and not the actor,
+/// because the compiler then names both in its error.)
 #[diagnostic::on_unimplemented(
     message = "the actor `{A}` does not handle the message `{Self}`",
     label = "`{A}` has no handler for this message",
@@ -167,13 +174,13 @@ pub trait HandledBy<A: Actor, Mode>: Message {
     fn post_tell(self, to: Address<ActorState<A>>);
     #[doc(hidden)]
     fn post_unwaiting(self, to: Address<ActorState<A>>);
-    /// As `post_unwaiting`; given back where the receiver's mailbox is full.
+    /// Posts the message like `post_unwaiting`, but gives it back if the receiver's mailbox is full.
     #[doc(hidden)]
     fn try_post(self, to: Address<ActorState<A>>) -> Result<(), Self>;
     #[doc(hidden)]
     fn post_urgent(self, to: Address<ActorState<A>>);
-    /// With `now`, the handler is run at once where that cannot be told from sending; where it can, `now` says whether
-    /// the request is to be sent.
+    /// Posts a request. With `now`, the handler runs at once if that cannot be told from sending. If it can, `now`
+    /// decides whether the request is sent.
     #[doc(hidden)]
     fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<Self::Reply>, now: Option<MaySend<'_>>);
     #[doc(hidden)]
@@ -199,7 +206,7 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
     }
 
     fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
-        // One call of one of two functions, because each call has a place for the message on the stack.
+        // One call of one of two functions, because each call reserves stack for the message.
         let post = if size_of::<M>() > CARRIED_BYTES_MAX { post_large::<A, M> } else { post_carried::<A, M, M> };
         post(self, to, reply, now);
     }
@@ -228,7 +235,7 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
     }
 
     fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<M::Reply>, now: Option<MaySend<'_>>) {
-        // One call of one of two functions, because each call has a place for the message on the stack.
+        // One call of one of two functions, because each call reserves stack for the message.
         let post =
             if size_of::<M>() > CARRIED_BYTES_MAX { post_large_async::<A, M> } else { post_carried_async::<A, M, M> };
         post(self, to, reply, now);

@@ -1,7 +1,8 @@
 //! Streams whose items become messages of an actor.
 //!
-//! The stream is in the actor's [`Extra`](crate::actor::Extra), and is polled in the actor's own turns: when a [`Ready`] comes, which is sent when the stream is attached,
-//! when its waker is called, and behind the messages of the items that it has given. So the actor handles these before the stream is polled again, and
+//! The stream is in the actor's [`Extra`](crate::actor::Extra), and is polled while the actor runs, when a [`Ready`]
+//! arrives. A `Ready` is sent when the stream is attached, when its waker is called, and behind the messages of the
+//! items that the stream has given. The actor therefore handles these messages before the stream is polled again, and
 //! the stream ends with the actor.
 
 use std::collections::BTreeMap;
@@ -20,28 +21,33 @@ use crate::message::HandledBy;
 /// The most items that a stream gives before the actor handles them.
 const ITEMS_MAX: usize = 16;
 
-/// A stream that is attached to an actor: see [`Context::attach`].
+/// A key that names a stream attached to an actor: see [`Context::attach`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamKey(u64);
 
 impl<A: Actor> Context<A> {
-    /// Sends this actor what `message` makes of each item of `stream`, in order, until the stream ends.
+    /// Attaches `stream`: this actor receives the message that `message` makes of each item, in order, until the stream
+    /// ends.
     ///
-    /// A stream is a [`Stream`] of the crate futures. The crate tokio-stream makes one of a receiver of tokio (`ReceiverStream::new`) or of what can be
-    /// iterated over (`tokio_stream::iter`).
+    /// A stream is a [`Stream`] of the crate futures. The crate tokio-stream makes one of a receiver of tokio
+    /// (`ReceiverStream::new`) or of an iterator (`tokio_stream::iter`).
     ///
-    /// The stream is polled in the actor's turns, and only when the actor has handled the items before: at most 16 of each stream wait in the mailbox. (A
-    /// message that its guard defers counts as handled.) If the mailbox is bounded and full, the item waits until there is room; with
-    /// [`OnFull::DropOldest`](crate::OnFull::DropOldest) the oldest messages go instead, as always. In a system with
+    /// The stream is polled while the actor runs, and only when the actor has handled the items before: at most 16
+    /// items of each stream wait in the mailbox. A message that its guard defers counts as handled.
+    ///
+    /// If the mailbox is bounded and full, the item waits for room. With
+    /// [`OnFull::DropOldest`](crate::OnFull::DropOldest) the oldest messages are dropped instead. In a system with
     /// `SystemBuilder::tokio` the stream is polled in the runtime's context.
     ///
-    /// The stream is dropped when it ends, when it is [detached](Context::detach), and when the actor ends, is restarted, or sets out for another theater,
-    /// also if it stays then. It is not polled any more when a shutdown of the system has begun. Nothing tells the actor of the stream's end: for that, chain an item of your own to the stream.
+    /// The stream is dropped when it ends, when it is [detached](Context::detach), and when the actor ends, restarts,
+    /// or begins a migration, even one that fails. It is no longer polled after a shutdown of the system has begun. The
+    /// actor receives no notice of the stream's end: chain an item of your own to the stream for that.
     ///
-    /// In simulation, time passes only when nothing is left to do: not while a stream always has an item, or wakes itself.
+    /// In a simulation, time passes only when nothing is left to do. It stands still while a stream always has an item,
+    /// or wakes itself.
     ///
     /// # Panics
-    /// Not here. A panic in the stream or in `message` is a crash of the actor, and drops the stream.
+    /// This call does not panic. A panic in the stream or in `message` is a crash of the actor, and drops the stream.
     ///
     /// ```
     /// use playhouse_actor::{Actor, Context, Handler, Message, System};
@@ -85,13 +91,14 @@ impl<A: Actor> Context<A> {
     /// system.run_until_idle();
     /// assert_eq!(counter.ask(Sum).wait(), Ok(10));
     /// ```
+    #[doc(alias("add_stream", "attach_stream"))]
     pub fn attach<S, M, Mode>(&mut self, stream: S, message: impl FnMut(S::Item) -> M + Send + 'static) -> StreamKey
     where
         S: Stream + Send + 'static,
         M: HandledBy<A, Mode>,
     {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        // Relaxed: the numbers only differ.
+        // Relaxed: the numbers only have to differ.
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let address = self.cx.address();
         let stream_waker = Arc::new(StreamWaker { address, number, state: AtomicU8::new(PENDING) });
@@ -103,19 +110,20 @@ impl<A: Actor> Context<A> {
         StreamKey(number)
     }
 
-    /// Drops a stream that was attached. Messages that were made of its items already are handled. Returns whether the stream was still attached.
+    /// Drops an attached stream. Messages that were made of its items already are handled. Returns whether the stream
+    /// was still attached.
     pub fn detach(&mut self, StreamKey(number): StreamKey) -> bool {
         let detached = self.cx.with_extra(|extra| extra.streams.remove(&number));
         detached.is_some()
     }
 }
 
-/// The streams of an actor by their numbers. One that is polled now is not there.
+/// The streams of an actor by their numbers. A stream that is being polled is taken out of the map.
 pub(crate) type Streams<A> = BTreeMap<u64, Option<Box<dyn Attached<A>>>>;
 
-/// A stream, whatever its items are.
+/// A stream with items of any type.
 pub(crate) trait Attached<A: Actor>: Send {
-    /// Sends the actor the items that are there. Returns whether the stream has ended.
+    /// Sends the actor the items that are ready. Returns whether the stream has ended.
     fn flow(&mut self) -> bool;
 }
 
@@ -159,17 +167,18 @@ where
                 break;
             }
         }
-        // Behind what was sent, or behind what leaves no room.
+        // The `Ready` queues behind the messages that were sent, or behind those that leave no room.
         self.stream_waker.send_ready();
         false
     }
 }
 
-/// Nothing is to be done before the stream is woken.
+/// The stream is not polled before it is woken.
 const PENDING: u8 = 0;
-/// The stream is polled.
+/// The stream is being polled.
 const POLLED: u8 = 1;
-/// The stream was woken while it is polled. A `Ready` would come before the items that it yields then, so that 16 more could follow behind it.
+/// The stream was woken while it is being polled. A `Ready` sent now would come before the items of this poll, and 16
+/// more could follow behind it.
 const WOKEN: u8 = 2;
 /// A `Ready` is under way.
 const READY: u8 = 3;
@@ -193,14 +202,14 @@ impl<A: Actor> StreamWaker<A> {
         }
     }
 
-    /// The stream has no item now.
+    /// Notes that the stream has no item now.
     fn is_pending(&self) {
         if self.state.compare_exchange(POLLED, PENDING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
             self.send_ready();
         }
     }
 
-    /// The stream is to be polled again.
+    /// Sends a `Ready`, because the stream has to be polled again.
     fn send_ready(&self) {
         self.state.store(READY, Ordering::SeqCst);
         self.address.send_request(Ready { number: self.number });
@@ -217,7 +226,7 @@ impl<A: Actor> Wake for StreamWaker<A> {
     }
 }
 
-/// The stream of this number is to be polled.
+/// A request to poll the stream of this number.
 struct Ready {
     number: u64,
 }
@@ -234,14 +243,14 @@ impl<A: Actor> Envelope<ActorState<A>> for Ready {
             }
             match extra.streams.get_mut(&number) {
                 Some(place) => place.replace(attached),
-                // It has ended, or was detached.
+                // The stream has ended, or was detached.
                 None => Some(attached),
             }
         });
         drop(dropped);
     }
 
-    // Like an answer: a bounded mailbox takes it.
+    // A bounded mailbox takes it, like an answer.
     fn describe() -> (MailKind, &'static str) {
         (MailKind::Control, "stream")
     }

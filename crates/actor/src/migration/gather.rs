@@ -1,20 +1,22 @@
-//! Actors that leave together: requests to their cells, besides those of any actor that [moves](crate::migration).
+//! The freeze of group migrations: requests to the members' cells, besides those of every
+//! [migration](crate::migration).
 
 use playhouse_executor::{AwayCx, Control, ControlCx, RawAddress, Undelivered};
 
 use crate::actor::{ActorId, ActorState};
 use crate::migration::{MigrateError, Mobile, Offer, depart, offer_or_stay};
 
-/// Freezes these actors of one stage at one moment, but for those that have ended; or says who is not between two messages.
+/// Freezes these actors of one stage at one moment, except those that have ended. Otherwise returns an actor that is
+/// not between two messages.
 pub type Freeze<'a> = &'a mut dyn FnMut(&[ActorId]) -> Result<Vec<ActorId>, ActorId>;
 
-/// Called in the stage of an actor that is between two messages, or away; or where it has ended.
+/// Called on the stage of an actor when the actor is between two messages, is a stub, or has ended.
 pub type OnFrozen = Box<dyn FnOnce(Result<Freeze<'_>, Undelivered>) + Send>;
 
-/// Looks whether they can.
+/// A request to try the freeze of a group's members on one stage.
 pub(crate) struct FreezeTogether {
     pub(crate) on_frozen: OnFrozen,
-    /// If the actor is not there, asks again behind the mail: it may be about to come.
+    /// `true` if a stub sends the request once more behind the mail, because the actor may be about to arrive.
     pub(crate) asks_again: bool,
 }
 
@@ -46,10 +48,10 @@ fn together(
     freeze(&addresses).map(|frozen| frozen.into_iter().map(ActorId).collect()).map_err(ActorId)
 }
 
-/// One of those that were frozen is packed.
-pub(crate) struct PackFrozen(pub(crate) Offer);
+/// A request to prepare one of the frozen actors.
+pub(crate) struct PrepareFrozen(pub(crate) Offer);
 
-impl<A: Mobile> Control<ActorState<A>> for PackFrozen {
+impl<A: Mobile> Control<ActorState<A>> for PrepareFrozen {
     fn passes(&self) -> bool {
         true
     }
@@ -66,7 +68,7 @@ impl<A: Mobile> Control<ActorState<A>> for PackFrozen {
     }
 }
 
-/// Behind what the cell was told before, whatever it is by then.
+/// A call that runs behind earlier requests to the cell, whatever the cell contains by then.
 pub(crate) struct Then(pub(crate) Box<dyn FnOnce() + Send>);
 
 impl<A: Mobile> Control<ActorState<A>> for Then {

@@ -1,7 +1,7 @@
-//! Actors that are taken from theater to theater while they live.
+//! Migration of actors between theaters while they run.
 //!
-//! What happens at a cell when an actor leaves or comes; who tells it to, and when, is the business of `playhouse-theater`
-//! (see its `moves`).
+//! This module has the requests to one cell when an actor leaves or arrives. `playhouse-theater` decides when they are
+//! sent (see its `moves`).
 
 pub(crate) mod gather;
 
@@ -28,7 +28,7 @@ use crate::actor::{Actor, ActorId, ActorState, Extra, Watch, Watcher};
 use crate::ask::AskError;
 use crate::message::HandledBy;
 use crate::message::mail::Start;
-use crate::migration::gather::{FreezeTogether, OnFrozen, PackFrozen, Then};
+use crate::migration::gather::{FreezeTogether, OnFrozen, PrepareFrozen, Then};
 use crate::remote::route::{BeginReroute, Begins, EndReroute, Pass, Settled, Settling, send_marker};
 use crate::remote::stub::{ForwardedMessage, Forwarder, Marker, Write, copy_of};
 use crate::remote::wire::{Codec, Remote, WireError};
@@ -38,20 +38,21 @@ use crate::system::services::migration_host_of;
 use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 
-/// An actor that can be taken to another theater while it lives, with its state, its mail, its timers and its watchers.
-/// References to it stay good everywhere, and what is sent to it keeps its order.
+/// An actor that can migrate to another theater while it runs, with its state, its mail, its timers and its watchers.
+/// References to it stay valid in every theater, and its mail keeps its order.
 ///
-/// If a theater is lost to another one, and no third theater knows a mobile actor that is there, the other theater's references to the actor are dead
-/// from then on: asks fail with [`Stopped`](crate::AskError::Stopped), though the actor may live on.
+/// If a theater is lost, references of another theater to a mobile actor in it become invalid, unless a third theater
+/// knows the actor. Asks then fail with [`Stopped`](crate::AskError::Stopped), even if the actor is still alive.
 ///
-/// It goes on watching those that it watches, if other theaters may send to them (`#[actor(remote)]`); it is not told of the ends of others.
-/// An answer that comes to the theater that it has left does not reach [`then`](crate::ContextAsk::then), and is a dead letter; what
-/// [`pipe_to_self`](crate::ContextAsk::pipe_to_self) makes of it follows the actor.
+/// The actor continues to watch other actors, if other theaters may send to them (`#[actor(remote)]`). It is not
+/// notified of the ends of local ones. An answer that arrives in the source theater does not reach
+/// [`then`](crate::ContextAsk::then), and is a dead letter. The message of
+/// [`pipe_to_self`](crate::ContextAsk::pipe_to_self) follows the actor.
 ///
 /// Implemented by `#[actor(mobile)]` or `remote!(mobile ..)`.
 ///
-/// What is tied to one theater (a file, a socket) is no part of its wire form (`#[serde(skip)]`); it is let go in
-/// [`migrating`](Actor::migrating) and made anew in [`migrated`](Actor::migrated).
+/// Resources of one theater (a file, a socket) are no part of the actor's wire form: skip them with `#[serde(skip)]`.
+/// Release them in [`migrating`](Actor::migrating), and acquire them anew in [`migrated`](Actor::migrated).
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` does not move between theaters",
     label = "`{Self}` is not mobile",
@@ -59,39 +60,43 @@ use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 )]
 pub trait Mobile: Remote + Serialize + DeserializeOwned {}
 
-/// Why an actor was not taken to another theater, as far as is known. It lives on where it was, unless it has stopped, is lost with the other
-/// theater, or has left for one that does not say that it has begun there.
+/// The reason for which an actor did not migrate, as far as this theater knows.
+///
+/// The actor continues in its source theater, with 3 exceptions: it has stopped, it is lost with the target, or it has
+/// left for a target that does not confirm its beginning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MigrateError {
-    /// It has stopped.
+    /// The actor has stopped.
     Stopped,
-    /// It does not live in this theater: only the theater that it is in can send it away.
+    /// The actor is not in this theater: only the theater of an actor can send it to another one.
     Elsewhere,
-    /// Its state, or the message of one of its timers, cannot be written: why.
+    /// The actor's state, or the message of one of its timers, cannot be written. Holds the reason.
     Unwritable(String),
-    /// The other theater does not take it: why.
+    /// The target theater does not take the actor. Holds the reason.
     Refused(String),
-    /// The other theater cannot be reached, or a theater did not answer within three times `lost_after`: why. If the actor had left by then,
-    /// it may live in the other theater.
+    /// The target theater cannot be reached, or a theater did not answer within 3 × `lost_after`. Holds the reason. If
+    /// the actor had left by then, it may be alive in the target.
     Unreachable(String),
-    /// The other theater was lost before it had said that the actor has begun there. The actor goes on where it was and is told
-    /// ([`migration_failed`](Actor::migration_failed)), or it had left already and is lost with that theater.
+    /// The target theater was lost before it confirmed the actor's beginning. Either the actor continues in the source
+    /// and is notified ([`migration_failed`](Actor::migration_failed)), or it had left and is lost with the target.
     TheaterLost,
     /// Actors of its type are not mobile: see [`Mobile`].
     Immobile,
-    /// It awaited something each time when the other actors of its group could have gone.
+    /// The actor was awaiting something at every attempt to freeze its group.
     Busy,
-    /// An actor of a group cannot go, so none of them goes: who, and why.
+    /// A member of a group cannot migrate, so no member does.
     Member {
-        /// The actor, as it is shown in reports.
+        /// The member, as it is shown in reports.
         who: String,
-        /// Why it cannot.
+        /// The reason for which it cannot migrate.
         why: Box<MigrateError>,
     },
-    /// What was to move is no group, only a stage: made by [`Context::group`] in an actor that is in none, or in another system.
+    /// The value is no group, only a stage: [`Context::group`] made it in an actor without a group, or it belongs to
+    /// another system.
     NoGroup,
-    /// It crashed in its hook [`migrating`](crate::Actor::migrating). It has ended by that, unless its supervisor has it go on.
+    /// The actor crashed in its hook [`migrating`](crate::Actor::migrating). It has ended by that, unless its
+    /// supervisor resumes or restarts it.
     Crashed,
 }
 
@@ -99,23 +104,23 @@ impl fmt::Display for MigrateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             MigrateError::Stopped => f.write_str("the actor has stopped"),
-            MigrateError::Crashed => f.write_str("the actor crashed in its `departing` hook"),
+            MigrateError::Crashed => f.write_str("the actor crashed in its hook `migrating`"),
             MigrateError::Elsewhere => {
-                f.write_str("the actor lives in another theater: only the one that it is in can send it away")
+                f.write_str("the actor is in another theater: only that theater can migrate it")
             }
             MigrateError::Unwritable(why) => write!(f, "the actor cannot be written: {why}"),
             MigrateError::Refused(why) => write!(f, "the other theater does not take the actor: {why}"),
             MigrateError::Unreachable(why) => write!(f, "the other theater cannot be reached: {why}"),
             MigrateError::TheaterLost => {
-                f.write_str("the other theater was lost before it had said that the actor has begun there")
+                f.write_str("the target theater was lost before it confirmed that the actor has begun")
             }
             MigrateError::Immobile => f.write_str("actors of its type are not mobile: see `#[actor(mobile)]`"),
             MigrateError::Busy => {
-                f.write_str("it awaited something each time when the others of its group could have gone")
+                f.write_str("it awaited something at every attempt to freeze its group")
             }
-            MigrateError::Member { who, why } => write!(f, "{who}, of the group, cannot go: {why}"),
+            MigrateError::Member { who, why } => write!(f, "{who}, of the group, cannot migrate: {why}"),
             MigrateError::NoGroup => f.write_str(
-                "it is only a stage, and no group that can move: make one with `Group::new` in the system of a theater",
+                "it is only a stage, and no group that can migrate: make a group with `Group::new` in the system of a theater",
             ),
         }
     }
@@ -123,19 +128,19 @@ impl fmt::Display for MigrateError {
 
 impl std::error::Error for MigrateError {}
 
-/// What a theater is to the actors in it: takes them away, and knows their groups.
+/// The migration service of a theater for its actors: sends them to other theaters, and records their groups.
 pub trait MigrationHost: Send + Sync + 'static {
-    /// The name of a new group; none, where the theater is closing.
+    /// Returns the name of a new group, or `None` if the theater is closing.
     fn new_group(&self) -> Option<GroupName>;
-    /// The stage of a group here: `own`, if the group was made here.
+    /// Returns the stage of a group in this theater. It is `own` if this theater made the group.
     fn stage_of(&self, group: GroupName, own: u16) -> u16;
-    /// `actor`, of the type `kind`, was started in a group.
+    /// Records that `actor`, of the type `kind`, was started in a group.
     fn join(&self, group: GroupName, actor: ActorId, kind: &'static str);
-    /// The group that the actor is a member of.
+    /// Returns the group that the actor is a member of.
     fn group_of(&self, actor: ActorId) -> Option<GroupName>;
-    /// Has `actor` taken to the theater at `to`; where that fails early, `failed` is told.
+    /// Begins the migration of `actor` to the theater at `to`. `failed` is called if it fails early.
     fn migrate(&self, actor: ActorId, to: SocketAddr, failed: Box<dyn FnOnce(MigrateError) + Send>);
-    /// The watcher does not watch `actor` any more, whose place does not know that it does.
+    /// Ends a watch on `actor` that the actor's stub has not recorded.
     fn forget_watch(&self, actor: ActorId, watcher: Watcher);
 }
 
@@ -145,14 +150,14 @@ fn migration_host() -> Option<Arc<dyn MigrationHost>> {
     })
 }
 
-/// The watcher does not watch this actor any more. Perhaps its place was about to be told that it does.
+/// Ends a watch on this actor. The actor's stub may have been about to record it.
 pub(crate) fn forget_watch(actor: ActorId, watcher: Watcher) {
     if let Some(migration_host) = migration_host() {
         migration_host.forget_watch(actor, watcher);
     }
 }
 
-/// What the actor that is told to be taken away calls.
+/// Requests the migration of the running actor.
 pub(crate) fn migrate<A: Mobile>(address: Address<ActorState<A>>, to: SocketAddr) {
     let failed = Box::new(move |why| address.send(MigrationFailedHook(why)));
     match migration_host() {
@@ -161,17 +166,17 @@ pub(crate) fn migrate<A: Mobile>(address: Address<ActorState<A>>, to: SocketAddr
     }
 }
 
-// -- packing ----------------------------------------------------------------------------------------------------------
+// -- preparing --------------------------------------------------------------------------------------------------------
 
 /// A frozen actor, ready to be written.
 pub struct PreparedActor<'a> {
     /// Writes its state.
     pub state: Write<'a>,
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: Option<&'a str>,
-    /// What it knows of its supervisor, if it has one.
+    /// Its link to its supervisor, if it has one.
     pub supervisor_link: Option<SupervisorLink>,
-    /// Those that it watches.
+    /// The actors that it watches.
     pub watching: &'a [AnyActor],
     /// The number of its last timer.
     pub last_timer: u64,
@@ -185,31 +190,32 @@ pub struct PreparedActor<'a> {
 pub struct PackedTimer<'a> {
     /// Its number.
     pub id: u64,
-    /// When it fires next.
+    /// The time until it fires next.
     pub left: Duration,
-    /// How often.
+    /// Its repetition.
     pub pace: Pace,
-    /// Whether it goes on after a restart.
+    /// `true` if it continues after a restart.
     pub kept: bool,
     /// The type of its message.
     pub message: TypeId,
-    /// What that is called in reports.
+    /// The name of that type in reports.
     pub name: &'static str,
-    /// Writes it.
+    /// Writes the message.
     pub write: Write<'a>,
 }
 
-/// Takes a frozen actor along, or hears why there is none. On an error it goes on where it is, and is told.
+/// Receives a prepared actor, or the error that prevented it. If the function returns an error, the actor continues in
+/// the source, and its hook is called.
 pub type Offer = Box<dyn FnOnce(Result<PreparedActor<'_>, MigrateError>) -> Result<(), MigrateError> + Send>;
 
-/// What an actor has besides its state, as it was read.
+/// The parts of an actor besides its state, as they were read.
 #[derive(Default)]
 pub struct ActorMetadata {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: Option<String>,
-    /// What it knows of its supervisor, if it has one.
+    /// Its link to its supervisor, if it has one.
     pub supervisor_link: Option<SupervisorLink>,
-    /// Those that it watches.
+    /// The actors that it watches.
     pub watching: Vec<AnyActor>,
     /// The number of its last timer.
     pub last_timer: u64,
@@ -217,7 +223,7 @@ pub struct ActorMetadata {
     pub timers: Vec<ReadTimer>,
     /// Its receive timeout, if it has one.
     pub receive_timeout: Option<Duration>,
-    /// It has not lived anywhere before: it starts.
+    /// `true` if the actor is new: it starts, and has not migrated.
     pub is_new: bool,
 }
 
@@ -225,17 +231,17 @@ pub struct ActorMetadata {
 pub struct ReadTimer {
     /// Its number.
     pub id: u64,
-    /// When it fires next.
+    /// The time until it fires next.
     pub left: Duration,
-    /// How often.
+    /// Its repetition.
     pub pace: Pace,
-    /// Whether it goes on after a restart.
+    /// `true` if it continues after a restart.
     pub kept: bool,
-    /// Starts it.
+    /// The request that starts it.
     pub start: AnyTimer,
 }
 
-/// A `StartTimer` of some actor's type.
+/// A `StartTimer` of an actor's type.
 pub type AnyTimer = Box<dyn Any + Send>;
 
 type StartTimer<A> = Box<dyn FnOnce(Address<ActorState<A>>, u64, Duration, Pace) -> Timer + Send>;
@@ -248,71 +254,78 @@ pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTim
     Box::new(start)
 }
 
-/// Takes an actor in that was read: to its place here, which [fits](Moves::fits). If its place has just ended, returns what was not taken.
+/// Installs an actor that was read, at its stub in this theater, which [fits](MigrationVTable::fits). Returns the
+/// arrival if the stub has just ended.
 pub type Install = Box<dyn FnOnce(ActorId, Arrival) -> Option<Arrival> + Send>;
 
-/// An actor that is to start.
+/// An actor that is about to start.
 pub struct New {
-    /// Starts it.
+    /// Installs and starts it.
     pub install: Install,
-    /// What it knows of its supervisor, if it is a child.
+    /// Its link to its supervisor, if it is a child.
     pub supervisor_link: Option<SupervisorLink>,
 }
 
-/// How an actor comes to a place that it has here.
+/// The conditions under which an actor arrives at its stub in this theater.
 pub struct Arrival {
-    /// Holds the actor's watchers until its cell notes them. They are told of its end also where it ends in its hook `arrived`.
+    /// Holds the actor's watchers until its cell records them. They are notified of its end even if it ends in its hook
+    /// `migrated`.
     pub settling: Settling,
     /// The mail that comes before the actor begins.
     pub route: ArrivalRoute,
 }
 
-/// The mail that comes before an actor begins at a place that it has here.
+/// The mail that comes before an actor begins at its stub in this theater.
 pub enum ArrivalRoute {
-    /// The mail that was sent on from there may still be under way, and comes before what waits there: a marker for its way,
-    /// if the place does not turn already. It begins when it is [settled](Moves::settle).
+    /// Mail that the stub has forwarded may still be under way, and comes before the mail that waits at the stub. Holds
+    /// a marker for its route, unless the stub is rerouting already. The actor begins when it is
+    /// [settled](MigrationVTable::settle).
     Behind(Option<Marker>),
-    /// Nothing was sent on.
+    /// The stub has forwarded no mail.
     Freely {
-        /// It begins when it is settled: there is an antechamber.
+        /// `true` if the actor begins when it is settled, because an arrival buffer exists.
         is_settled: bool,
     },
 }
 
-/// How a mobile actor is taken from theater to theater. All these are requests to its cell, and do nothing where the actor is
-/// gone. What `read` returns, and all but `pack`, take their turn behind what the same worker has sent to the cell before, and to its
-/// antechamber: none of that must come later.
+/// The steps of the migration of a mobile actor's type.
+///
+/// Each step is a request to the actor's cell, and does nothing if the actor has ended. All steps except `prepare`, and
+/// the result of `read`, queue behind earlier sends of the same worker to the cell and to its arrival buffer, because
+/// none of these may come later.
 #[derive(Clone, Copy)]
 pub struct MigrationVTable {
-    /// Freezes it between two messages and offers it.
+    /// Freezes the actor between two messages and offers it.
     pub prepare: fn(ActorId, Offer),
-    /// Calls back when it is between two messages: then it may be frozen with others.
+    /// Calls back when the actor is between two messages: it may then be frozen with others.
     pub when_freezable: fn(ActorId, OnFrozen),
-    /// Offers it, which was frozen with others.
+    /// Offers the actor, which was frozen with others.
     pub prepare_frozen: fn(ActorId, Offer),
-    /// It goes on here after all.
+    /// Aborts the migration: the actor continues in the source.
     pub abort: fn(ActorId, MigrateError),
-    /// It has left, and its mail follows by this carrier, as long as that way is not closed.
+    /// Commits the migration: the actor has left, and its mail follows by this forwarder, as long as the route is open.
     pub commit: fn(ActorId, Arc<dyn Forwarder>, Arc<StubRoute>),
-    /// Reads one that comes, with what it has besides its state.
+    /// Reads an incoming actor, with its metadata.
     pub read: fn(&[u8], Codec, ActorMetadata) -> Result<Install, WireError>,
-    /// Reads one that starts; if it is a child, with what it knows of its supervisor. On an error, that supervisor was told.
+    /// Reads an actor that starts, and its link to its supervisor if it is a child. On an error, that supervisor was
+    /// notified.
     pub read_new: fn(&[u8], Codec, bool) -> Result<New, WireError>,
-    /// Makes a place in this stage for one that is elsewhere. Mail goes on from there by this carrier, as long as the way is not closed.
+    /// Makes a stub on this stage for a remote actor. The stub forwards mail by this forwarder, as long as the route is
+    /// open.
     pub make_stub: fn(&SystemCore, u16, Arc<dyn Forwarder>, Arc<StubRoute>) -> ActorId,
-    /// Whether the place is that of such an actor.
+    /// Returns whether the stub is one of an actor of this type.
     pub fits: fn(ActorId) -> bool,
-    /// An antechamber of it.
+    /// Makes an arrival buffer for the actor.
     pub arrival_buffer: fn(&SystemCore, ActorId) -> Option<ActorId>,
-    /// The way of its mail is to change, by the turn of this number: what comes waits, and the marker goes the old way.
+    /// Begins the reroute of this number: new mail waits, and the marker takes the old route.
     pub begin_reroute: fn(ActorId, u64, Marker),
-    /// A marker goes on, behind the mail.
+    /// Passes a marker on, behind the mail.
     pub pass_marker: fn(ActorId, Marker),
-    /// Its mail goes on.
+    /// Lets the waiting mail continue.
     pub settle: fn(ActorId, Settled, Settling),
-    /// It was to be taken away, and was not.
+    /// Calls the hook of a failed migration.
     pub failed: fn(ActorId, MigrateError),
-    /// Calls back behind what its cell was told before.
+    /// Calls back behind earlier requests to the cell.
     pub then: fn(ActorId, Box<dyn FnOnce() + Send>),
 }
 
@@ -332,7 +345,7 @@ impl MigrationVTable {
                 None => on_frozen(Err(Undelivered::Stopped)),
             },
             prepare_frozen: |id, offer| match to::<A>(id) {
-                Some(address) => address.send_control(PackFrozen(offer)),
+                Some(address) => address.send_control(PrepareFrozen(offer)),
                 None => drop(offer(Err(MigrateError::Stopped))),
             },
             abort: |id, why| {
@@ -369,8 +382,8 @@ impl MigrationVTable {
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
             pass_marker: |id, marker| match to::<A>(id) {
-                // Past a handler that waits, or a crash that is seen to: what came before it waits there too, in its order, and
-                // who sees to the crash may be waiting for the answer.
+                // The marker passes a waiting handler, or an undecided crash. Mail that came before the marker waits in
+                // its order, and the supervisor that decides about the crash may be waiting for the answer.
                 Some(address) => address.send_control_behind(Pass::new(marker)),
                 None => (marker.answer)(Err(AskError::Stopped)),
             },
@@ -404,14 +417,14 @@ impl MigrationVTable {
 
 struct Prepare {
     offer: Offer,
-    /// If the actor is not there, asks again behind the mail: it may be about to come.
+    /// `true` if a stub sends the request once more behind the mail, because the actor may be about to arrive.
     asks_again: bool,
 }
 
 impl<A: Mobile> Control<ActorState<A>> for Prepare {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_calm() {
-            // Behind the handler that waits, or the crash that is seen to.
+            // Queues behind the waiting handler, or the undecided crash.
             return cx.address().send_control_in_order(self);
         }
         if let Some(offer) = depart(self.offer, cx) {
@@ -432,10 +445,11 @@ impl<A: Mobile> Control<ActorState<A>> for Prepare {
     }
 }
 
-/// Calls the hook. Returns the offer if the actor goes. Otherwise it ends or crashes, and the offer hears that.
+/// Calls the hook. Returns the offer if the actor leaves. Otherwise the actor ends or crashes, and the offer receives
+/// the error.
 ///
 /// # Panics
-/// The hook panics.
+/// If the hook panics.
 pub(crate) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Option<Offer> {
     let panic = catch_unwind(AssertUnwindSafe(|| cx.run(MigratingHook))).err();
     let why = match panic {
@@ -461,7 +475,7 @@ pub(crate) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<ActorSta
 fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Result<(), MigrateError> {
     let who = ActorRef::new(cx.address());
     let extra = cx.extra();
-    extra.watchers.extend(extra.child.as_mut().and_then(|child| child.leaves(who)));
+    extra.watchers.extend(extra.child.as_mut().and_then(|child| child.begin_migration(who)));
     let supervisor_link = extra.child.as_ref().map(|child| child.supervisor_link());
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
     let name = cx.extra().name.clone();
@@ -544,7 +558,7 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
         let watchers = std::mem::take(&mut extra.watchers);
         let watching = std::mem::take(&mut extra.watching);
         if let Some(child) = extra.child.take() {
-            // Over there it watches its supervisor already.
+            // The actor watches its supervisor from the target theater already.
             SupervisedRemotely::unwatch(child.supervisor_link());
         }
         for timer in extra.timers.values() {
@@ -552,7 +566,7 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
         }
         extra.idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
-        // It watches them from there.
+        // The actor watches them from the target theater.
         watching.into_iter().for_each(|watched| watched.unwatch(Watcher::last(who)));
         cx.depart(self.1);
         self.0.is_route_from(who);
@@ -561,7 +575,7 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
                 continue;
             }
             let notify = Watch::telling(who, notify);
-            // Where it cannot be carried, the watcher is told by the carrier.
+            // If the watch cannot be forwarded, the forwarder notifies the watcher.
             let _ = self.0.carry(ForwardedMessage::Watch { watcher, notify });
         }
         cx.thaw();
@@ -601,15 +615,15 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
 
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.is_frozen() {
-            // It has left, and come back before this cell has heard that it has left.
+            // The actor has left and returned before this cell has learned that it left.
             return cx.address().send_control_behind(self);
         }
-        // Nobody comes twice. What was sent with such a name is no more than a message that nobody wants.
-        debug_assert!(false, "{:?} has come twice", cx.address().raw());
+        // An actor arrives once. A message of such a name is dropped, because no actor expects it.
+        debug_assert!(false, "{:?} has arrived twice", cx.address().raw());
     }
 
     fn bounce(mut self, _: Undelivered) {
-        // Its place was given up in the meantime, with the way that its mail had taken.
+        // The stub was released in the meantime, together with the route of its mail.
         playhouse_executor::with_current_system(|system| {
             let started = system.and_then(|system| start(system, self.actor, self.metadata).ok());
             for (watcher, notify) in self.coming.settling.take_watchers() {
@@ -638,7 +652,8 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
                 }
             }
             ArrivalRoute::Freely { .. } => {
-                // It may have left this place only a moment ago: then they were not found when it was let in.
+                // The actor may have left this stub only a moment ago. Its watchers were not found then, when it was
+                // admitted.
                 let late = extra.away.take().map(|forwarder| forwarder.take_watchers());
                 extra.watched_by(late.unwrap_or_default());
             }
@@ -646,7 +661,8 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
     }
 }
 
-/// The first thing at the cell of an actor that has come: sent before what thaws it, or `at_once` thaws it.
+/// The first request to the cell of an actor that has arrived. It is sent before the request that thaws the cell, or
+/// thaws the cell itself (`at_once`).
 struct Begin {
     metadata: ActorMetadata,
     at_once: bool,
@@ -666,7 +682,8 @@ impl<A: Mobile> Control<ActorState<A>> for Begin {
             cx.run(MigratedHook(self.metadata));
             cx.thaw();
         } else {
-            // If it ends or crashes by that, it does so when what comes before all that waits here has come.
+            // If the hook ends or crashes the actor, that is carried out when the mail before the waiting mail has
+            // come.
             let decided = cx.run_ahead(MigratedHook(self.metadata));
             cx.extra().decided = decided;
         }
@@ -678,8 +695,8 @@ impl<A: Mobile> Control<ActorState<A>> for Begin {
 struct MigratingHook;
 
 impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.migrating(Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.migrating(Context::of(cx));
         let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
         drop(streams);
     }
@@ -694,8 +711,8 @@ impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
 struct MigrationFailedHook(MigrateError);
 
 impl<A: Actor> Envelope<ActorState<A>> for MigrationFailedHook {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.migration_failed(self.0, Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.migration_failed(self.0, Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -708,18 +725,18 @@ impl<A: Actor> Envelope<ActorState<A>> for MigrationFailedHook {
 pub(crate) struct MigratedHook(pub(crate) ActorMetadata);
 
 impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let ActorMetadata { name, supervisor_link, watching, last_timer, timers, receive_timeout, is_new } = self.0;
         if let Some(name) = name {
             take_name(cx, Name::new(name));
         }
         let address = cx.address();
         cx.with_extra(|extra| {
-            extra.child = supervisor_link.map(Child::of_elsewhere);
+            extra.child = supervisor_link.map(Child::with_link);
             if let Some(supervisor_link) = supervisor_link {
                 SupervisedRemotely::watch(ActorRef::new(address), supervisor_link);
             }
-            // The place has no other timers: an actor that was here before has taken its own along.
+            // The stub has no other timers, because an actor that was in this theater before has taken its own along.
             cancel_all(std::mem::take(&mut extra.timers));
             extra.next_timer = last_timer;
             extra.incarnation += 1;
@@ -737,9 +754,9 @@ impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
             ctx.set_receive_timeout(after);
         }
         if is_new {
-            return Start.run(incarnation, cx);
+            return Start.run(state, cx);
         }
-        incarnation.actor.migrated(ctx);
+        state.actor.migrated(ctx);
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// Buckets per doubling: a bucket is at most a sixteenth of its times wide.
+/// The number of buckets per doubling: a bucket is at most a sixteenth of its times wide.
 const STEPS: u64 = 16;
 /// Times from 2^40 ns (18 minutes) on are one bucket.
 const DOUBLINGS: usize = 37;
 const BUCKETS: usize = STEPS as usize * DOUBLINGS;
 
-/// How often which times were seen: exact up to 15 ns, and within 6.25 % beyond.
+/// Counts of times: exact up to 15 ns, and within 6.25 % beyond.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
     counts: Box<[u64; BUCKETS]>,
@@ -23,7 +23,7 @@ fn bucket_of(ns: u64) -> usize {
     (at as usize).min(BUCKETS - 1)
 }
 
-/// The longest time of the bucket.
+/// Returns the longest time of the bucket.
 fn longest_in(bucket: usize) -> u64 {
     let (doublings, step) = ((bucket as u64 / STEPS).saturating_sub(1), bucket as u64 % STEPS);
     if bucket as u64 >= STEPS { ((STEPS + step + 1) << doublings) - 1 } else { step }
@@ -51,7 +51,7 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The time that `share` of all do not exceed.
+    /// Returns the time that `share` of all do not exceed.
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         let rank = ((share.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).max(1);
         let mut seen = 0;

@@ -4,19 +4,21 @@ use crate::actor::names::ShortType;
 use crate::system::System;
 
 impl System {
-    /// Hands the figures of now to the recorder of the [`metrics`](https://docs.rs/metrics) crate; call it before each scrape,
-    /// or now and then. It costs some microseconds, and the system nothing.
+    /// Passes the present figures to the recorder of the [`metrics`](https://docs.rs/metrics) crate: call it before
+    /// each scrape, or at intervals. The call costs some microseconds, and costs the system nothing between calls.
     ///
-    /// All have the label `system`, the number of the system in its process.
+    /// All figures have the label `system`, the number of the system in its process.
     ///
     /// | name | labels | |
     /// |---|---|---|
     /// | `playhouse_NAME_total` | `worker` | each of the [`Counters`](crate::Counters): `received`, `dead_letters`, `steals`, `parks`, `restarts`, ... |
-    /// | `playhouse_actors` | | actors that live |
-    /// | `playhouse_queued_messages` | `worker` | messages that wait for it, estimated from their bytes |
-    /// | `playhouse_muted_stages` | `worker` | stages of it that wait since they have sent to somebody who is overloaded |
-    /// | `playhouse_handler_seconds` | `actor`, `message`, `quantile` | where handlers are timed: the median, `0.99`, and the longest (`1`) |
-    /// | `playhouse_handled_total` | `actor`, `message` | where handlers are timed: how many |
+    /// | `playhouse_actors` | | actors that are alive |
+    /// | `playhouse_queued_messages` | `worker` | messages that wait for the worker, estimated from their bytes |
+    /// | `playhouse_muted_stages` | `worker` | stages of the worker that are muted, because they have sent to an
+    /// overloaded receiver |
+    /// | `playhouse_handler_seconds` | `actor`, `message`, `quantile` | if handlers are timed: the median, `0.99`, and
+    /// the longest (`1`) |
+    /// | `playhouse_handled_total` | `actor`, `message` | if handlers are timed: the number of handled messages |
     #[cfg(feature = "metrics")] // as the module, whose features the reference of `playhouse` does not show
     pub fn record_metrics(&self) {
         let id = self.core().id().to_string();
@@ -28,7 +30,7 @@ impl System {
                 ::metrics::counter!(name, "system" => id.clone(), "worker" => worker.clone()).absolute(value);
             }
         }
-        // An actor is counted where it is started, and again, perhaps by another worker, where it ends.
+        // An actor is counted by the worker that starts it, and again, perhaps by another worker, when it ends.
         let actors = stats.total.spawned.saturating_sub(stats.total.stopped);
         ::metrics::gauge!("playhouse_actors", "system" => id.clone()).set(actors as f64);
         for (worker, state) in self.core().worker_states().iter().enumerate() {

@@ -1,7 +1,8 @@
-//! Who looks on while a system runs: handler times, slow handlers, what top shows; and spans, where they are compiled in.
+//! Observation of a running system: handler times, slow handlers, the figures of `top`; and spans, if they are compiled
+//! in.
 //!
-//! The executor tells of each handler as long as anything of this is switched on
-//! ([`Observer`]), and knows nothing of it otherwise.
+//! The executor reports each handler while an observation is switched on ([`Observer`]), and has no observer on the
+//! message path otherwise.
 
 pub(crate) mod histogram;
 #[cfg(feature = "metrics")]
@@ -25,27 +26,28 @@ use crate::observe::histogram::Histogram;
 use crate::supervise::crashes::{CrashReport, DecisionReport};
 use crate::system::System;
 
-/// Actors that are counted one by one for each worker; what others handle is counted together.
+/// The number of actors that are counted one by one for each worker. The messages of further actors are counted
+/// together.
 const ACTORS_MAX: usize = 4096;
 
 /// The observer of a system.
 pub(crate) struct Observing {
-    /// Taken by who changes what is wanted.
+    /// Locked during a change of the switched-on observations.
     changes: Mutex<()>,
-    /// Who wants times.
+    /// The number of users of times.
     times_wanted: AtomicUsize,
-    /// Who wants to know what each actor does.
+    /// The number of users of each actor's activity.
     actors_wanted: AtomicUsize,
-    /// Handlers that take longer are reported; `u64::MAX`: none is.
+    /// The limit for slow handlers; `u64::MAX`: no limit.
     slow_ns: AtomicU64,
     slow: Hooks<SlowHandler>,
     crashes: Hooks<CrashReport>,
     decisions: Hooks<DecisionReport>,
-    /// Crashes, and what supervisors decide, are printed on stderr.
+    /// `true` if crashes and decisions of supervisors are printed on stderr.
     prints_crashes: AtomicBool,
-    /// By worker, so that they do not wait for each other.
+    /// One for each worker, because workers would otherwise wait for each other.
     shards: Box<[Mutex<Shard>]>,
-    /// Async handlers that wait: the message, and how long its handler has run so far.
+    /// The waiting async handlers: the message, and the time that its handler has run up to now.
     waiting: Mutex<FxHashMap<RawAddress, (&'static str, Duration)>>,
     #[cfg(feature = "tracing")]
     pub(crate) spans: crate::observe::spans::Spans,
@@ -53,7 +55,7 @@ pub(crate) struct Observing {
 
 type Hook<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
-/// Functions of the user that are called with each report.
+/// User functions that are called with each report.
 struct Hooks<T>(Mutex<Vec<Hook<T>>>);
 
 impl<T> Hooks<T> {
@@ -69,7 +71,7 @@ impl<T> Hooks<T> {
         // No hook is called under a lock.
         let hooks = lock(&self.0).clone();
         for hook in hooks {
-            // It is the user's code, on a thread of the runtime.
+            // The hook is the user's code, and runs on a thread of the system.
             contained(|| hook(report));
         }
     }
@@ -77,21 +79,21 @@ impl<T> Hooks<T> {
 
 #[derive(Default)]
 struct Shard {
-    /// By where the names of both types lie in memory: one type may have several of these.
+    /// Times by the addresses of both types' names: one type may have several addresses.
     times: FxHashMap<(usize, usize), (&'static str, &'static str, Histogram)>,
     doings: ActivityCounts,
 }
 
-/// What actors have done since that was asked last.
+/// The activity of actors since the last request.
 #[doc(hidden)]
 #[derive(Debug, Default)]
 pub struct ActivityCounts {
-    /// By actor: its type, the messages it has handled, and how long that took. Of each worker, the 4,096 that it has run
-    /// first.
+    /// By actor: its type, the messages it has handled, and the time that they took. Holds the first 4,096 actors of
+    /// each worker.
     pub actors: FxHashMap<RawAddress, (&'static str, u64, Duration)>,
-    /// Messages by stage: of all.
+    /// The messages of all actors, by stage.
     pub stages: BTreeMap<u16, u64>,
-    /// How long each worker was in handlers.
+    /// The time that each worker was in handlers.
     pub busy: BTreeMap<u16, Duration>,
 }
 
@@ -135,10 +137,10 @@ impl Observing {
         core.observer().expect("a system has an observer from its start on")
     }
 
-    /// Changes what is wanted.
+    /// Switches observations on or off.
     fn change(core: &SystemCore, change: impl FnOnce(&Observing)) {
         let this = Observing::of(core);
-        // Who changes something at the same time must not switch off what this one has switched on.
+        // A concurrent change must not switch off an observation that this one has switched on.
         let _alone = lock(&this.changes);
         change(this);
         #[cfg(feature = "tracing")]
@@ -179,11 +181,11 @@ impl Observing {
         self.decisions.call(report);
     }
 
-    /// Prints the report as one line, where Rust's own panic hook prints: a test keeps what its own thread prints. What cannot be printed is
-    /// lost: stderr may be closed.
+    /// Prints the report as one line, to the output of Rust's own panic hook: a test captures the prints of its own
+    /// thread. A report that cannot be printed is lost, because stderr may be closed.
     fn print(&self, report: &impl fmt::Display) {
         if self.prints_crashes.load(Ordering::Relaxed) {
-            // In one write: other threads print as well.
+            // One write, because other threads print as well.
             let line = one_line(&format!("playhouse: {report}"));
             contained(|| eprint!("{line}"));
         }
@@ -193,7 +195,8 @@ impl Observing {
         took.as_nanos() > u128::from(self.slow_ns.load(Ordering::Relaxed))
     }
 
-    /// The message whose handler has come to its end, and how long that has run over all its parts. None: it has not.
+    /// Returns the message of a finished handler, and the time that it has run over all its parts. Returns `None` if
+    /// the handler has not finished.
     fn whole(&self, handling: &Handling, came: HandlerOutcome, took: Duration) -> Option<(&'static str, Duration)> {
         match (came, handling.kind) {
             (HandlerOutcome::Deferred | HandlerOutcome::Gone, _) => None,
@@ -206,7 +209,7 @@ impl Observing {
                 lock(&self.waiting).remove(&handling.to).map(|(message, before)| (message, before + took))
             }
             (HandlerOutcome::Done, MailKind::Control) => {
-                // It may have ended a handler that waited.
+                // The request may have ended a handler that waited.
                 lock(&self.waiting).remove(&handling.to);
                 Some((handling.message, took))
             }
@@ -266,7 +269,7 @@ impl Observer for Observing {
     }
 }
 
-/// How long the handlers of one type of actor took for one type of message: see [`System::handler_times`].
+/// The times that the handlers of one type of actor took for one type of message: see [`System::handler_times`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HandlerTimes {
@@ -274,29 +277,29 @@ pub struct HandlerTimes {
     pub actor: &'static str,
     /// The type of the message, with its path.
     pub message: &'static str,
-    /// How many were handled.
+    /// The number of handled messages.
     pub count: u64,
-    /// How long that took in sum.
+    /// The sum of the times.
     pub total: Duration,
-    /// The longest.
+    /// The longest time.
     pub max: Duration,
     histogram: Histogram,
 }
 
 impl HandlerTimes {
-    /// The time that `share` (from 0 to 1) of the handlers did not exceed: `quantile(0.99)` is what one in a hundred took
-    /// longer than. At most 6.25 % too long.
+    /// Returns the time that `share` (from 0 to 1) of the handlers did not exceed: 1 in 100 handlers took longer than
+    /// `quantile(0.99)`. The result is at most 6.25 % too long.
     pub fn quantile(&self, share: f64) -> Duration {
         self.histogram.quantile(share)
     }
 
-    /// The average.
+    /// Returns the average time.
     pub fn mean(&self) -> Duration {
         Duration::from_nanos(self.histogram.total_ns / self.count.max(1))
     }
 }
 
-/// As in `Till Sell: 1000 in 2.5ms, median 2.4µs, p99 3.1µs, longest 12µs`.
+/// Writes one line: `Till Sell: 1000 in 2.5ms, median 2.4µs, p99 3.1µs, longest 12µs`.
 impl fmt::Display for HandlerTimes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let HandlerTimes { actor, message, count, total, max, .. } = self;
@@ -306,20 +309,21 @@ impl fmt::Display for HandlerTimes {
     }
 }
 
-/// A handler that took, or takes, longer than [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows.
-/// For people it is shown as `Till "two" took 31.2ms for Sell`, or `Till "two" has been at Sell for 12.1ms`.
+/// The report of a handler that took, or takes, longer than
+/// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows. It is displayed as `Till "two" took
+/// 31.2ms for Sell`, or `Till "two" has been at Sell for 12.1ms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowHandler {
     /// The type of the actor, with its path.
     pub actor: &'static str,
-    /// The actor.
+    /// The identity of the actor.
     pub who: ActorId,
-    /// The type of the message, with its path; `wake-up` for what an async handler does behind an await.
+    /// The type of the message, with its path; `wake-up` for the part of an async handler after an await.
     pub message: &'static str,
-    /// For how long.
+    /// The time that the handler has run.
     pub took: Duration,
-    /// It has not returned yet; it will be told of again when it does.
+    /// `true` if the handler is still running. It is reported again when it returns.
     pub running: bool,
 }
 
@@ -334,7 +338,7 @@ impl fmt::Display for SlowHandler {
     }
 }
 
-/// Handlers are timed as long as this lives: see [`System::time_handlers`].
+/// A guard that keeps the timing of handlers on: see [`System::time_handlers`].
 #[derive(Debug)]
 #[must_use = "handlers are timed only as long as this lives"]
 pub struct TimedHandlers {
@@ -354,7 +358,7 @@ impl Drop for TimedHandlers {
     }
 }
 
-/// What actors do is counted as long as this lives.
+/// A guard that keeps the counts of actors' activity on.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct ActivityCounter {
@@ -362,7 +366,7 @@ pub struct ActivityCounter {
 }
 
 impl ActivityCounter {
-    /// What was done since this was asked last, by whoever has asked.
+    /// Returns the activity since the last call by any user.
     pub fn take(&self) -> ActivityCounts {
         let mut all = ActivityCounts::default();
         for shard in &Observing::of(&self.core).shards {
@@ -388,7 +392,7 @@ impl Drop for ActivityCounter {
     }
 }
 
-/// What is looked at from the start on.
+/// The observations that are on from the start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observed {
     pub(crate) times: bool,
@@ -411,7 +415,7 @@ impl Default for Observed {
 }
 
 impl Observed {
-    /// Of a system that has just been started.
+    /// Begins the observation of a system that has just been started.
     pub(crate) fn begin(self, core: &Arc<SystemCore>) {
         core.set_observer(Arc::new(Observing::new(core.config().workers)));
         Observing::change(core, |observing| {
@@ -426,12 +430,12 @@ impl Observed {
 }
 
 impl System {
-    /// How long handlers took, by types of actors and messages, the most time first: of those that ran while they were
-    /// timed, by [`SystemBuilder::handler_times`](crate::SystemBuilder::handler_times) or [`System::time_handlers`]. Empty
-    /// where they never were.
+    /// Returns the times of handlers by types of actors and messages, the longest sum first. They cover the handlers
+    /// that ran while timing was on, by [`SystemBuilder::handler_times`] or [`System::time_handlers`]. The list is
+    /// empty if it never was.
     ///
-    /// What an async handler waits for is not counted; its parts are added up. Starts, stops and the like are among them,
-    /// under names of their own. In simulation, where no time passes in handlers, all times are zero.
+    /// The waits of an async handler are not counted; its parts are added up. Starts, stops and other requests are
+    /// listed under names of their own. In a simulation all times are zero, because no time passes in handlers.
     pub fn handler_times(&self) -> Vec<HandlerTimes> {
         let mut merged = BTreeMap::<(&str, &str), Histogram>::new();
         for shard in &Observing::of(self.core()).shards {
@@ -452,24 +456,25 @@ impl System {
         times
     }
 
-    /// Times each handler as long as the result lives. That costs each message about a tenth of a microsecond; where it is
-    /// off, it costs nothing.
+    /// Times each handler while the returned guard lives. Timing costs each message about 0.1 µs; it costs nothing
+    /// while it is off.
     pub fn time_handlers(&self) -> TimedHandlers {
         TimedHandlers::new(self.core())
     }
 
-    /// Calls `hook` for each handler that is reported as slow: when it has run for longer than
-    /// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows and still does, and again when it has
-    /// returned. One that returns within the few milliseconds between two looks is told of once. Hooks that were given before
-    /// are called first; none is ever taken away. Nothing is called where no limit was set.
+    /// Calls `hook` for each slow handler: when it has run for longer than
+    /// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows and still runs, and again when it
+    /// has returned. A handler that returns within the few milliseconds between two checks is reported once. Hooks run
+    /// in the order of their registration; none is ever removed. Without a limit no hook is called.
     ///
-    /// The hook is called on a thread of the system, and must not block: on the thread that looks after stuck handlers, for a handler that
-    /// still runs. What it sends is sent at once, however much waits for the receiver; a full mailbox refuses it.
+    /// The hook is called on a thread of the system, and must not block. For a handler that still runs, that thread is
+    /// the monitor of stuck handlers. Messages of the hook are sent at once, regardless of the receiver's backlog; a
+    /// full mailbox refuses them.
     pub fn on_slow_handler(&self, hook: impl Fn(&SlowHandler) + Send + Sync + 'static) {
         Observing::of(self.core()).slow.add(hook);
     }
 
-    /// Counts what each actor does.
+    /// Counts the activity of each actor while the returned guard lives.
     #[doc(hidden)]
     pub fn look(&self) -> ActivityCounter {
         Observing::change(self.core(), |this| _ = this.actors_wanted.fetch_add(1, Ordering::Relaxed));

@@ -1,7 +1,7 @@
-//! Spans for handlers, linked by what has caused them.
+//! Spans for handlers, linked to their causes.
 //!
-//! A message carries a number ([`Observer::cause`](playhouse_executor::Observer::cause)); under it the span is kept that the
-//! message was sent in, until the message is handled.
+//! A message carries a number ([`Observer::cause`](playhouse_executor::Observer::cause)). The span in which the message
+//! was sent is kept under that number until the message is handled.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,14 +19,15 @@ use crate::actor::names::{Label, ShortType};
 use crate::observe::SlowHandler;
 use crate::supervise::crashes::{CrashReport, DecisionReport};
 
-/// So many causes are kept; what is older is forgotten. Those of messages that got lost with a system would be kept for ever.
+/// The number of causes kept. Older ones are dropped, because the causes of messages that got lost with a system would
+/// be kept forever.
 const CAUSES_MAX: usize = 65_536;
 
-/// A span. Its drop calls the subscriber, and never panics. Otherwise the process would end by two panics where several spans are dropped
-/// together.
-pub(crate) struct Kept(Span);
+/// A span. Its drop calls the subscriber, and never panics. Otherwise two panics would end the process when several
+/// spans are dropped together.
+pub(crate) struct KeptSpan(Span);
 
-impl Kept {
+impl KeptSpan {
     fn enter(&self) {
         self.0.with_subscriber(|(id, subscriber)| subscriber.enter(id));
     }
@@ -36,7 +37,7 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for KeptSpan {
     fn drop(&mut self) {
         let span = mem::replace(&mut self.0, Span::none());
         contained(|| drop(span)).unwrap_or(());
@@ -46,7 +47,7 @@ impl Drop for Kept {
 #[derive(Default)]
 struct Causes {
     last: u64,
-    spans: BTreeMap<u64, Kept>,
+    spans: BTreeMap<u64, KeptSpan>,
 }
 
 /// The spans of a system.
@@ -54,16 +55,16 @@ struct Causes {
 pub(crate) struct Spans {
     wanted: AtomicBool,
     causes: Mutex<Causes>,
-    /// Of async handlers that wait.
-    waiting: Mutex<FxHashMap<RawAddress, Kept>>,
+    /// The spans of waiting async handlers.
+    waiting: Mutex<FxHashMap<RawAddress, KeptSpan>>,
 }
 
 /// A handler's span, which its thread is in, and the cause that its message came with.
-type Entered = (Kept, Option<(NonZeroU64, Kept)>);
+type Entered = (KeptSpan, Option<(NonZeroU64, KeptSpan)>);
 
 thread_local! {
-    /// Of the handlers that run on this thread; `None` for one that has no span. In the destructors of the thread's other thread-locals it
-    /// may be gone. Handlers have no spans then.
+    /// The spans of the handlers that run on this thread; `None` for a handler without a span. In the destructors of
+    /// the thread's other thread-locals this one may be destroyed. Handlers have no spans then.
     static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -71,7 +72,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A crash is an event on the level ERROR, whether or not handlers have spans: in the span of the handler, if it has one.
+/// Reports a crash as an event of the level ERROR, even if handlers have no spans: in the span of the handler, if it
+/// has one.
 pub(crate) fn tell_of_crash(crash: &CrashReport) {
     let (who, during) = (Label::of_type(crash.actor, crash.who), crash.during.map(|during| during.to_string()));
     tracing::error!(
@@ -83,7 +85,7 @@ pub(crate) fn tell_of_crash(crash: &CrashReport) {
     );
 }
 
-/// A decision of a supervisor is an event on the level WARN.
+/// Reports a decision of a supervisor as an event of the level WARN.
 pub(crate) fn tell_of_decision(decision: &DecisionReport) {
     tracing::warn!(
         target: "playhouse",
@@ -93,7 +95,7 @@ pub(crate) fn tell_of_decision(decision: &DecisionReport) {
     );
 }
 
-// No span is closed under a lock: that calls the subscriber.
+// No span is closed under a lock, because the close calls the subscriber.
 impl Spans {
     pub(crate) fn want(&self, wanted: bool) {
         self.wanted.store(wanted, Ordering::Relaxed);
@@ -113,19 +115,19 @@ impl Spans {
             let mut causes = lock(&self.causes);
             causes.last += 1;
             let number = causes.last;
-            causes.spans.insert(number, Kept(span));
+            causes.spans.insert(number, KeptSpan(span));
             let oldest = if causes.spans.len() > CAUSES_MAX { causes.spans.pop_first() } else { None };
             (number, oldest)
         };
         NonZeroU64::new(number)
     }
 
-    pub(crate) fn forget(&self, cause: NonZeroU64) -> Option<Kept> {
+    pub(crate) fn forget(&self, cause: NonZeroU64) -> Option<KeptSpan> {
         lock(&self.causes).spans.remove(&cause.get())
     }
 
     pub(crate) fn begin(&self, handling: &Handling) {
-        // An entry for each handler, also for one where the subscriber panics: `end` takes the last one.
+        // Adds an entry for each handler, even if the subscriber panics, because `end` takes the last entry.
         let has_place = ENTERED.try_with(|all| all.borrow_mut().push(None)).is_ok();
         if has_place && self.wanted() {
             let entered = self.enter(handling);
@@ -139,7 +141,8 @@ impl Spans {
         let span = if handling.kind == MailKind::WakeUp { lock(&self.waiting).remove(&handling.to) } else { None };
         let span = span.unwrap_or_else(|| {
             let (who, message) = (Label::of_type(handling.actor, ActorId(handling.to)), ShortType(handling.message));
-            let span = Kept(tracing::info_span!(target: "playhouse", parent: None, "handle", actor = %who, %message));
+            let span =
+                KeptSpan(tracing::info_span!(target: "playhouse", parent: None, "handle", actor = %who, %message));
             span.0.follows_from(cause.as_ref().and_then(|(_, cause)| cause.0.id()));
             span
         });
@@ -163,7 +166,7 @@ impl Spans {
                 let _of_a_former_one = lock(&self.waiting).insert(handling.to, span);
             }
             HandlerOutcome::Gone => {}
-            // It comes again, with the same cause.
+            // The message comes again, with the same cause.
             HandlerOutcome::Deferred => {
                 if let Some((number, cause)) = cause {
                     lock(&self.causes).spans.insert(number.get(), cause);

@@ -1,8 +1,9 @@
-//! Bounds how deep values that are written or read lie in each other.
+//! Bounds the depth at which values that are written or read lie in one another.
 //!
-//! A codec calls itself for each value within another one, so bytes or values that nest without a bound would overflow the stack. [`Nested`]
-//! is put around the codec, the visitors and all that they hand to each other, and counts down. It counts options, lists, maps and enums.
-//! Structs, tuples and newtypes need no count: a type that contains itself does so through one of those four.
+//! A codec calls itself for each value within another one, so bytes or values that nest without a bound would overflow
+//! the stack. [`Nested`] wraps the codec, the visitors and all that they pass to each other, and counts down. It counts
+//! options, lists, maps and enums. Structs, tuples and newtypes need no count: a type that contains itself does so
+//! through one of those four.
 //!
 //! [`NESTING_MAX`] levels fit into the smallest usual stack, 2 MiB, with 8 KiB for each level.
 
@@ -13,17 +14,17 @@ use serde::ser::{self, Serialize, Serializer};
 
 use crate::remote::wire::unreadable;
 
-/// How many options, lists, maps and enums may lie in one another.
+/// The number of options, lists, maps and enums that may lie in one another.
 pub(crate) const NESTING_MAX: u32 = 256;
 
-/// A codec or a part of one, of which so many levels are left.
+/// A codec or a part of one, with the number of levels left.
 pub(crate) struct Nested<T> {
     inner: T,
     left: u32,
 }
 
 impl<T> Nested<T> {
-    /// The outermost level.
+    /// Wraps the outermost level.
     pub(crate) fn new(inner: T) -> Nested<T> {
         Nested { inner, left: NESTING_MAX }
     }
@@ -334,7 +335,7 @@ impl<S: Serializer> Serializer for Nested<S> {
 
     #[inline]
     fn serialize_none(self) -> Result<S::Ok, S::Error> {
-        // The reader counts it likewise.
+        // The reader counts it, too.
         write_deeper::<S::Error>(self.left)?;
         self.inner.serialize_none()
     }
@@ -352,7 +353,7 @@ impl<S: Serializer> Serializer for Nested<S> {
 
     #[inline]
     fn serialize_unit_variant(self, name: &'static str, at: u32, variant: &'static str) -> Result<S::Ok, S::Error> {
-        // The reader counts it likewise.
+        // The reader counts it, too.
         write_deeper::<S::Error>(self.left)?;
         self.inner.serialize_unit_variant(name, at, variant)
     }
@@ -522,7 +523,7 @@ mod tests {
 
     const CODECS: [Codec; 2] = [Codec::Positional, Codec::Named];
 
-    /// Each way in which a type can contain itself.
+    /// All kinds of values through which a type can contain itself.
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     enum Tree {
         Leaf,
@@ -573,7 +574,7 @@ mod tests {
     fn values_that_nest_less_deep_than_they_may_are_written_as_ever() {
         on_a_small_stack(|| {
             for kind in 0..6 {
-                // Half as many where a list, a map or an option lies in the enum.
+                // Half as many if a list, a map or an option lies in the enum.
                 let levels = if kind < 3 { NESTING_MAX - 1 } else { NESTING_MAX / 2 - 1 };
                 comes_back(&(0..levels).fold(Tree::Leaf, |tree, _| wrap(kind, tree)));
             }
@@ -612,7 +613,7 @@ mod tests {
     fn bytes_that_nest_too_deep_are_not_read() {
         on_a_small_stack(|| {
             const LEVELS: usize = 8 << 20;
-            // The variant's number; with what lies in between.
+            // The variant's number, with the bytes in between.
             let positional: [&[u8]; 6] = [&[1], &[2, 7], &[3], &[4, 1], &[5, 1, 3], &[6, 1]];
             for level in positional {
                 let mut bytes = level.repeat(LEVELS / level.len());
@@ -628,7 +629,7 @@ mod tests {
                 let bytes = level.repeat(LEVELS / level.len());
                 assert_eq!(Codec::Named.read::<Tree>(&bytes).unwrap_err().to_string(), TooDeep.to_string());
             }
-            // A field that the type does not know is passed over, at whatever depth.
+            // A field that the type does not know is skipped, at any depth.
             let mut unknown = written(Codec::Named, &Chain { at: 1, next: None }).unwrap();
             unknown[0] += 1;
             unknown.extend([0xa1, b'x']);

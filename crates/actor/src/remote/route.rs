@@ -1,9 +1,11 @@
-//! The ways of mail to actors that are elsewhere, and how they change: see `moves.rs` of `playhouse-theater`.
+//! The routes of mail to remote actors, and their changes: see `moves.rs` of `playhouse-theater`.
 //!
-//! Whatever changes the way from a place is a request to its cell, and is sent there by whichever thread has found out what is to
-//! change. Requests of several threads come in any order. So each looks at what it finds: a turn has a number, and what was found
-//! by an earlier one does not end a later one, nor opens a way that was closed; who begins waits until it has arrived; who has another way take the place of one
-//! that leads nowhere looks whether it is that one.
+//! Each change of a stub's route is a request to its cell. Any thread that finds out about the change sends the
+//! request, so requests of several threads come in any order. Each request therefore checks the state that it finds:
+//! - a reroute has a number: the result of an earlier reroute does not end a later one, and does not open a closed
+//!   route;
+//! - a beginning actor waits until it has arrived;
+//! - a request that replaces a dead route checks that the route is still that one.
 
 use std::sync::Arc;
 
@@ -14,49 +16,49 @@ use crate::ask::AskError;
 use crate::migration::Mobile;
 use crate::remote::stub::{ForwardedMessage, Forwarder, Marker};
 
-/// How the mail of a place goes on that has waited.
+/// The condition under which the waiting mail of a stub continues.
 pub enum Settled {
-    /// The marker of this turn has come through, or is lost; or none turned, and the way was closed.
+    /// The marker of this reroute has come through, or is lost; or there was no reroute, and the route was closed.
     Turned {
-        /// Which.
+        /// The number of the reroute.
         number: Option<u64>,
-        /// It goes by this now. By the same as before, if there is none.
+        /// The new forwarder of the mail. `None` keeps the present one.
         forwarder: Option<Arc<dyn Forwarder>>,
     },
-    /// The actor has come, or is coming, and begins.
+    /// The actor has arrived, or is arriving, and begins.
     Begins {
-        /// What came there comes first.
+        /// The arrival buffer, whose mail comes first.
         arrival_buffer: Option<ActorId>,
     },
 }
 
-/// Is dropped when the mail of a place goes on.
+/// A value that is dropped when the mail of a stub continues.
 pub type Settling = Box<dyn Settle>;
 
-/// Is dropped when the mail of a place goes on, and holds the watchers until then.
+/// A value that is dropped when the mail of a stub continues, and holds the watchers until then.
 pub trait Settle: Send {
-    /// Returns the watchers that the old way had. The caller notes them on the new way before the mail goes on, because an `unwatch` may be in that mail.
-    /// Watchers that are not taken are told that the actor is not alive.
+    /// Returns the watchers of the old route. The caller records them on the new route before the mail continues,
+    /// because an `unwatch` may be in that mail. Watchers that are not taken are notified that the actor is not alive.
     fn take_watchers(&mut self) -> Vec<(Watcher, Notify)>;
 }
 
-/// What there is at a place.
+/// The content of a stub.
 pub enum StubContent<'a> {
-    /// An actor that lives elsewhere: the way of its mail.
+    /// The route to a remote actor.
     Way(&'a mut Arc<dyn Forwarder>),
-    /// The actor itself, or it is about to be here.
+    /// The actor itself, or it is about to arrive.
     Here,
-    /// The place was given up.
+    /// Nothing: the stub was released.
     Nobody,
 }
 
-/// Does something to the way from a place. Returns who is to be told of the actor's end, if it is here.
+/// Changes the route of a stub. Returns the watchers to notify of the actor's end, if it is in this theater.
 pub type Reroute = Box<dyn FnOnce(StubContent<'_>) -> Vec<(Watcher, Notify)> + Send>;
 
-/// Sends a marker the way of the mail.
+/// Sends a marker along the route of the mail.
 pub(crate) fn send_marker<A: Actor>(marker: Marker, extra: &Extra<A>) {
     match extra.forwarder() {
-        // Where it cannot be carried, the carrier says so.
+        // If the marker cannot be forwarded, the forwarder reports it.
         Ok(forwarder) => drop(forwarder.carry(ForwardedMessage::Marker(marker))),
         Err(_) => (marker.answer)(Err(AskError::Stopped)),
     }
@@ -74,7 +76,7 @@ impl<A: Mobile> Control<ActorState<A>> for BeginReroute {
 
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.is_frozen() {
-            // The actor has come, and waits for it.
+            // The actor has arrived, and waits for the marker.
             send_marker(self.marker, cx.extra());
         } else {
             (self.marker.answer)(Err(AskError::Stopped));
@@ -104,7 +106,7 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
     }
 
     fn run(mut self, cx: &mut ControlCx<ActorState<A>>) {
-        // The actor has come in the meantime, and another turn sees to what waits.
+        // The actor has arrived in the meantime, and another reroute handles the waiting mail.
         cx.extra().watched_by(self.settling.take_watchers());
     }
 
@@ -112,13 +114,13 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
         let present = cx.extra().reroute;
         cx.extra().watched_by(self.settling.take_watchers());
         if self.number.is_some() && cx.is_closed() {
-            // The actor is about to be here, and what waits waits for it.
+            // The actor is about to arrive, and the waiting mail waits for it.
             cx.extra().reroute = None;
             return;
         }
         let who = ActorId(cx.address().raw());
         let extra = cx.extra();
-        // Another one has ended since, or the actor has left since: that way is better.
+        // Another reroute has ended since, or the actor has left since: that route is better.
         if self.number <= present
             && let Some(forwarder) = self.forwarder
         {
@@ -126,28 +128,29 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
         }
         if let Some(forwarder) = &extra.away {
             forwarder.is_route_from(who);
-            // If another turn has begun, the watchers wait for its end, as the mail does.
+            // If another reroute has begun, the watchers wait for its end, as the mail does.
             let another_reroute = self.number.is_some() && present.is_some() && self.number != present;
             let watchers = if another_reroute { Vec::new() } else { std::mem::take(&mut extra.watchers) };
             for (watcher, notify) in watchers {
                 let _ = forwarder.carry(ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) });
             }
         }
-        // The marker of a later one has gone the old way, which was as good: what waits for that goes the new one.
+        // The marker of a later reroute has taken the old route, which was as good. Mail that waits for that marker
+        // takes the new route.
         if self.number.is_none() || self.number == present {
             cx.reroute();
             cx.extra().reroute = None;
             cx.thaw();
-            // The mail that has waited is sent on after this request, and before later mail.
-            cx.address().send_control_behind(Went(self.settling));
+            // The waiting mail is sent after this request, and before later mail.
+            cx.address().send_control_behind(AfterWaiting(self.settling));
         }
     }
 }
 
-/// The mail that had waited at a place is sent on.
-struct Went(Settling);
+/// A request that follows the mail that had waited at a stub.
+struct AfterWaiting(Settling);
 
-impl<A: Mobile> Control<ActorState<A>> for Went {
+impl<A: Mobile> Control<ActorState<A>> for AfterWaiting {
     fn passes(&self) -> bool {
         true
     }
@@ -163,7 +166,7 @@ impl<A: Mobile> Control<ActorState<A>> for Went {
 
 pub(crate) struct Begins<A: Actor> {
     arrival_buffer: Option<Address<ActorState<A>>>,
-    /// How often it has let others go first.
+    /// The number of times that this request was queued again behind others.
     deferred: u8,
     settling: Settling,
 }
@@ -173,7 +176,7 @@ impl<A: Actor> Begins<A> {
         Begins { arrival_buffer, deferred: 0, settling }
     }
 
-    /// What has come there is for nobody.
+    /// Releases the arrival buffer: its mail becomes dead letters.
     pub(crate) fn forget_arrival_buffer(&self) {
         if let Some(arrival_buffer) = self.arrival_buffer {
             arrival_buffer.send_control(ReleaseStub);
@@ -188,18 +191,19 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
 
     fn run(mut self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_frozen() {
-            // Something at its cell has panicked, and it was given another state.
+            // A request to the cell has panicked, and the cell has another state now.
             cx.extra().watched_by(self.settling.take_watchers());
             self.forget_arrival_buffer();
         } else {
             if let Some(arrival_buffer) = self.arrival_buffer {
                 let deferred = self.deferred + 1;
                 match deferred {
-                    // If the place was turning already, this may have been queued before the actor arrived, and so before
-                    // the actor's own beginning.
+                    // If the stub was rerouting already, this request may have been queued before the actor arrived,
+                    // and so before the actor's own beginning.
                     1 => return cx.address().send_control_behind(Begins { deferred, ..self }),
-                    // What was sent to the antechamber before this in a higher lane (a watch, a stop, an urgent message) may
-                    // not have come out of the inbox yet, and would find nobody there.
+                    // Mail to the arrival buffer in a higher lane (a watch, a stop, an urgent message) may have been
+                    // sent before this request, and still be in the inbox. It would find no actor at the buffer
+                    // afterwards.
                     2 => return cx.address().send_control_urgently(Begins { deferred, ..self }),
                     _ => cx.admit(arrival_buffer),
                 }
@@ -215,12 +219,12 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
     }
 
     fn bounce(self, _: Undelivered) {
-        // It has come, and has ended.
+        // The actor has arrived, and has ended.
         self.forget_arrival_buffer();
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        // The actor has been sent to this cell, and is not here yet.
+        // The actor has been sent to this cell, and has not arrived yet.
         cx.address().send_control_behind(self);
     }
 }
@@ -252,7 +256,8 @@ impl<A: Actor> Control<ActorState<A>> for Rerouted {
     }
 }
 
-/// A marker that goes on. It does not wait for an actor that is frozen: what came before it is in the actor's mailbox.
+/// A marker that is passed on. It does not wait for a frozen actor, because the mail before it is in the actor's
+/// mailbox.
 pub(crate) struct Pass {
     marker: Marker,
     again: bool,
@@ -279,7 +284,7 @@ impl<A: Mobile> Control<ActorState<A>> for Pass {
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         if !self.again {
-            // Urgent messages that came before it may not have come out of the inbox yet: they go on before it.
+            // Urgent messages that came before it may still be in the inbox. They are forwarded before it.
             return cx.address().send_control_urgently(Pass { again: true, ..self });
         }
         if cx.is_frozen() {
@@ -289,7 +294,7 @@ impl<A: Mobile> Control<ActorState<A>> for Pass {
     }
 }
 
-/// A marker at a place that turns: it goes on behind what waits there.
+/// A marker at a stub that is rerouting: it follows the mail that waits at the stub.
 struct PassBehind(Marker);
 
 impl<A: Mobile> Control<ActorState<A>> for PassBehind {

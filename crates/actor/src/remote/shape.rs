@@ -1,12 +1,12 @@
-//! Shapes of types: what their `Deserialize` asks for.
+//! Shapes of types: the serde data that their `Deserialize` requests.
 //!
-//! A type is read again and again from nothing but made-up values. What it asks for is noted; where there is a choice, another
-//! one is made each time: enums show their variants by turns, until all of them were seen. (`serde-reflection`, which was here
-//! before, does this for enums at the top only. Of one in a `Vec`, an `Option` or another enum it sees one variant or two, and so
-//! most messages with an enum in them went by names.)
+//! A type is read repeatedly from made-up values only, and its requests are recorded. At each choice, another branch is
+//! taken each time: enums show their variants in turn, until all of them were seen. (An earlier version used
+//! `serde-reflection`, which does this for enums at the top only. It sees 1 or 2 variants of an enum in a `Vec`, an
+//! `Option` or another enum, and most messages with an enum in them were therefore written with names.)
 //!
-//! Recursion ends where there is a choice as well: an option, a list or a map that is being read is empty inside of itself,
-//! and a variant that is being read is not taken again.
+//! Recursion ends at a choice, too: an option, a list or a map that is being read is empty inside of itself, and a
+//! variant that is being read is not taken again.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -19,18 +19,18 @@ use serde::de::{
 };
 use siphasher::sip::SipHasher24;
 
-/// So many types and variants are read for one fingerprint at most.
+/// The most types and variants that are read for one fingerprint.
 const READS_MAX: u32 = 1_000_000;
-/// They lie so deep in one another at most.
+/// The greatest depth at which types lie in one another.
 const DEPTH_MAX: u32 = 100;
 
-/// A number that differs where the serde data models of two types differ; `None` where that cannot be found out (some
-/// hand-written `Deserialize`s want to know what they read, or do not like what is made up).
+/// Returns a number that differs if the serde data models of two types differ. Returns `None` if that cannot be found
+/// out: some hand-written `Deserialize`s inspect the value that they read, or reject made-up ones.
 pub(crate) fn fingerprint<T: DeserializeOwned>() -> Option<u64> {
     survey(&|atlas, shape| T::deserialize(Look { atlas, at: String::new(), shape }).is_ok())
 }
 
-/// The fingerprint of the type that `look` looks at once. It returns false where the type cannot be read.
+/// Returns the fingerprint of the type that `look` reads once. `look` returns `false` if the type cannot be read.
 fn survey(look: &dyn Fn(&mut Atlas, &mut Shape) -> bool) -> Option<u64> {
     let (mut atlas, mut root) = (Atlas::default(), Shape::Unknown);
     loop {
@@ -47,7 +47,7 @@ fn survey(look: &dyn Fn(&mut Atlas, &mut Shape) -> bool) -> Option<u64> {
     }
 }
 
-/// Why a type cannot be read.
+/// The error of a type that cannot be read.
 #[derive(Debug)]
 struct No;
 
@@ -65,22 +65,22 @@ impl Error for No {
     }
 }
 
-/// What is asked for in one place.
+/// The request at one position.
 #[derive(Debug, PartialEq)]
 enum Shape {
-    /// Nothing yet.
+    /// No request yet.
     Unknown,
     Leaf(&'static str),
     Option(Box<Shape>),
     Seq(Box<Shape>),
     Map(Box<(Shape, Shape)>),
     Tuple(Vec<Shape>),
-    /// A type of the atlas.
+    /// A type of the atlas, by its number.
     Type(usize),
 }
 
 impl Shape {
-    /// Takes over what `other` knows.
+    /// Takes over the knowledge of `other`.
     fn join(&mut self, other: Shape) -> Result<(), No> {
         match (self, other) {
             (_, Shape::Unknown) => Ok(()),
@@ -95,7 +95,7 @@ impl Shape {
             }
             (Shape::Tuple(this), Shape::Tuple(other)) => join_all(this, other),
             (this, other) if *this == other => Ok(()),
-            // It asks for one thing here and for another one there.
+            // The type requests different data at one position.
             _ => Err(No),
         }
     }
@@ -108,7 +108,7 @@ fn join_all(these: &mut [Shape], others: Vec<Shape>) -> Result<(), No> {
     these.iter_mut().zip(others).try_for_each(|(this, other)| this.join(other))
 }
 
-/// A type with a name: an enum, or something with one variant that has none.
+/// A named type: an enum, or another type with one variant without a name.
 struct Type {
     name: &'static str,
     variants: Vec<Variant>,
@@ -122,7 +122,7 @@ impl fmt::Debug for Type {
 
 struct Variant {
     name: &'static str,
-    /// The names of its fields, and what these are; of an unit nothing, of a tuple no names.
+    /// The names of its fields, and their shapes; `None` for a unit, no names for a tuple.
     fields: Option<(Fields, Vec<Shape>)>,
     reads: u32,
     is_open: bool,
@@ -147,19 +147,19 @@ impl Variant {
 }
 
 impl fmt::Debug for Variant {
-    /// What two types have to have in common.
+    /// Writes the parts in which two equal types have to agree.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:?}", self.name, self.fields)
     }
 }
 
-/// What is known of all types that were met.
+/// The knowledge of all types that were met.
 #[derive(Default)]
 struct Atlas {
     types: Vec<Type>,
-    /// By what Rust calls them: two types of one name may lie in two modules.
+    /// The numbers by Rust's names of the types: two types of one name may lie in two modules.
     by_name: HashMap<&'static str, usize>,
-    /// Options, lists and maps that are being read, by where they stand.
+    /// The options, lists and maps that are being read, by their positions.
     open: HashSet<String>,
     reads: u32,
     depth: u32,
@@ -174,16 +174,16 @@ impl Atlas {
         })
     }
 
-    /// Whether all variants were seen.
+    /// Returns whether all variants were seen.
     fn is_whole(&self) -> bool {
         self.types.iter().flat_map(|known| &known.variants).all(|variant| variant.fields.is_some())
     }
 }
 
-/// Reads what stands at one place.
+/// Reads the data at one position.
 struct Look<'a> {
     atlas: &'a mut Atlas,
-    /// The last type around it and what leads there from that.
+    /// The last type around the position, and the path from that type.
     at: String,
     shape: &'a mut Shape,
 }
@@ -193,7 +193,7 @@ impl Look<'_> {
         *self.shape = Shape::Leaf(name);
     }
 
-    /// Something that may be empty: is, inside of itself.
+    /// Reads data that may be empty. It is empty inside of itself.
     fn with_open<R>(&mut self, read: impl FnOnce(&mut Atlas, String, bool) -> R) -> R {
         let first = self.atlas.open.insert(self.at.clone());
         let read = read(self.atlas, format!("{}/", self.at), first);
@@ -203,7 +203,7 @@ impl Look<'_> {
         read
     }
 
-    /// A type with a name and one variant.
+    /// Reads a named type with one variant.
     fn of_type<'de, V: Visitor<'de>>(
         self,
         name: &'static str,
@@ -237,7 +237,7 @@ fn read_parts<R>(
     Ok(value)
 }
 
-/// What comes one after the other.
+/// Parts in sequence.
 struct Parts<'a> {
     atlas: &'a mut Atlas,
     at: String,
@@ -260,7 +260,7 @@ impl<'de> SeqAccess<'de> for Parts<'_> {
     }
 }
 
-/// A map's only entry.
+/// A map with a single entry.
 impl<'de> MapAccess<'de> for Parts<'_> {
     type Error = No;
 
@@ -309,7 +309,7 @@ impl<'de> VariantAccess<'de> for Choice<'_> {
     }
 }
 
-/// Leaves: what they are called, and what is made up. (Numbers are 1: some are never 0.)
+/// Leaves: their names and their made-up values. (Numbers are 1, because some are never 0.)
 macro_rules! leaves {
     ($($deserialize:ident $visit:ident $name:literal $value:expr;)*) => {
         $(fn $deserialize<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, No> {
@@ -421,7 +421,7 @@ impl<'de> Deserializer<'de> for Look<'_> {
     ) -> Result<V::Value, No> {
         let number = self.atlas.number_of::<V::Value>(name, variants);
         *self.shape = Shape::Type(number);
-        // The one that was read least; not one that is being read.
+        // The variant that was read least, except those that are being read.
         let known = self.atlas.types[number].variants.iter_mut().enumerate();
         let (index, variant) =
             known.filter(|(_, variant)| !variant.is_open).min_by_key(|(_, variant)| variant.reads).ok_or(No)?;
@@ -528,7 +528,7 @@ mod tests {
         again: Box<Endless>,
     }
 
-    /// Two types that differ in the last variant of an enum deep inside have two fingerprints.
+    /// Checks that two types that differ in the last variant of an enum deep inside have two fingerprints.
     fn tells_apart<Now: DeserializeOwned, Before: DeserializeOwned>() {
         let (now, before) = (fingerprint::<Now>(), fingerprint::<Before>());
         assert!(now.is_some() && before.is_some() && now != before, "{now:?} {before:?}");

@@ -1,8 +1,8 @@
-//! Actors that live elsewhere: how their mail leaves, and how references cross.
+//! Stubs of remote actors: their outgoing mail, and the wire form of references.
 //!
-//! The place of such an actor is a cell without a state (see `stub.rs` of the executor). What is known of the actor's
-//! whereabouts is a [`Carrier`] in its extra part. Envelopes that are to be sent on become [`Parcel`]s here: values that
-//! can be written, without their types. What carriers do with them is the business of `playhouse-theater`.
+//! A stub is a cell without a state (see `stub.rs` of the executor). Its extra part holds a [`Forwarder`], which knows
+//! the actor's location. Envelopes to be forwarded become [`ForwardedMessage`]s: values that can be written, without
+//! their types. The forwarders themselves are part of `playhouse-theater`.
 
 use std::any::{TypeId, type_name};
 use std::cell::{Cell, RefCell};
@@ -28,118 +28,119 @@ pub use crate::supervise::remote::{About, Decision, Found, Host};
 /// Writes a value.
 pub type Write<'a> = &'a dyn Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>;
 
-/// Takes the answer to a request; if it is dropped, the asker is told that the receiver has stopped.
+/// Takes the answer to a request. If it is dropped, the asker gets the error that the receiver has stopped.
 pub type TakeAnswer = Box<dyn FnOnce(Result<(Codec, &[u8]), AskError>) + Send>;
 
-/// What can be sent to where an actor lives.
+/// An item that can be forwarded to a remote actor.
 pub enum ForwardedMessage<'a> {
     /// A message.
     Tell {
         /// The type of the actor.
         actor: TypeId,
-        /// Its type.
+        /// The type of the message.
         message: TypeId,
-        /// What that is called in reports.
+        /// The name of the message's type in reports.
         name: &'static str,
-        /// In which lane.
+        /// The lane of the message.
         lane: Lane,
-        /// Writes it.
+        /// Writes the message.
         write: Write<'a>,
     },
-    /// A message whose answer is waited for.
+    /// A message whose answer is awaited.
     Request {
         /// The type of the actor.
         actor: TypeId,
-        /// Its type.
+        /// The type of the message.
         message: TypeId,
-        /// What that is called in reports.
+        /// The name of the message's type in reports.
         name: &'static str,
-        /// Writes it.
+        /// Writes the message.
         write: Write<'a>,
         /// The recall of the request, if its asker may take it back.
         recall: Option<Arc<Recall>>,
-        /// Where the answer goes.
+        /// Takes the answer.
         answer: TakeAnswer,
     },
-    /// The actor is to stop: now, or behind what was sent before.
+    /// A stop of the actor: now, or behind earlier mail.
     Stop {
-        /// Behind what was sent before.
+        /// `true` if the stop queues behind earlier mail.
         drain: bool,
     },
-    /// The actor is to be ended without its hook.
+    /// A kill of the actor, without its hook.
     Kill,
-    /// Its supervisor has decided.
+    /// A decision of the actor's supervisor.
     Verdict {
         /// The type of the actor.
         actor: TypeId,
-        /// What that is called in reports.
+        /// The name of the actor's type in reports.
         name: &'static str,
-        /// Which decision it is.
+        /// The numbers of the decision and its crash.
         about: About,
-        /// What is to become of it.
+        /// The decision.
         verdict: Decision<Write<'a>>,
     },
-    /// Somebody wants to know of its end.
+    /// The beginning of a watch on the actor.
     Watch {
-        /// Who.
+        /// The watcher.
         watcher: Watcher,
-        /// Tells.
+        /// Notifies the watcher.
         notify: Tell,
     },
-    /// Somebody does not any more.
+    /// The end of a watch on the actor.
     Unwatch {
-        /// Who.
+        /// The watcher.
         watcher: Watcher,
     },
-    /// A theater wants to know where the actor is, behind all that it has sent to it so far.
+    /// A question of a theater for the actor's location, behind all mail that the theater has sent to the actor.
     Marker(Marker),
 }
 
 /// The origin of a [`Marker`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// The theater of the place.
+    /// The theater of the stub.
     pub theater: u64,
-    /// The place there.
+    /// The stub's slot in that theater.
     pub slot: u64,
-    /// Its life there.
+    /// The incarnation of the slot.
     pub incarnation: u64,
-    /// The number of the turn of this place that it is for.
+    /// The number of the stub's reroute that the marker belongs to.
     pub reroute: u64,
-    /// Shows the theater that the marker is its own.
+    /// Proves to the theater that the marker is its own.
     pub capability: u64,
 }
 
-/// Goes the way of an actor's mail, from a place where that way is to change: when it has come to where the actor lives, all
-/// that was sent before it has come there too.
+/// A marker takes the route of an actor's mail, from a stub whose route is going to change. When it reaches the actor,
+/// all mail sent before it has reached the actor, too.
 pub struct Marker {
-    /// The place, and which of its turns it is for.
+    /// The stub, and the reroute that the marker belongs to.
     pub origin: Origin,
-    /// Links that it has come over.
+    /// The number of links that it has come over.
     pub hops: u16,
-    /// Says that it has come to this actor, by the answer.
+    /// Reports that the marker has reached this actor, through the answer.
     pub here: Box<dyn FnOnce(ActorId, TakeAnswer) + Send>,
-    /// Told where that is.
+    /// Takes the actor's location.
     pub answer: TakeAnswer,
 }
 
-/// Takes parcels to where an actor lives.
+/// Forwards mail to a remote actor.
 pub trait Forwarder: Send + Sync + 'static {
-    /// Takes one. On an error it was not sent, and who waits for an answer was told.
+    /// Forwards one item. On an error it was not sent, and an asker that waits for an answer was notified.
     ///
     /// # Errors
-    /// It has no form on the wire, or the way is closed.
+    /// The item has no wire form, or the route is closed.
     fn carry(&self, forwarded: ForwardedMessage<'_>) -> Result<(), WireError>;
 
-    /// It is the way from the place `id` from now on. In the stage of that.
+    /// Notes that this forwarder is the route of the stub `id` from now on. Called on the stage of the stub.
     fn is_route_from(&self, _id: ActorId) {}
 
-    /// The actor has come to the place that this was the carrier of: who watched it over there watches it here.
+    /// Returns the watchers in the other theater, because the actor has arrived at the stub of this forwarder: they
+    /// watch it in this theater now.
     fn take_watchers(&self) -> Vec<(Watcher, Notify)> {
         Vec::new()
     }
 
-    /// For looking at who it is.
+    /// Returns the forwarder itself, to find out its type.
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
@@ -153,16 +154,16 @@ impl<A: Actor> Extra<A> {
     }
 }
 
-/// The stage of a place.
+/// The stage of a stub.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StubPlacement {
-    /// This one of a link; any, if its actor may come to live here.
+    /// A stage of a link. It may be any stage, if the actor can migrate into this theater.
     Link(u16),
-    /// This one, of the actor's group.
+    /// The stage of the actor's group.
     Group(u16),
 }
 
-/// Makes a place for an `A` that lives elsewhere.
+/// Makes a stub for a remote `A`.
 pub fn spawn_stub<A: Remote>(
     system: &SystemCore,
     stub_placement: StubPlacement,
@@ -175,7 +176,7 @@ pub fn spawn_stub<A: Remote>(
     ActorRef::new(system.spawn_away(stage, Extra::of(forwarder), None))
 }
 
-/// Writing is the user's code: where it panics, that is an error like any other.
+/// Wraps the user's code that writes a value: a panic in it becomes an error like any other.
 pub(crate) fn guarded(
     write: impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError>,
 ) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
@@ -189,7 +190,7 @@ pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) ->
     })
 }
 
-/// Sends a message on.
+/// Forwards a message.
 pub(crate) fn send_on<A: Actor, M: Message>(message: &M, cx: &mut AwayCx<ActorState<A>>) {
     let (lane, write) = (cx.lane(), &writer(message));
     let forwarded = ForwardedMessage::Tell {
@@ -209,7 +210,7 @@ fn carried_by(forwarder: Result<&dyn Forwarder, WireError>, forwarded: Forwarded
     forwarder?.carry(forwarded)
 }
 
-/// Sends a request on.
+/// Forwards a request.
 pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>, cx: &mut AwayCx<ActorState<A>>) {
     let Some(recall) = reply.leave() else { return };
     let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
@@ -228,11 +229,11 @@ pub(crate) fn ask_on<A: Actor, M: Message>(message: &M, reply: ReplyTo<M::Reply>
         recall,
         answer: Box::new(answer),
     };
-    // On an error, the answer says it.
+    // On an error, the answer has been given it already.
     let _ = carried_by(cx.extra().forwarder(), forwarded);
 }
 
-/// Sends something on that is neither.
+/// Forwards an item that is neither a message nor a request.
 pub(crate) fn carry<A: Actor>(
     forwarded: ForwardedMessage<'_>,
     cx: &mut AwayCx<ActorState<A>>,
@@ -244,84 +245,85 @@ pub(crate) fn carry<A: Actor>(
 
 /// The form of a reference on its way from one theater to another.
 ///
-/// The codec that writes names writes the fields as `life` and `seal`: peers of other builds read these names.
+/// The codec that writes names writes the fields as `life` and `seal`, because peers of other builds read these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum RefName {
     /// An actor of the sender.
     Mine {
-        /// Its place.
+        /// Its slot.
         slot: u64,
-        /// Its life there.
+        /// The incarnation of the slot.
         #[serde(rename = "life")]
         incarnation: u64,
-        /// That the sender has made this name.
+        /// Proves that the sender has made this name.
         #[serde(rename = "seal")]
         capability: u64,
     },
     /// An actor of the receiver, by the number that the sender has given it.
     Yours(u32),
-    /// An actor that was born in one theater and lives in another.
+    /// An actor that was born in one theater and has migrated to another.
     Moved {
-        /// The place that it was born in. Without the address, that is its name.
+        /// The location that it was born in. Without the address, that is its name.
         born: ActorLocation,
-        /// Where it is, or somebody who knows the way.
+        /// Its location, or that of a theater that knows the route.
         at: ActorLocation,
     },
     /// An actor of another theater.
     Other {
-        /// That theater, in which of its lives.
+        /// The theater, with its incarnation.
         theater: u64,
-        /// Where it can be called.
+        /// The address at which it accepts connections.
         address: SocketAddr,
-        /// The actor's place there.
+        /// The actor's slot in that theater.
         slot: u64,
-        /// Its life there.
+        /// The incarnation of the slot.
         #[serde(rename = "life")]
         incarnation: u64,
-        /// That the theater has made this name.
+        /// Proves that the theater has made this name.
         #[serde(rename = "seal")]
         capability: u64,
     },
     /// A mobile actor of a group.
     Member {
-        /// Which.
+        /// The group.
         group: GroupName,
-        /// The place that it was born in. Without the address, that is its name.
+        /// The location that it was born in. Without the address, that is its name.
         born: ActorLocation,
-        /// Where it is, or somebody who knows the way; nothing where it was born in the sender, and has never moved.
+        /// Its location, or that of a theater that knows the route. `None` if it was born in the sender, and has never
+        /// migrated.
         at: Option<ActorLocation>,
     },
 }
 
-/// The place of an actor in some theater.
+/// The location of an actor: a slot of a theater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ActorLocation {
     /// The theater.
     pub theater: u64,
-    /// Where that can be called, if it can.
+    /// The address at which the theater accepts connections, if it does.
     pub address: Option<SocketAddr>,
-    /// The place there.
+    /// The slot in that theater.
     pub slot: u64,
-    /// Whose life it is.
+    /// The incarnation of the slot.
     #[serde(rename = "life")]
     pub incarnation: u64,
-    /// That the theater has made this name.
+    /// Proves that the theater has made this name.
     #[serde(rename = "seal")]
     pub capability: u64,
 }
 
-/// Makes a place.
+/// Makes a stub.
 pub type MakeStub<'a> = &'a dyn Fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId;
 
-/// The border between this theater and another: what references look like on the other side.
+/// The codec of references between this theater and another: it translates actors to names and back.
 pub trait RefCodec: Send + Sync {
-    /// The name of an actor for the other side.
+    /// Returns the name of an actor for the other theater.
     ///
     /// # Errors
-    /// It has none.
+    /// The actor has no name for that theater.
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError>;
 
-    /// The actor with a name from the other side. Where there is no place for it yet, `stub` makes one.
+    /// Returns the actor of a name from the other theater. `stub` makes a stub for it if there is none yet.
     ///
     /// # Errors
     /// There is no such actor.
@@ -337,9 +339,9 @@ thread_local! {
 enum Crossing {
     /// Nothing is written or read.
     Nowhere,
-    /// Something crosses the border.
-    Border,
-    /// The shape of a type is looked at.
+    /// A value for another theater is written or read.
+    Theaters,
+    /// The shape of a type is read.
     Shape,
 }
 
@@ -354,11 +356,12 @@ fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The borders at which threads are whose [`REF_CODEC`] is gone: values may be written in the destructors of other thread-locals.
-static LATE_BORDERS: Mutex<Vec<(ThreadId, Arc<dyn RefCodec>)>> = Mutex::new(Vec::new());
+/// The reference codecs of threads whose [`REF_CODEC`] is destroyed: values may be written in the destructors of other
+/// thread-locals.
+static LATE_REF_CODECS: Mutex<Vec<(ThreadId, Arc<dyn RefCodec>)>> = Mutex::new(Vec::new());
 
-fn late_borders() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn RefCodec>)>> {
-    LATE_BORDERS.lock().unwrap_or_else(PoisonError::into_inner)
+fn late_ref_codecs() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn RefCodec>)>> {
+    LATE_REF_CODECS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Calls `f`, which writes or reads values that cross `ref_codec`.
@@ -371,13 +374,13 @@ pub fn at_ref_codec<R>(ref_codec: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) -> 
             }
         }
     }
-    // The last border stays known here: most often the next one is the same.
+    // The last codec stays in place, because the next one is the same in most cases.
     let known = REF_CODEC.try_with(|known| match &mut *known.borrow_mut() {
         Some(known) if Arc::ptr_eq(known, ref_codec) => Back(None),
         known => Back(known.replace(Arc::clone(ref_codec))),
     });
     match known {
-        Ok(_back) => during(Crossing::Border, f),
+        Ok(_back) => during(Crossing::Theaters, f),
         Err(_) => at_ref_codec_late(ref_codec, f),
     }
 }
@@ -387,18 +390,19 @@ fn at_ref_codec_late<R>(ref_codec: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) ->
     struct Back(ThreadId);
     impl Drop for Back {
         fn drop(&mut self) {
-            let mut borders = late_borders();
-            let _ref_codec = borders.iter().rposition(|(thread, _)| *thread == self.0).map(|at| borders.remove(at));
-            drop(borders);
+            let mut ref_codecs = late_ref_codecs();
+            let _ref_codec =
+                ref_codecs.iter().rposition(|(thread, _)| *thread == self.0).map(|at| ref_codecs.remove(at));
+            drop(ref_codecs);
         }
     }
     let this = std::thread::current().id();
-    late_borders().push((this, Arc::clone(ref_codec)));
+    late_ref_codecs().push((this, Arc::clone(ref_codec)));
     let _back = Back(this);
-    during(Crossing::Border, f)
+    during(Crossing::Theaters, f)
 }
 
-/// Calls `f`, which looks at the shapes of types.
+/// Calls `f`, which reads the shapes of types.
 pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
     during(Crossing::Shape, f)
 }
@@ -406,11 +410,11 @@ pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
 #[cold]
 fn late_ref_codec() -> Option<Arc<dyn RefCodec>> {
     let this = std::thread::current().id();
-    late_borders().iter().rfind(|(thread, _)| *thread == this).map(|(_, ref_codec)| Arc::clone(ref_codec))
+    late_ref_codecs().iter().rfind(|(thread, _)| *thread == this).map(|(_, ref_codec)| Arc::clone(ref_codec))
 }
 
 fn ref_codec() -> Result<Arc<dyn RefCodec>, WireError> {
-    let crossing = CROSSING.get() == Crossing::Border;
+    let crossing = CROSSING.get() == Crossing::Theaters;
     crossing
         .then(|| REF_CODEC.try_with(|ref_codec| ref_codec.borrow().clone()).unwrap_or_else(|_| late_ref_codec()))
         .flatten()
@@ -418,10 +422,10 @@ fn ref_codec() -> Result<Arc<dyn RefCodec>, WireError> {
 }
 
 impl<A: Remote> Serialize for ActorRef<A> {
-    /// As part of a message or an answer that goes to another theater.
+    /// Writes the reference as part of a message or an answer to another theater.
     ///
     /// # Errors
-    /// Anywhere else.
+    /// In any other context.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name = ref_codec().and_then(|ref_codec| ref_codec.name_of(self.id())).map_err(serde::ser::Error::custom)?;
         name.serialize(serializer)
@@ -438,7 +442,8 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
             |system: &SystemCore, stub_placement, forwarder| spawn_stub::<A>(system, stub_placement, forwarder).id();
         let met =
             ref_codec().and_then(|ref_codec| ref_codec.meet(name, &stub)).map_err(crate::remote::wire::unreadable)?;
-        // It may have ended meanwhile: then nobody hears what is sent to it, and the reference is still equal to others to it.
+        // The actor may have ended since. Messages to it become dead letters, and the reference still equals others to
+        // it.
         match ActorRef::of_id_or_ended(met) {
             Some(actor) => Ok(actor),
             None => Err(crate::remote::wire::unreadable(format!("{met} is no {}", type_name::<A>()))),
@@ -447,14 +452,14 @@ impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
 }
 
 impl<M: Message> Serialize for Recipient<M> {
-    /// As part of a message or an answer that goes to another theater.
+    /// Writes the recipient as part of a message or an answer to another theater.
     ///
     /// # Errors
-    /// Anywhere else, and where the actor behind it takes no such message from other theaters.
+    /// In any other context, and if the actor takes no such message from other theaters.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let named = ref_codec().and_then(|ref_codec| {
             let entry = self.id().0.resident_type().and_then(|actor| handles_of(actor, TypeId::of::<M>()));
-            // Of one that has ended, nobody needs to know who it was.
+            // The name of an actor that has ended is not needed.
             let actor = entry.map_or("", |entry| (entry.actor_name)());
             if entry.is_none() && !self.id().0.is_stale() {
                 let (id, name) = (self.id(), type_name::<M>());
@@ -476,14 +481,14 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
         }
         let met = ref_codec().and_then(|ref_codec| {
             let entry = handles_named(&actor, TypeId::of::<M>());
-            let unknown = || WireError::new(format!("no {actor} that takes a {} is known here", type_name::<M>()));
+            let unknown = || WireError::new(format!("this program knows no {actor} that takes a {}", type_name::<M>()));
             let entry = entry.ok_or_else(unknown)?;
             Ok((ref_codec.meet(name, &entry.stub)?, entry))
         });
         let (id, entry) = met.map_err(crate::remote::wire::unreadable)?;
         match (entry.recipient)(id).and_then(|recipient| recipient.downcast::<Recipient<M>>().ok()) {
             Some(recipient) => Ok(*recipient),
-            // It may have ended meanwhile: then nobody hears what is sent to it.
+            // The actor may have ended since: messages to it become dead letters.
             None if id.0.is_stale() => Ok(Recipient::nowhere()),
             None => Err(crate::remote::wire::unreadable(format!("{id} is no {actor}"))),
         }
@@ -491,10 +496,10 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
 }
 
 impl Serialize for AnyActor {
-    /// As part of a message or an answer that goes to another theater.
+    /// Writes the reference as part of a message or an answer to another theater.
     ///
     /// # Errors
-    /// Anywhere else.
+    /// In any other context.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let name = ref_codec().and_then(|ref_codec| ref_codec.name_of(self.id)).map_err(serde::ser::Error::custom)?;
         (name, self.name).serialize(serializer)
@@ -521,7 +526,8 @@ impl<'de> Deserialize<'de> for AnyActor {
     }
 }
 
-/// One that an actor watches, which is taken to another theater. There it is none, where it cannot be named.
+/// A reference to an actor that a migrating actor watches. It is `None` in the target, if it has no name for the
+/// target.
 #[derive(Clone, Debug)]
 pub struct Watched(pub Option<AnyActor>);
 
@@ -543,11 +549,11 @@ impl<'de> Deserialize<'de> for Watched {
     }
 }
 
-/// Another message like `message`, by its wire form.
+/// Returns a copy of `message`, made by its wire form.
 pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
-    /// The border of a theater to itself.
-    struct Mirror;
-    impl RefCodec for Mirror {
+    /// The reference codec of a theater to itself.
+    struct OwnRefCodec;
+    impl RefCodec for OwnRefCodec {
         fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
             Ok(RefName::Mine { slot: id.0.slot(), incarnation: id.0.incarnation(), capability: 0 })
         }
@@ -563,7 +569,7 @@ pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
             found.map(ActorId::of).ok_or_else(|| WireError::new("an actor of another system"))
         }
     }
-    let ref_codec: Arc<dyn RefCodec> = Arc::new(Mirror);
+    let ref_codec: Arc<dyn RefCodec> = Arc::new(OwnRefCodec);
     at_ref_codec(&ref_codec, || {
         let form = const { &M::WIRE }.as_ref().ok_or_else(|| WireError::new("it has no wire form"))?;
         let mut bytes = Vec::new();
@@ -573,7 +579,7 @@ pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
 }
 
 impl<A: Actor> ActorRef<A> {
-    /// A reference to an actor that has ended.
+    /// Returns a reference to an actor that has ended.
     pub(crate) fn nowhere() -> Self {
         ActorRef::new(RawAddress::nowhere())
     }

@@ -1,7 +1,8 @@
-//! Wire forms: what messages, answers and actors look like outside of a process.
+//! Wire forms: the bytes of messages, answers and actors outside of a process.
 //!
-//! Whether a message has one is known at compile time ([`Message::WIRE`]); which actor takes which message over the wire
-//! is listed in the binary ([`Handles`], [`Spawns`]), by `#[actor(remote)]` or by [`remote!`](crate::remote!).
+//! The compiler knows whether a message has a wire form ([`Message::WIRE`]). The binary has a list of the actors and
+//! the messages that they take over the wire ([`Handles`], [`Spawns`]). `#[actor(remote)]` or
+//! [`remote!`](crate::remote!) adds the entries.
 
 use std::any::TypeId;
 use std::collections::HashMap;
@@ -31,21 +32,22 @@ pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
 pub use crate::supervise::remote::SupervisorLink;
 use crate::supervise::remote::{About, Decision, decide, start_child};
 
-/// How values are written.
+/// The codec of values on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
-    /// Fields in their order, without names: for two sides with the same types (postcard).
+    /// Fields in their order, without names: for 2 sides with the same types (postcard).
     Positional,
-    /// Fields by name; unknown ones are ignored, missing ones are their defaults where the type has some (MessagePack).
+    /// Fields by name (MessagePack). Unknown fields are ignored. Missing fields get their defaults, if the type has
+    /// some.
     Named,
 }
 
-/// A value has no wire form, or bytes are not one of the type.
+/// The error of a value without a wire form, or of bytes that are not the wire form of the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireError(String);
 
 impl WireError {
-    /// An error that reads `text`.
+    /// Returns an error with the text `text`.
     pub fn new(text: impl Into<String>) -> WireError {
         WireError(text.into())
     }
@@ -60,16 +62,17 @@ impl fmt::Display for WireError {
 impl std::error::Error for WireError {}
 
 impl Codec {
-    /// Appends `value` to `out`. On an error, what was appended is no whole value.
+    /// Appends `value` to `out`. After an error, the appended bytes are no complete value.
     ///
     /// # Errors
-    /// Returns the error of the type's `Serialize`, or an error if more than 256 options, lists, maps and enums lie in one another.
+    /// Returns the error of the type's `Serialize`, or an error if more than 256 options, lists, maps and enums lie in
+    /// one another.
     pub fn write<T: Serialize>(self, value: &T, out: &mut Vec<u8>) -> Result<(), WireError> {
         match self {
             Codec::Positional => {
                 let mut serializer = postcard::Serializer { output: Append(out) };
                 value.serialize(Nested::new(&mut serializer)).map_err(|error| {
-                    // It does not keep what the type says, but the other one does.
+                    // This codec drops the text of the type's error, but the other codec keeps it.
                     write_named(value, std::io::sink()).err().unwrap_or_else(|| WireError(error.to_string()))
                 })
             }
@@ -80,8 +83,8 @@ impl Codec {
     /// Reads a value from all of `bytes`.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not the value's wire form, or more than that, or if more than 256 options, lists, maps and enums lie in one
-    /// another.
+    /// Returns an error if the bytes are not the value's wire form, or if bytes follow it. Also returns an error if
+    /// more than 256 options, lists, maps and enums lie in one another.
     pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
         let rest = match self {
             Codec::Positional => {
@@ -94,7 +97,7 @@ impl Codec {
             Codec::Named => {
                 let mut rest = bytes;
                 let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
-                // It counts structs as well, and does not count enums.
+                // Its own limit counts structs, too, and does not count enums.
                 deserializer.set_max_depth(usize::MAX);
                 let value = T::deserialize(Nested::new(&mut deserializer));
                 value.map(|value| (value, rest)).map_err(not_named)
@@ -107,7 +110,7 @@ impl Codec {
     }
 }
 
-// Each type that can be read calls these. They are not inlined, so that their code is there once.
+// Each type that can be read calls these functions. They are not inlined, so that their code is compiled once.
 
 #[cold]
 #[inline(never)]
@@ -132,7 +135,7 @@ fn write_named<T: Serialize>(value: &T, out: impl std::io::Write) -> Written {
     value.serialize(Nested::new(&mut serializer)).map_err(|error| WireError(error.to_string()))
 }
 
-/// Appends what the positional codec writes, most often the few bytes of a number.
+/// Appends the output of the positional codec, in most cases the few bytes of a number.
 struct Append<'a>(&'a mut Vec<u8>);
 
 impl postcard::ser_flavors::Flavor for Append<'_> {
@@ -144,7 +147,7 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
     }
 
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        /// Up to here, one after the other costs less than a call of `memcpy`.
+        /// Up to this length, single pushes cost less than a call of `memcpy`.
         const FEW: usize = 4;
         if bytes.len() <= FEW {
             bytes.iter().for_each(|byte| self.0.push(*byte));
@@ -160,14 +163,14 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
 }
 
 thread_local! {
-    /// What a type of ours has said of what it could not read: the positional codec does not keep it.
+    /// The error text of a type of this crate that could not be read, because the positional codec drops the text.
     static UNREADABLE: std::cell::Cell<Option<String>> = const { std::cell::Cell::new(None) };
 }
 
-/// The error of a `Deserialize`.
+/// Returns the error of a `Deserialize`.
 pub(crate) fn unreadable<E: serde::de::Error>(why: impl fmt::Display) -> E {
     let error = E::custom(&why);
-    // In the destructors of a thread's thread-locals it may be gone. The codec's own text is then the error.
+    // In the destructors of a thread's thread-locals it may be destroyed. The codec's own text is then the error.
     let _ = UNREADABLE.try_with(|unreadable| unreadable.set(Some(why.to_string())));
     error
 }
@@ -192,7 +195,7 @@ impl<M: Message> fmt::Debug for WireForm<M> {
     }
 }
 
-/// A value that has a wire form: its type has serde's `Serialize` and `Deserialize`.
+/// A value with a wire form: its type has serde's `Serialize` and `Deserialize`.
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be sent to other theaters",
     label = "it has no wire form",
@@ -212,7 +215,7 @@ impl<M> WireForm<M>
 where
     M: Message<Reply: Transferable> + Transferable,
 {
-    /// The form that serde gives the message, which is called as its type (with its path).
+    /// Returns serde's form of the message, with the path of its type as the wire name.
     pub const fn of() -> WireForm<M> {
         WireForm {
             name: None,
@@ -224,7 +227,7 @@ where
         }
     }
 
-    /// As [`WireForm::of`], but it is called `name`: the type may be renamed or moved later.
+    /// Returns the same form as [`WireForm::of`], with the wire name `name`: the type may be renamed or moved later.
     pub const fn named(name: &'static str) -> WireForm<M> {
         WireForm { name: Some(name), ..WireForm::of() }
     }
@@ -243,7 +246,7 @@ impl<M: Message> WireForm<M> {
         (self.read_answer)(bytes, codec)
     }
 
-    /// What the message is called.
+    /// Returns the wire name of the message.
     pub fn name(&self) -> &'static str {
         self.name.unwrap_or_else(std::any::type_name::<M>)
     }
@@ -262,66 +265,66 @@ fn schema_of<T: DeserializeOwned>() -> Option<u64> {
     note = "write `#[actor(remote)]` at the block that makes it an actor, or `#[actor(mobile)]` if it is to move"
 )]
 pub trait Remote: Actor {
-    /// What the actor's type is called on the wire.
+    /// Returns the wire name of the actor's type.
     fn wire_name() -> &'static str;
 
-    /// Whether actors of this type are [`Mobile`].
+    /// `true` if actors of this type are [`Mobile`].
     #[doc(hidden)]
     const MOBILE: bool = false;
 }
 
-/// Whether something was written.
+/// The result of writing a value.
 pub type Written = Result<(), WireError>;
 
-/// Where the answer to a request from another theater goes.
+/// Takes the answer to a request from another theater.
 pub type Answer = Box<dyn FnOnce(Result<&dyn Fn(Codec, &mut Vec<u8>) -> Written, AskError>) + Send>;
 
-/// That an actor takes a message from other theaters: an entry of the list in the binary.
+/// An entry of the binary's list: an actor that takes a message from other theaters.
 pub struct Handles {
     /// The actor's type.
     pub actor: fn() -> TypeId,
-    /// The type that the executor knows it by.
+    /// The type by which the executor knows the actor.
     pub resident: fn() -> TypeId,
-    /// What it is called.
+    /// The wire name of the actor's type.
     pub actor_name: fn() -> &'static str,
     /// The message's type.
     pub message: fn() -> TypeId,
-    /// What it is called.
+    /// The wire name of the message.
     pub message_name: fn() -> &'static str,
-    /// The fingerprint of the message and its answer; `None`: unknown, so that names must be written.
+    /// The fingerprint of the message and its answer. `None` if it is unknown, so that field names must be written.
     pub schema: fn() -> Option<u64>,
     /// Reads the message and sends it.
     pub tell: fn(ActorId, Lane, &[u8], Codec) -> Result<(), WireError>,
-    /// Reads the message and asks for its answer.
+    /// Reads the message and sends it as a request.
     pub ask: AskFrom,
-    /// Reads a message that a timer of the actor is to send again.
+    /// Reads the message of a repeating timer of the actor.
     pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
-    /// Makes a place for such an actor: see [`crate::remote::stub::stub`].
+    /// Makes a stub for such an actor: see [`crate::remote::stub::stub`].
     pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
-    /// The `Recipient` of the message that the actor is.
+    /// Returns the `Recipient` of the message for this actor.
     pub recipient: fn(ActorId) -> Option<Box<dyn std::any::Any>>,
-    /// What can be done with the actor besides.
+    /// The operations on the actor that need no message type.
     pub controls: Controls,
 }
 
-/// Reads a message and asks for its answer. Returns the request in its mailbox, which takes itself back under any number. An error comes with the answer's
-/// callback, which was not called.
+/// Reads a message and sends it as a request. Returns the request in its mailbox, which takes itself back under any
+/// number. An error returns the answer's callback uncalled.
 pub type AskFrom = fn(ActorId, &[u8], Codec, Answer) -> Result<Weak<dyn TakesBack>, (WireError, Answer)>;
 
-/// What can be done with an actor whatever it handles.
+/// The operations on an actor that do not depend on its messages.
 #[derive(Clone, Copy)]
 pub struct Controls {
-    /// Stops it: at once, or (true) behind what was sent before.
+    /// Stops the actor: at once, or (`true`) behind earlier mail.
     pub stop: fn(ActorId, bool),
-    /// Ends it without its hook.
+    /// Ends the actor without its hook.
     pub kill: fn(ActorId),
-    /// Somebody wants to know of its end.
+    /// Begins a watch on the actor.
     pub watch: fn(ActorId, Watcher, Notify),
-    /// Somebody does not any more.
+    /// Ends a watch on the actor.
     pub unwatch: fn(ActorId, Watcher),
-    /// If it lives elsewhere: its place here is given up.
+    /// Releases the stub of a remote actor.
     pub forget: fn(ActorId),
-    /// Does this to the way of its mail.
+    /// Applies this change to the route of the actor's mail.
     pub reroute: fn(ActorId, Reroute),
 }
 
@@ -367,7 +370,7 @@ impl Controls {
 inventory::collect!(Handles);
 
 impl Handles {
-    /// The entry for an `A` that handles an `M`.
+    /// Returns the entry for an `A` that handles an `M`.
     pub const fn of<A: Remote, M: HandledBy<A, Mode>, Mode>() -> Handles {
         const {
             assert!(
@@ -408,7 +411,7 @@ impl Handles {
                 crate::remote::stub::spawn_stub::<A>(system, stub_placement, forwarder).id()
             },
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M>())),
-            // Timers of no other actors are sent. Their code is not in the binary.
+            // Timers of immobile actors are never sent. Their code is not in the binary.
             timer: if A::MOBILE {
                 |bytes, codec| Ok(migration::timer::<A, M, Mode>((form::<M>().read)(bytes, codec)?))
             } else {
@@ -430,37 +433,37 @@ fn address<A: Actor>(id: ActorId) -> Result<playhouse_executor::Address<ActorSta
 /// Reads the state of an actor and starts it.
 pub type SpawnFrom = fn(&Arc<SystemCore>, &[u8], Codec) -> Result<ActorId, WireError>;
 
-/// Tells an actor what its supervisor has decided.
+/// Gives an actor the decision of its supervisor.
 pub type Decide = fn(ActorId, About, Decision<(&[u8], Codec)>) -> Result<(), WireError>;
 
-/// That an actor can be started from another theater with a state that is sent there: an entry of the list in the binary.
+/// An entry of the binary's list: an actor that other theaters can start with a state that they send.
 pub struct Spawns {
     /// The actor's type.
     pub actor: fn() -> TypeId,
-    /// The type that the executor knows it by.
+    /// The type by which the executor knows the actor.
     pub resident: fn() -> TypeId,
-    /// What it is called.
+    /// The wire name of the actor's type.
     pub actor_name: fn() -> &'static str,
-    /// The fingerprint of its state; `None`: unknown, so that names must be written.
+    /// The fingerprint of its state. `None` if it is unknown, so that field names must be written.
     pub schema: fn() -> Option<u64>,
     /// Reads the state and starts the actor.
     pub spawn: SpawnFrom,
-    /// Reads who supervises it from elsewhere, and its state, and starts the actor.
+    /// Reads the link to the remote supervisor and the state, and starts the actor as a child.
     pub spawn_child: SpawnFrom,
-    /// Tells it what its supervisor has decided; the new state is to be read.
+    /// Gives the actor the decision of its supervisor. A new state is read from bytes.
     pub decide: Decide,
-    /// How it is taken from theater to theater, if it is mobile.
+    /// The migration steps, if the actor is mobile.
     pub moves: Option<MigrationVTable>,
-    /// Makes a place for such an actor: see [`crate::remote::stub::stub`].
+    /// Makes a stub for such an actor: see [`crate::remote::stub::stub`].
     pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
-    /// What can be done with the actor besides.
+    /// The operations on the actor that need no message type.
     pub controls: Controls,
 }
 
 inventory::collect!(Spawns);
 
 impl Spawns {
-    /// The entry for `A`.
+    /// Returns the entry for `A`.
     pub const fn of<A: Remote + Serialize + for<'de> Deserialize<'de>>() -> Spawns {
         Spawns {
             actor: TypeId::of::<A>,
@@ -483,44 +486,46 @@ impl Spawns {
         }
     }
 
-    /// The entry for an `A` that is mobile.
+    /// Returns the entry for a mobile `A`.
     pub const fn mobile<A: Mobile>() -> Spawns {
         Spawns { moves: Some(MigrationVTable::of::<A>()), ..Spawns::of::<A>() }
     }
 }
 
-/// All entries of the binary.
+/// Returns all entries of the binary.
 pub fn handles() -> impl Iterator<Item = &'static Handles> {
     inventory::iter::<Handles>.into_iter()
 }
 
-/// The entry for who lives as a `resident` and takes a `message`.
+/// Returns the entry of the actor type with the executor's type `resident` that takes a `message`.
 pub(crate) fn handles_of(resident: TypeId, message: TypeId) -> Option<&'static Handles> {
     static ALL: OnceLock<HashMap<(TypeId, TypeId), &'static Handles>> = OnceLock::new();
     let all = ALL.get_or_init(|| handles().map(|entry| (((entry.resident)(), (entry.message)()), entry)).collect());
     all.get(&(resident, message)).copied()
 }
 
-/// The entry for an actor that is called `name` and takes a `message`.
+/// Returns the entry of the actor type with the wire name `name` that takes a `message`.
 pub(crate) fn handles_named(name: &str, message: TypeId) -> Option<&'static Handles> {
     static ALL: OnceLock<HashMap<(&'static str, TypeId), &'static Handles>> = OnceLock::new();
     let all = ALL.get_or_init(|| handles().map(|entry| (((entry.actor_name)(), (entry.message)()), entry)).collect());
     all.get(&(name, message)).copied()
 }
 
-/// All entries of the binary.
+/// Returns all entries of the binary.
 pub fn spawns() -> impl Iterator<Item = &'static Spawns> {
     inventory::iter::<Spawns>.into_iter()
 }
 
 /// Lets actors take messages from other theaters: `remote!(Counter: Add, Get)`.
 ///
-/// Where the actor has a `Remote` already (by `#[actor(remote)]`), `remote!(also Counter: Reset)` adds messages.
+/// `remote!(also Counter: Reset)` adds messages to an actor that is `Remote` already (by `#[actor(remote)]`).
 ///
-/// Each message needs a wire form (`#[message(remote)]` beside `#[derive(Message, Serialize, Deserialize)]`). With `spawn`
-/// in front, `remote!(spawn Counter: Add, Get)`, it can be started from other theaters too; then its type needs
-/// `Serialize` and `Deserialize`; with `mobile` in front, it can be taken from theater to theater besides
-/// ([`Mobile`]). Where the methods of the actor are under `#[actor(remote)]`, all that is written there.
+/// Each message needs a wire form: `#[message(remote)]` beside `#[derive(Message, Serialize, Deserialize)]`.
+/// - `remote!(spawn Counter: Add, Get)`: other theaters can start the actor, too. Its type needs `Serialize` and
+///   `Deserialize`.
+/// - `remote!(mobile Counter: Add, Get)`: the actor can migrate between theaters, too ([`Mobile`]).
+///
+/// An actor whose methods are under `#[actor(remote)]` gets all of this by that attribute.
 #[macro_export]
 macro_rules! remote {
     (mobile $actor:ty : $($message:ty),* $(,)?) => {
@@ -556,8 +561,8 @@ macro_rules! remote {
 #[cfg(feature = "remote")]
 pub use inventory::submit;
 
-/// Lists an entry in the binary: `submit! { Handles::of::<Till, Order, _>() }`. Without the feature `remote`, nobody reads the list: the entry
-/// is checked by the compiler, and what it stands for is not in the binary.
+/// Lists an entry in the binary: `submit! { Handles::of::<Till, Order, _>() }`. Without the feature `remote`, no code
+/// reads the list. The compiler checks the entry, and its code is not in the binary.
 #[cfg(not(feature = "remote"))]
 #[doc(hidden)]
 #[macro_export]

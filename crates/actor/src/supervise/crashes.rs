@@ -1,4 +1,4 @@
-//! Crashes, as they are reported: to the hooks of a system, as events of the `tracing` crate, and on stderr.
+//! Reports of crashes: for the hooks of a system, as events of the `tracing` crate, and on stderr.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,16 +11,18 @@ use crate::observe::Observing;
 use crate::supervise::Directive;
 use crate::system::System;
 
-/// The report of a crash: a handler or hook of an actor has panicked, or has called [`Context::fail`](crate::Context::fail). A panic in
-/// [`stopped`](crate::Actor::stopped) is none: the actor ends as it would. See [`System::on_crash`].
+/// The report of a crash: a handler or hook of an actor has panicked, or has called
+/// [`Context::fail`](crate::Context::fail). See [`System::on_crash`].
 ///
-/// For people it is shown as ``Till "two" crashed in Sell: it panicked: no such item (src/till.rs:31:13). It ends.``
+/// A panic in [`stopped`](crate::Actor::stopped) is no crash: the actor ends as intended.
+///
+/// It is displayed as ``Till "two" crashed in Sell: it panicked: no such item (src/till.rs:31:13). It ends.``
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CrashReport {
     /// The type of the actor, with its path.
     pub actor: &'static str,
-    /// The actor.
+    /// The identity of the actor.
     pub who: ActorId,
     /// The name of the actor, if it has one.
     pub name: Option<String>,
@@ -28,8 +30,10 @@ pub struct CrashReport {
     pub during: Option<CrashedIn>,
     /// The cause: [`StopReason::Panicked`] or [`StopReason::Failed`], with the text.
     pub reason: StopReason,
-    /// The file, line and column of the panic, or of the call of `fail`. A supervisor that gives up has none. A panic has none if it was passed on from
-    /// elsewhere by [`std::panic::resume_unwind`], or if the program has called [`std::panic::set_hook`] after its first system was started.
+    /// The file, line and column of the panic, or of the call of `fail`.
+    ///
+    /// It is `None` for a supervisor that gives up. It is `None` for a panic that [`std::panic::resume_unwind`] passed
+    /// on, or if the program has called [`std::panic::set_hook`] after its first system was started.
     pub place: Option<String>,
     /// The consequence for the actor.
     pub then: AfterCrash,
@@ -39,11 +43,12 @@ pub struct CrashReport {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrashedIn {
-    /// The handler of a message. The name of the message's type, with its path.
+    /// The handler of a message. Holds the name of the message's type, with its path.
     Message(&'static str),
-    /// The function that takes the answer to an ask. The name of the answer's type, with its path.
+    /// The function that takes the answer to an ask. Holds the name of the answer's type, with its path.
     Answer(&'static str),
-    /// A method of [`Actor`](crate::Actor): `started`, `terminated` and so on; or `factory`: that of its supervisor, for a new state.
+    /// A method of [`Actor`](crate::Actor): `started`, `terminated` and the others. `factory` is its supervisor's
+    /// function for a new state.
     Hook(&'static str),
     /// A stream that is [attached](crate::Context::attach) to the actor, or the function that makes messages of its items.
     Stream,
@@ -53,9 +58,10 @@ pub enum CrashedIn {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterCrash {
-    /// It ends.
+    /// The actor ends.
     Ends,
-    /// Its supervisor decides: see [`System::on_decision`]. If that has ended meanwhile, the actor ends. A supervisor that gives up crashes itself, and there is a report of that crash.
+    /// Its supervisor decides: see [`System::on_decision`]. If the supervisor has ended, the actor ends. A supervisor
+    /// that gives up crashes itself, and that crash has its own report.
     SupervisorDecides,
 }
 
@@ -112,7 +118,8 @@ impl fmt::Display for CrashReport {
     }
 }
 
-/// Reports a crash of this actor, unless that was done already: one that its supervisor was to decide about may end it after all.
+/// Reports a crash of this actor, unless that was done already: a crash that its supervisor was to decide about may end
+/// it after all.
 #[inline(never)]
 #[cold]
 pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, crash: &mut Crash, then: AfterCrash) {
@@ -131,11 +138,11 @@ pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, cr
 
 /// The decision of a supervisor about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
 ///
-/// For people it is shown as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
+/// It is displayed as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecisionReport {
-    /// The supervisor.
+    /// The identity of the supervisor.
     pub supervisor: ActorId,
     /// The name of the supervisor, if it has one.
     pub name: Option<String>,
@@ -143,9 +150,10 @@ pub struct DecisionReport {
     pub child: String,
     /// The text of the panic or the error.
     pub cause: String,
-    /// The action. Never [`Directive::Escalate`], because an escalation is reported as a crash of the supervisor.
+    /// The action. It is never [`Directive::Escalate`], because an escalation is reported as a crash of the supervisor.
     pub directive: Directive,
-    /// When it is restarted: the time that the [backoff](crate::SupervisionPolicy::backoff) waits. Zero for what is done at once.
+    /// The delay of the action: the time of the [backoff](crate::SupervisionPolicy::backoff) for a restart, zero for an
+    /// action at once.
     pub after: Duration,
 }
 
@@ -169,7 +177,7 @@ impl fmt::Display for DecisionReport {
     }
 }
 
-/// Reports what a supervisor has decided.
+/// Reports a decision of a supervisor.
 #[cold]
 pub(crate) fn decided(report: &DecisionReport) {
     let system = playhouse_executor::with_current_system(|system| system.cloned());
@@ -179,11 +187,12 @@ pub(crate) fn decided(report: &DecisionReport) {
 }
 
 impl System {
-    /// Calls `hook` for each crash of an actor in this system, before a supervisor is told. Hooks that were given before are called first; none is
-    /// ever taken away.
+    /// Calls `hook` for each crash of an actor in this system, before a supervisor is notified. Hooks run in the order
+    /// of their registration; none is ever removed.
     ///
-    /// The hook is called on the thread that runs the actor, and must not block. If it panics, that is reported by the panic hook and nothing else.
-    /// Reports are printed on stderr and are events of `tracing` as well: see [`SystemBuilder::print_crashes`](crate::SystemBuilder::print_crashes).
+    /// The hook is called on the thread that runs the actor, and must not block. A panic in it is reported by the panic
+    /// hook and has no other effect. Reports are also printed on stderr and are events of `tracing`: see
+    /// [`SystemBuilder::print_crashes`](crate::SystemBuilder::print_crashes).
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -210,12 +219,13 @@ impl System {
         Observing::of(self.core()).on_crash(hook);
     }
 
-    /// Calls `hook` when a supervisor in this system has decided about a child that has crashed, or is lost with its theater; before the child is told.
-    /// Hooks that were given before are called first; none is ever taken away. A supervisor that gives up crashes itself: that is told to
-    /// [`on_crash`](System::on_crash).
+    /// Calls `hook` when a supervisor in this system has decided about a child that has crashed, or is lost with its
+    /// theater. The call comes before the child is notified. Hooks run in the order of their registration; none is ever
+    /// removed. A supervisor that gives up crashes itself: [`on_crash`](System::on_crash) reports that.
     ///
-    /// The hook is called on the thread that runs the supervisor, and must not block. If it panics, that is reported by the panic hook and nothing
-    /// else. These reports are printed and are events of `tracing`, as those of crashes are.
+    /// The hook is called on the thread that runs the supervisor, and must not block. A panic in it is reported by the
+    /// panic hook and has no other effect. These reports are printed and are events of `tracing`, like those of
+    /// crashes.
     pub fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
         Observing::of(self.core()).on_decision(hook);
     }

@@ -1,9 +1,9 @@
 //! Supervision: actors that restart others.
 //!
-//! A [`Supervisor`] is an ordinary actor. A supervised child that crashes is held, with its mailbox, until its
-//! supervisor has decided; a restarted child keeps its address and its mailbox and has a new state, made by the factory
-//! it was started with. A panic (or [`Context::fail`]) goes to the supervisor; a returned `Err` goes to the asker: the
-//! two are never mixed. Children in other theaters: `remote_child`.
+//! A [`Supervisor`] is an ordinary actor. A supervised child that crashes is parked, with its mailbox, until its
+//! supervisor has decided. A restarted child keeps its address and its mailbox; the factory that it was started with
+//! makes its new state. A panic (or [`Context::fail`]) goes to the supervisor, and a returned `Err` goes to the asker:
+//! the two are never mixed. Children in other theaters: `remote_child`.
 
 pub(crate) mod crashes;
 pub(crate) mod remote;
@@ -32,22 +32,22 @@ use crate::message::{Handler, Message};
 use crate::remote::wire::Remote;
 use crate::supervise::crashes::DecisionReport;
 use crate::supervise::remote::{
-    ChildIsNoMore, ChildLocation, Decision, Emigrate, End, Host, Portable, Reached, RemoteChild, SupervisedRemotely,
-    SupervisorLink, TheaterLost, emigrate,
+    ChildLocation, ChildLostOrEnded, Decision, End, Host, MakeRemoteChild, Portable, Reached, RemoteChild,
+    SupervisedRemotely, SupervisorLink, TheaterLost, make_remote_child,
 };
 use crate::timer::timers::go_on_all;
 
-/// What is done about a crash.
+/// The supervisor's action on a crash of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Directive {
-    /// A new state, the same address and mailbox. The default.
+    /// The child gets a new state, and keeps its address and mailbox. The default.
     Restart,
-    /// The actor goes on with the state it has.
+    /// The child continues with its present state.
     Resume,
-    /// The actor ends.
+    /// The child ends.
     Stop,
-    /// The supervisor crashes too.
+    /// The supervisor crashes, too.
     Escalate,
 }
 
@@ -60,7 +60,7 @@ enum Strategy {
 
 type Rule = (Box<dyn Fn(&Crash) -> bool + Send>, Directive);
 
-/// How a [`Supervisor`] treats its children.
+/// The restart strategy, limits and rules of a [`Supervisor`].
 #[must_use]
 pub struct SupervisionPolicy {
     strategy: Strategy,
@@ -92,40 +92,41 @@ impl SupervisionPolicy {
         }
     }
 
-    /// Only the child that crashed is restarted.
+    /// Returns a policy that restarts only the crashed child.
     pub fn one_for_one() -> SupervisionPolicy {
         SupervisionPolicy::new(Strategy::OneForOne)
     }
 
-    /// All children are restarted when one crashes.
+    /// Returns a policy that restarts all children when one crashes.
     pub fn one_for_all() -> SupervisionPolicy {
         SupervisionPolicy::new(Strategy::OneForAll)
     }
 
-    /// The child that crashed and those started after it are restarted.
+    /// Returns a policy that restarts the crashed child and those started after it.
     pub fn rest_for_one() -> SupervisionPolicy {
         SupervisionPolicy::new(Strategy::RestForOne)
     }
 
-    /// More crashes than `restarts` within `within`: the supervisor gives up and crashes itself. Default: 3 in 5 s.
+    /// Sets the restart limit: at more than `restarts` crashes within `within`, the supervisor gives up and crashes
+    /// itself. Default: 3 in 5 s.
     pub fn max_restarts(mut self, restarts: usize, within: Duration) -> Self {
         self.restarts_max = restarts;
         self.within = within;
         self
     }
 
-    /// Waits before a restart: `first`, then twice as long each time within the window of `max_restarts`, at most
-    /// `most`. Default: none.
+    /// Sets the delay before a restart: `first`, then doubled at each crash within the window of `max_restarts`, at
+    /// most `most`. Default: no delay.
     pub fn backoff(mut self, first: Duration, most: Duration) -> Self {
         self.backoff = Some((first, most));
         self
     }
 
-    /// What is done when a child crashed with an `E`, by [`Context::fail`] or [`std::panic::panic_any`]. The first rule
-    /// that fits is taken.
+    /// Sets the directive for crashes with an error of type `E`, by [`Context::fail`] or [`std::panic::panic_any`]. The
+    /// first rule that fits applies.
     ///
-    /// Of a child in another theater only the text of its error comes: use [`SupervisionPolicy::when`] there. But
-    /// [`TheaterLost`] is found by its type.
+    /// The error of a child in another theater arrives as text only: use [`SupervisionPolicy::when`] for it.
+    /// [`TheaterLost`] is the exception: it is found by its type.
     pub fn on<E: Error + 'static>(mut self, directive: Directive) -> Self {
         let fits = |crash: &Crash| match crash {
             Crash::Error(error) => error.is::<E>(),
@@ -135,7 +136,7 @@ impl SupervisionPolicy {
         self
     }
 
-    /// What is done when a child crashed with an error or a panic whose text `fits`. The first rule that fits is taken.
+    /// Sets the directive for crashes with an error or a panic whose text `fits`. The first rule that fits applies.
     pub fn when(mut self, fits: impl Fn(&str) -> bool + Send + 'static, directive: Directive) -> Self {
         self.rules.push((Box::new(move |crash: &Crash| fits(&crash.describe())), directive));
         self
@@ -146,12 +147,12 @@ impl SupervisionPolicy {
     }
 }
 
-/// The error that a supervisor crashes with when it gives up.
+/// The error with which a supervisor crashes when it gives up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisionFailed {
-    /// The child's name.
+    /// The name of the child.
     pub child: String,
-    /// The crash that was one too many, or that was to be escalated.
+    /// The text of the crash that exceeded the restart limit, or that was escalated.
     pub cause: String,
 }
 
@@ -163,19 +164,21 @@ impl fmt::Display for SupervisionFailed {
 
 impl Error for SupervisionFailed {}
 
-/// An actor that starts children and restarts them when they crash. When it ends, they are stopped.
+/// An actor that starts children and restarts them when they crash. The children are stopped when the supervisor ends.
+///
+/// Ask it for a [`ChildSpec`] to start a child.
 #[derive(Debug)]
 pub struct Supervisor {
     policy: SupervisionPolicy,
-    children: Vec<Kept>,
+    children: Vec<ChildEntry>,
     crashes: VecDeque<Duration>,
     /// The number of keys given to children.
     keys: u64,
-    /// Theaters that children are started in, whose loss was counted as a crash, and when that was.
+    /// Theaters of children whose loss was counted as a crash, with the time of the loss.
     lost: Vec<(u64, Duration)>,
 }
 
-struct Kept {
+struct ChildEntry {
     key: u64,
     name: String,
     placement: Placement,
@@ -183,19 +186,20 @@ struct Kept {
 }
 
 enum ChildHandle {
-    /// Makes its own new states; it was told to so often.
-    Here(Box<dyn Supervisable>, u64),
-    /// In another theater, or has been: its new states are made here.
-    There(RemoteChild),
+    /// A child that makes its own new states, and the number of its restarts.
+    Local(Box<dyn Supervisable>, u64),
+    /// A child that is in another theater, or has been: the supervisor makes its new states.
+    Remote(RemoteChild),
 }
 
-impl Kept {
-    /// It has ended, and its report of that is under way. One that is lost with its theater is to start again.
+impl ChildEntry {
+    /// Returns whether the child has ended, and its report is under way. A child lost with its theater has not ended,
+    /// because it is going to start again.
     fn has_ended(&self) -> bool {
         match &self.child {
-            ChildHandle::Here(child, _) => child.id().address().is_stale(),
-            ChildHandle::There(child) => {
-                child.whereabouts == ChildLocation::There && child.id().is_some_and(|id| id.address().is_stale())
+            ChildHandle::Local(child, _) => child.id().address().is_stale(),
+            ChildHandle::Remote(child) => {
+                child.whereabouts == ChildLocation::InTheater && child.id().is_some_and(|id| id.address().is_stale())
             }
         }
     }
@@ -204,34 +208,35 @@ impl Kept {
 impl ChildHandle {
     fn id(&self) -> Option<ActorId> {
         match self {
-            ChildHandle::Here(child, _) => Some(child.id()),
-            ChildHandle::There(child) => child.id(),
+            ChildHandle::Local(child, _) => Some(child.id()),
+            ChildHandle::Remote(child) => child.id(),
         }
     }
 
-    /// If it is a child of that theater, and this is what is known of it.
+    /// Returns whether it is a child of that theater with these known whereabouts.
     fn is_at(&self, theater: u64, whereabouts: ChildLocation) -> bool {
-        matches!(self, ChildHandle::There(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
+        matches!(self, ChildHandle::Remote(child) if child.whereabouts == whereabouts && child.theater() == Some(theater))
     }
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for ChildEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
 }
 
-impl Drop for Kept {
+impl Drop for ChildEntry {
     fn drop(&mut self) {
         match &mut self.child {
-            ChildHandle::Here(child, _) => child.stop(),
-            ChildHandle::There(child) => child.dismiss(),
+            ChildHandle::Local(child, _) => child.stop(),
+            ChildHandle::Remote(child) => child.dismiss(),
         }
     }
 }
 
-/// Returns a key for a child. No two lives of a supervisor give the same: reports of a former life's children may still be under way in the
-/// next. It does not depend on what else there is in the process, so a simulation with the same seed sends the same.
+/// Returns a key for a child. No two incarnations of a supervisor return the same key, because reports about an earlier
+/// incarnation's children may still be under way in the next. The key does not depend on other actors of the process,
+/// so a simulation with the same seed sends the same keys.
 fn new_key(keys: &mut u64, ctx: &mut Context<Supervisor>) -> u64 {
     *keys += 1;
     (ctx.incarnation() << 32) | *keys
@@ -258,7 +263,7 @@ impl<A: Actor> Supervisable for ActorRef<A> {
 }
 
 impl Supervisor {
-    /// A supervisor without children.
+    /// Returns a supervisor without children.
     pub fn new(policy: SupervisionPolicy) -> Supervisor {
         Supervisor { policy, children: Vec::new(), crashes: VecDeque::new(), keys: 0, lost: Vec::new() }
     }
@@ -297,9 +302,9 @@ impl Supervisor {
             Strategy::OneForAll => 0..self.children.len(),
             Strategy::RestForOne => at..self.children.len(),
         };
-        // Those that are lost with it start again with it.
+        // Children that are lost with the theater start again with the crashed child.
         let lost = match &self.children[at].child {
-            ChildHandle::There(child) if child.whereabouts == ChildLocation::Lost => child.theater(),
+            ChildHandle::Remote(child) if child.whereabouts == ChildLocation::Lost => child.theater(),
             _ => None,
         };
         let now = ctx.now();
@@ -311,15 +316,15 @@ impl Supervisor {
                 continue;
             }
             match &mut kept.child {
-                ChildHandle::Here(child, restarts) => {
+                ChildHandle::Local(child, restarts) => {
                     *restarts += 1;
                     child.verdict(Verdict::Restart);
                 }
-                ChildHandle::There(child) => match (child.whereabouts, &child.host) {
-                    (ChildLocation::There, _) => {
+                ChildHandle::Remote(child) => match (child.whereabouts, &child.host) {
+                    (ChildLocation::InTheater, _) => {
                         crashed.extend(child.decide(Decision::Restart(()), now).err().map(|crash| (kept.key, crash)));
                     }
-                    // It is about to start again by itself: its theater is called when its own backoff is over.
+                    // This child is about to start again by itself: its theater is called when its own backoff is over.
                     (ChildLocation::Lost, Some(_)) if !goes_along => {}
                     (ChildLocation::Lost, Some(host)) => {
                         if !to_call.iter().any(|known| known.theater() == host.theater()) {
@@ -345,7 +350,7 @@ impl Supervisor {
         }
     }
 
-    /// Reports what is done about the crash of this child, and when.
+    /// Reports the directive about the crash of this child, and the delay.
     fn decided(&self, at: usize, crash: &Crash, (directive, after): (Directive, Duration), ctx: &mut Context<Self>) {
         let (supervisor, name) = (ctx.this().id(), ctx.name().map(|name| name.to_string()));
         let (child, cause) = (self.children[at].name.clone(), crash.describe());
@@ -354,8 +359,8 @@ impl Supervisor {
 
     fn give_up(&mut self, at: usize, crash: Crash, ctx: &mut Context<Self>) {
         let gave_up = SupervisionFailed { child: self.children[at].name.clone(), cause: crash.describe() };
-        // One in another theater is told, like all of them, that it has no supervisor any more.
-        if let ChildHandle::Here(child, _) = &mut self.children[at].child {
+        // A child in another theater is told, like all children, that it has no supervisor any more.
+        if let ChildHandle::Local(child, _) = &mut self.children[at].child {
             child.verdict(Verdict::GiveUp(crash));
         }
         self.children.clear();
@@ -365,13 +370,16 @@ impl Supervisor {
 
 impl Actor for Supervisor {}
 
-/// Starts a supervised child: ask a [`Supervisor`] for it. The answer is its reference, good over all restarts.
+/// A request to start a supervised child: ask a [`Supervisor`] with it. The answer is the child's reference, valid over
+/// all restarts.
+///
+/// The answer is a [`SpawnError`] if the supervisor has a living child of that name, or if the child cannot be started.
 #[must_use = "a child is started when its supervisor is asked for it"]
 pub struct ChildSpec<A> {
     name: String,
     placement: Placement,
     mailbox: Option<Mailbox>,
-    remote_child: Option<(Arc<dyn Host>, Emigrate<A>)>,
+    remote_child: Option<(Arc<dyn Host>, MakeRemoteChild<A>)>,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
@@ -382,42 +390,46 @@ impl<A> fmt::Debug for ChildSpec<A> {
 }
 
 impl<A: Actor> ChildSpec<A> {
-    /// A child called `name`, whose state `factory` makes: now, and again for each restart. A supervisor has one child of each name: a second
-    /// one is an error.
+    /// Returns the specification of a child called `name`. `factory` makes its state now, and again for each restart.
+    ///
+    /// A supervisor has at most 1 child of each name: a second one is an error.
     pub fn new(name: impl Into<String>, factory: impl FnMut() -> A + Send + 'static) -> Self {
         let (placement, mailbox) = (Placement::Near, None);
         ChildSpec { name: name.into(), placement, mailbox, remote_child: None, factory: Box::new(factory) }
     }
 
-    /// How much may wait for it; this stays over all restarts, and says nothing of a child in another theater. Default: no
-    /// bound of its own.
+    /// Sets the bound of the child's mailbox. It stays over all restarts, and has no effect on a child in another
+    /// theater. Default: no bound of its own.
     pub fn mailbox(mut self, mailbox: Mailbox) -> Self {
         self.mailbox = Some(mailbox);
         self
     }
 
-    /// Where to put it; it stays there over all restarts. Default: near its supervisor.
+    /// Sets the placement of the child. It stays over all restarts. Default: near its supervisor.
     pub fn placement(mut self, placement: Placement) -> Self {
         self.placement = placement;
         self
     }
 
-    /// Has the child live in another theater, a `Peer`, instead: it is started there with the state that the factory makes
-    /// here, as by `spawn_at` ([`placement`](Self::placement) says nothing of it).
+    /// Starts the child in another theater, a `Peer`. The factory makes its state in this theater, and the state is
+    /// sent, as by `spawn_at`. The [`placement`](Self::placement) has no effect on it.
     ///
-    /// When it crashes there, it is held with its mailbox until the verdict comes; a restart takes a new state there. Its
-    /// supervisor learns the text of the panic or the error, and not the error itself: see [`SupervisionPolicy::when`].
+    /// A crashed child is parked with its mailbox in its theater until the directive arrives. A restart sends a new
+    /// state. The supervisor receives the text of the panic or the error, and not the error itself: see
+    /// [`SupervisionPolicy::when`].
     ///
-    /// When its theater is lost, that is a crash with a [`TheaterLost`], one for all children there. The restart calls the
-    /// theater's address again; if a theater answers, they are started there anew. They are *other actors* then: references
-    /// to the former ones are good no more, and [`FindChild`] tells the new ones. If none answers, that is another crash: so
-    /// with a [backoff](SupervisionPolicy::backoff) it is tried again and again, and without one the supervisor soon gives up.
-    /// The other way round, a child whose supervisor has ended or is lost is stopped.
+    /// The loss of the child's theater is a crash with a [`TheaterLost`], one for all children of that theater. The
+    /// restart calls the theater's address again. If a theater answers, the children are started anew in it. They are
+    /// *other actors* then: references to the former ones are invalid, and [`FindChild`] returns the new ones.
+    ///
+    /// If no theater answers, that is another crash. With a [backoff](SupervisionPolicy::backoff) the supervisor calls
+    /// repeatedly; without one it soon gives up. In the other direction, a child whose supervisor has ended or is lost
+    /// is stopped.
     pub fn at<H: Host + Clone>(mut self, theater: &H) -> Self
     where
         A: Remote + Serialize + DeserializeOwned,
     {
-        self.remote_child = Some((Arc::new(theater.clone()), emigrate::<A>));
+        self.remote_child = Some((Arc::new(theater.clone()), make_remote_child::<A>));
         self
     }
 }
@@ -436,16 +448,16 @@ impl<A: Actor> Handler<ChildSpec<A>> for Supervisor {
             return Err(SpawnError::new::<A>(Some(&child.name), why));
         }
         let key = new_key(&mut self.keys, ctx);
-        if let Some((host, emigrate)) = child.remote_child {
-            let mut remote_child = emigrate(host, child.factory);
+        if let Some((host, make_remote_child)) = child.remote_child {
+            let mut remote_child = make_remote_child(host, child.factory);
             let started = remote_child.start(ctx.this(), key, &child.name, child.placement);
             let id = started.map_err(|why| SpawnError::new::<A>(Some(&child.name), why.to_string()))?;
             let (name, placement) = (child.name, child.placement);
-            self.children.push(Kept { key, name, placement, child: ChildHandle::There(remote_child) });
+            self.children.push(ChildEntry { key, name, placement, child: ChildHandle::Remote(remote_child) });
             return Ok(ActorRef::of_id_or_ended(id).unwrap_or_else(ActorRef::nowhere));
         }
         let actor = (child.factory)();
-        let restarts = Restarts::Here { factory: child.factory, count: 0 };
+        let restarts = Restarts::Itself { factory: child.factory, count: 0 };
         let known = Child { supervisor: ctx.this(), key, crashed: false, restarts };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
@@ -453,13 +465,15 @@ impl<A: Actor> Handler<ChildSpec<A>> for Supervisor {
             spawn_named(system, child.placement, child.mailbox, child.name.clone(), actor, start)
         })?;
         let (name, placement) = (child.name, child.placement);
-        self.children.push(Kept { key, name, placement, child: ChildHandle::Here(Box::new(started), 0) });
+        self.children.push(ChildEntry { key, name, placement, child: ChildHandle::Local(Box::new(started), 0) });
         Ok(started)
     }
 }
 
-/// Asks a [`Supervisor`] for its child of some name: `None` where there is no such child, or it is no `A`, or has ended. Needed
-/// for children in other theaters only, which are other actors after they were lost with their theater.
+/// A request for a [`Supervisor`]'s child of a name. The answer is `None` if the supervisor has no such child, or if
+/// the child is no `A`, or has ended.
+///
+/// It is needed for children in other theaters only, because these are other actors after a loss of their theater.
 pub struct FindChild<A> {
     name: String,
     actor: PhantomData<fn() -> A>,
@@ -472,7 +486,7 @@ impl<A> fmt::Debug for FindChild<A> {
 }
 
 impl<A: Actor> FindChild<A> {
-    /// The child called `name`.
+    /// Returns the request for the child called `name`.
     pub fn new(name: impl Into<String>) -> FindChild<A> {
         FindChild { name: name.into(), actor: PhantomData }
     }
@@ -484,7 +498,7 @@ impl<A: Actor> Message for FindChild<A> {
 
 impl<A: Actor> Handler<FindChild<A>> for Supervisor {
     fn handle(&mut self, find: FindChild<A>, _: &mut Context<Self>) -> Option<ActorRef<A>> {
-        // One that has ended, and has not been forgotten yet, may have a successor of its name.
+        // A child that has ended, and has not been removed yet, may have a successor of its name.
         self.children
             .iter()
             .rev()
@@ -493,59 +507,60 @@ impl<A: Actor> Handler<FindChild<A>> for Supervisor {
     }
 }
 
-/// What a child knows of its supervisor.
+/// A child's knowledge of its supervisor.
 pub(crate) struct Child<A> {
     supervisor: ActorRef<Supervisor>,
     key: u64,
-    /// It waits for its supervisor, with the state that it had when it crashed.
+    /// The child is parked until its supervisor decides, with the state that it had when it crashed.
     pub(crate) crashed: bool,
     restarts: Restarts<A>,
 }
 
-/// Who makes new states for a child.
+/// The maker of new states for a child.
 enum Restarts<A> {
-    /// It does, and did so often.
-    Here { factory: Box<dyn FnMut() -> A + Send>, count: u64 },
-    /// Its supervisor, which may be in another theater.
-    There(SupervisedRemotely),
+    /// The child itself, and the number of its restarts.
+    Itself { factory: Box<dyn FnMut() -> A + Send>, count: u64 },
+    /// The supervisor, which may be in another theater.
+    Supervisor(SupervisedRemotely),
 }
 
 impl<A: Actor> Child<A> {
-    /// A child whose supervisor may be in another theater.
-    pub(crate) fn of_elsewhere(SupervisorLink { supervisor, key, crashes, heard }: SupervisorLink) -> Child<A> {
+    /// Returns the state of a child whose supervisor may be in another theater.
+    pub(crate) fn with_link(SupervisorLink { supervisor, key, crashes, heard }: SupervisorLink) -> Child<A> {
         Child {
             supervisor,
             key,
             crashed: false,
-            restarts: Restarts::There(SupervisedRemotely::that_crashed(crashes, heard)),
+            restarts: Restarts::Supervisor(SupervisedRemotely::that_crashed(crashes, heard)),
         }
     }
 
-    /// What it takes along to another theater.
+    /// Returns the link that the child takes along to another theater.
     pub(crate) fn supervisor_link(&self) -> SupervisorLink {
         let (crashes, heard) = match &self.restarts {
-            Restarts::Here { .. } => (0, 0),
-            Restarts::There(supervised_remotely) => supervised_remotely.counts(),
+            Restarts::Itself { .. } => (0, 0),
+            Restarts::Supervisor(supervised_remotely) => supervised_remotely.counts(),
         };
         SupervisorLink { supervisor: self.supervisor, key: self.key, crashes, heard }
     }
 
-    /// It is about to be taken to another theater: from now on its supervisor makes its new states, and wants to be told if
-    /// the theater that it is in is lost.
-    pub(crate) fn leaves(&mut self, child: ActorRef<A>) -> Option<(Watcher, Notify)>
+    /// Prepares a migration of the child. The supervisor makes the child's new states from now on, and watches for the
+    /// loss of the target theater: returns that watch.
+    pub(crate) fn begin_migration(&mut self, child: ActorRef<A>) -> Option<(Watcher, Notify)>
     where
         A: Portable,
     {
         if self.supervised_remotely().is_some() {
             return None;
         }
-        let here = std::mem::replace(&mut self.restarts, Restarts::There(SupervisedRemotely::that_crashed(0, 0)));
-        let Restarts::Here { factory, count } = here else { return None };
+        let former =
+            std::mem::replace(&mut self.restarts, Restarts::Supervisor(SupervisedRemotely::that_crashed(0, 0)));
+        let Restarts::Itself { factory, count } = former else { return None };
         let SupervisorLink { supervisor, key, .. } = self.supervisor_link();
-        // Urgently: before anything that the child's next theater could say.
-        supervisor.address.send_urgent(ChildLeaves {
+        // Urgent, because it has to arrive before any report from the child's next theater.
+        supervisor.address.send_urgent(ChildMigrates {
             key,
-            remote_child: RemoteChild::that_leaves(child, factory),
+            remote_child: RemoteChild::migrating_child(child, factory),
             count,
         });
         SupervisedRemotely::watch(child, self.supervisor_link());
@@ -554,28 +569,28 @@ impl<A: Actor> Child<A> {
 
     pub(crate) fn supervised_remotely(&mut self) -> Option<&mut SupervisedRemotely> {
         match &mut self.restarts {
-            Restarts::Here { .. } => None,
-            Restarts::There(supervised_remotely) => Some(supervised_remotely),
+            Restarts::Itself { .. } => None,
+            Restarts::Supervisor(supervised_remotely) => Some(supervised_remotely),
         }
     }
 
-    /// Returns how to tell the supervisor of `crash`.
+    /// Returns a call that reports `crash` to the supervisor.
     pub(crate) fn report(&mut self, crash: Crash, child: ActorRef<A>) -> Box<dyn FnOnce()> {
         let (supervisor, key, supervisor_link) = (self.supervisor, self.key, self.supervisor_link());
         match &mut self.restarts {
-            Restarts::Here { .. } => ChildCrashed { key, crash, child: Box::new(child) }.report(supervisor),
-            Restarts::There(supervised_remotely) => {
+            Restarts::Itself { .. } => ChildCrashed { key, crash, child: Box::new(child) }.report(supervisor),
+            Restarts::Supervisor(supervised_remotely) => {
                 Box::new(supervised_remotely.crashed(crash, supervisor_link, child))
             }
         }
     }
 
-    /// It has no supervisor any more. Returns why it is held, if it is.
+    /// Ends the supervision. Returns the crash for which the child is parked, if it is.
     pub(crate) fn unbind(self) -> Option<Crash> {
         let supervisor_link = self.supervisor_link();
         match self.restarts {
-            Restarts::Here { .. } => None,
-            Restarts::There(supervised_remotely) => {
+            Restarts::Itself { .. } => None,
+            Restarts::Supervisor(supervised_remotely) => {
                 SupervisedRemotely::unwatch(supervisor_link);
                 supervised_remotely.into_crash()
             }
@@ -584,8 +599,8 @@ impl<A: Actor> Child<A> {
 
     pub(crate) fn ended(self) {
         match self.restarts {
-            Restarts::Here { .. } => ChildEnded { key: self.key }.tell(self.supervisor),
-            Restarts::There(_) => SupervisedRemotely::ended(self.supervisor_link()),
+            Restarts::Itself { .. } => ChildEnded { key: self.key }.tell(self.supervisor),
+            Restarts::Supervisor(_) => SupervisedRemotely::ended(self.supervisor_link()),
         }
     }
 }
@@ -596,13 +611,13 @@ pub(crate) struct StartChild<A> {
 }
 
 impl<A: Actor> Envelope<ActorState<A>> for StartChild<A> {
-    fn run(mut self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+    fn run(mut self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         take_name(cx, self.name);
         if self.child.supervised_remotely().is_some() {
             SupervisedRemotely::watch(ActorRef::new(cx.address()), self.child.supervisor_link());
         }
         cx.with_extra(|extra| extra.child = Some(self.child));
-        Start.run(incarnation, cx)
+        Start.run(state, cx)
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -626,9 +641,9 @@ impl ChildCrashed {
 }
 
 impl Envelope<ActorState<Supervisor>> for ChildCrashed {
-    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+    fn run(self, state: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
         let ctx = Context::of(cx);
-        let supervisor = &mut incarnation.actor;
+        let supervisor = &mut state.actor;
         match supervisor.position(self.key) {
             None => self.child.verdict(Verdict::GiveUp(self.crash)),
             Some(at) => match supervisor.policy.decide(&self.crash) {
@@ -650,25 +665,25 @@ impl Envelope<ActorState<Supervisor>> for ChildCrashed {
         (MailKind::Control, "crashed")
     }
 
-    /// The supervisor is gone: nobody will restart the child.
+    /// The supervisor has ended: the child will not be restarted.
     fn bounce(self, _: Undelivered) {
         self.child.verdict(Verdict::GiveUp(self.crash));
     }
 }
 
-/// A child is about to be taken to another theater for the first time.
-struct ChildLeaves {
+/// A notice that a child is about to migrate for the first time.
+struct ChildMigrates {
     key: u64,
     remote_child: RemoteChild,
     count: u64,
 }
 
-impl Envelope<ActorState<Supervisor>> for ChildLeaves {
-    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
-        incarnation.actor.child_leaves(self.key, self.remote_child, self.count, Context::of(cx));
+impl Envelope<ActorState<Supervisor>> for ChildMigrates {
+    fn run(self, state: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        state.actor.child_migrates(self.key, self.remote_child, self.count, Context::of(cx));
     }
 
-    /// The supervisor is gone, and the child learns that.
+    /// The supervisor has ended, and the child learns of that by its watch.
     fn bounce(self, _: Undelivered) {}
 }
 
@@ -684,8 +699,8 @@ impl ChildEnded {
 }
 
 impl Envelope<ActorState<Supervisor>> for ChildEnded {
-    fn run(self, incarnation: &mut ActorState<Supervisor>, _: &mut Cx<ActorState<Supervisor>>) {
-        incarnation.actor.forget(self.key);
+    fn run(self, state: &mut ActorState<Supervisor>, _: &mut Cx<ActorState<Supervisor>>) {
+        state.actor.forget(self.key);
     }
 
     fn describe() -> (MailKind, &'static str) {
@@ -711,15 +726,17 @@ impl Handler<RestartNow> for Supervisor {
         if self.position(key).is_some() {
             return self.restart_now(key, self.policy.strategy, ctx);
         }
-        // It has ended elsewhere, as is known by now. Others that were lost with it wait for this.
-        let is_lost = |kept: &&Kept| theater.is_some_and(|theater| kept.child.is_at(theater, ChildLocation::Lost));
+        // The child has ended in another theater, as this theater knows by now. Other children that were lost with that
+        // theater wait for this report.
+        let is_lost =
+            |kept: &&ChildEntry| theater.is_some_and(|theater| kept.child.is_at(theater, ChildLocation::Lost));
         if let Some(other) = self.children.iter().find(is_lost).map(|kept| kept.key) {
             self.restart_now(other, Strategy::OneForOne, ctx);
         }
     }
 }
 
-/// What the supervisor decided about a child.
+/// The supervisor's decision about a child.
 enum Verdict {
     Restart,
     Resume,
@@ -747,18 +764,18 @@ impl<A: Actor> Control<ActorState<A>> for Verdict {
             }
             Verdict::GiveUp(crash) => cx.give_up(crash),
             Verdict::Restart => {
-                // One that has given away its factory is told once more, by who has it.
-                if !matches!(cx.extra().child, Some(Child { restarts: Restarts::Here { .. }, .. })) {
+                // A child that has given its factory away is told once more, by the owner of the factory.
+                if !matches!(cx.extra().child, Some(Child { restarts: Restarts::Itself { .. }, .. })) {
                     return;
                 }
                 cx.interrupt();
                 if cx.is_ending() {
-                    // It was to stop behind its handler.
+                    // A stop was to follow behind the child's handler.
                     return;
                 }
                 cx.extra().renew();
                 cx.note_handled(false);
-                let Some(Child { crashed, restarts: Restarts::Here { factory, count }, .. }) = &mut cx.extra().child
+                let Some(Child { crashed, restarts: Restarts::Itself { factory, count }, .. }) = &mut cx.extra().child
                 else {
                     return;
                 };

@@ -1,18 +1,20 @@
-//! Supervised children in other theaters: started there, or gone there.
+//! Supervised children in other theaters: started in them, or migrated to them.
 //!
-//! The child's theater tells the supervisor of a crash by a message ([`ChildReport`]), and holds the child with its mailbox
-//! until the verdict comes ([`Decision`]), which goes the way of the child's mail. The factory stays with the supervisor: a
-//! restart brings the new state along. Each side watches the other: a child whose supervisor is out of reach ends, and a child
-//! whose theater is lost counts as crashed, and is started anew: at that address, when a theater answers there again, or at its
-//! supervisor's, if it had gone there itself.
+//! The child's theater reports a crash to the supervisor by a message ([`ChildReport`]), and parks the child with its
+//! mailbox until the decision ([`Decision`]) arrives by the route of the child's mail. The factory stays with the
+//! supervisor: a restart sends a new state.
 //!
-//! A child here has its factory with itself. When it is taken to another theater for the first time, it sends the factory to
-//! its supervisor ([`Child::leaves`]) before anything of it is sent over there, and is one of these children from then on, even
-//! if it stays after all. What the supervisor tells it in between does not reach it; the supervisor notices by the count of
-//! what it was told, and tells it again.
+//! Each side watches the other. A child whose supervisor is unreachable ends. A child whose theater is lost counts as
+//! crashed, and is started anew. The new start is at that address, when a theater answers at it again. A child that had
+//! migrated there itself starts in its supervisor's theater.
 //!
-//! Reports and verdicts may be lost with a theater that they pass, while the child lives on in another one. So a child that is
-//! held reports again, every [`REMIND_EVERY`], and is told again what was decided; its crashes have numbers.
+//! A local child owns its factory. When it migrates for the first time, it sends the factory to its supervisor
+//! ([`Child::begin_migration`]) before any part of it is sent to the target. It is a remote child from then on, even if the
+//! migration fails. Decisions that the supervisor sends in between do not reach the child; the supervisor notices that
+//! by the count of its decisions, and sends them again.
+//!
+//! Reports and decisions may be lost with a theater that they pass, while the child is alive in another one. A parked
+//! child therefore reports again, every [`REMIND_EVERY`], and receives the decision again. Its crashes are numbered.
 
 use std::any::{TypeId, type_name};
 use std::error::Error;
@@ -40,12 +42,12 @@ use crate::supervise::{Child, StartChild, Supervisor};
 use crate::timer::timers::go_on_all;
 use crate::{Actor, remote};
 
-/// Another theater, as a place for children: a `Peer` of `playhouse-theater`.
+/// Another theater as a host of children: a `Peer` of `playhouse-theater`.
 pub trait Host: Send + Sync + 'static {
-    /// Starts an actor of the type `actor` there, as a child; what is written is what that theater is to read. Its place here
-    /// is made by `place`.
+    /// Starts an actor of the type `actor` in that theater, as a child. `write` writes the bytes that the theater
+    /// reads, and `place` makes the child's stub in this theater.
     ///
-    /// # Errors
+    /// The child cannot be written, or the theater is lost.
     /// It cannot be written, or the theater is lost.
     fn start(
         &self,
@@ -55,28 +57,27 @@ pub trait Host: Send + Sync + 'static {
         place: MakeStub<'_>,
     ) -> Result<ActorId, WireError>;
 
-    /// Which theater it is, in which of its lives.
+    /// Returns the identity of the theater, which includes its incarnation.
     fn theater(&self) -> u64;
 
-    /// Whether it is lost.
+    /// Returns whether the theater is lost.
     fn is_lost(&self) -> bool;
 
-    /// Whether this actor, which was started there, may have gone on to another theater.
+    /// Returns whether this actor, which was started in that theater, may have migrated to another one.
     fn may_have_left(&self, id: ActorId) -> bool;
 
-    /// Calls the theater at the same address again, without blocking; `then` is given what is there now, or why there is
-    /// nothing.
+    /// Calls the theater's address again, without blocking. `then` receives the theater that answers, or the error.
     fn reach(&self, then: Found);
 }
 
-/// Told what answers where a theater was.
+/// Receives the theater that answers at a lost theater's address.
 pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
 
 /// The crash of a supervised child whose theater is lost, or cannot be reached again: for
 /// [`SupervisionPolicy::on`](crate::SupervisionPolicy::on).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TheaterLost {
-    /// Why it cannot be reached, where that was tried.
+    /// The reason for which the theater cannot be reached, if it was called again.
     pub why: Option<String>,
 }
 
@@ -93,42 +94,42 @@ impl fmt::Display for TheaterLost {
 impl Error for TheaterLost {}
 
 impl TheaterLost {
-    /// The crash of a child that could not be started anew.
+    /// Returns the crash of a child that could not be started anew.
     pub(crate) fn again(why: &WireError) -> Crash {
         Crash::Error(Failure::without_place(TheaterLost { why: Some(why.to_string()) }))
     }
 
-    /// Whether that is a crash that was not followed by another start.
+    /// Returns whether the crash is the loss itself, and not a failed call afterwards.
     pub(crate) fn is_first(crash: &Crash) -> bool {
         matches!(crash, Crash::Error(error) if error.downcast_ref::<TheaterLost>().is_some_and(|lost| lost.why.is_none()))
     }
 }
 
-/// Which decision of a supervisor it is. Decisions take the way of control requests. Where an actor moves, a later one may come before an earlier
-/// one, which is outdated then.
+/// The numbers of a supervisor's decision. Decisions are sent as control requests. If an actor migrates, a later one
+/// may arrive before an earlier one, which is outdated then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct About {
-    /// The how manyth decision about this child.
+    /// The number of the decision among those about this child.
     pub nth: u64,
-    /// The how manyth of its crashes it is about; 0: about none.
+    /// The number of the crash that it is about; 0 if it is about none.
     pub crash: u64,
 }
 
-/// What is to become of a crashed child, with what a new state is given by.
+/// A decision about a crashed child. `S` gives the new state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Decision<S> {
-    /// It starts again.
+    /// The child restarts.
     Restart(S),
-    /// It goes on.
+    /// The child resumes.
     Resume,
-    /// It ends.
+    /// The child ends.
     GiveUp,
-    /// It ends, and has no supervisor any more that it could tell.
+    /// The child ends without a report, because it has no supervisor any more.
     Dismiss,
 }
 
 impl<S> Decision<S> {
-    /// The same decision, with the state given by something else.
+    /// Returns the same decision, with the state given in another form.
     pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Decision<T> {
         match self {
             Decision::Restart(state) => Decision::Restart(f(state)),
@@ -139,36 +140,36 @@ impl<S> Decision<S> {
     }
 }
 
-/// What actors are that can be children in other theaters.
+/// The bounds of actors that can be children in other theaters.
 pub(crate) trait Portable: Remote + Serialize + DeserializeOwned {}
 impl<A: Remote + Serialize + DeserializeOwned> Portable for A {}
 
 // -- at the supervisor --------------------------------------------------------------------------------------------------
 
-/// Where a child is, as far as its supervisor knows.
+/// The location of a child, as far as its supervisor knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChildLocation {
     /// In its theater.
-    There,
+    InTheater,
     /// Its theater is lost, or could not start it.
     Lost,
-    /// The same, and somebody is calling there.
+    /// Its theater is lost, and its address is being called.
     Called,
 }
 
-/// A child in another theater, or that has been in one.
+/// A child that is in another theater, or has been in one.
 pub(crate) struct RemoteChild {
     pub(crate) whereabouts: ChildLocation,
-    /// Where it is started; None: here.
+    /// The theater of its starts; `None`: this one.
     pub(crate) host: Option<Arc<dyn Host>>,
-    /// The number of its last crash; what was decided about that, and when it was told so last.
+    /// The number of its last crash, the decision about it, and the time when that was last sent.
     crashed: (u64, Option<(Decision<()>, Duration)>),
-    /// How often it was told what was decided.
+    /// The number of decisions sent.
     told: u64,
     child: Box<dyn TypedChild>,
 }
 
-/// A child of some type.
+/// A child of a known type.
 trait TypedChild: Send {
     fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
     fn start_here(
@@ -182,31 +183,37 @@ trait TypedChild: Send {
     fn id(&self) -> Option<ActorId>;
 }
 
-struct Issue<A: Actor> {
+struct ChildOfType<A: Actor> {
     child: Option<ActorRef<A>>,
     factory: Box<dyn FnMut() -> A + Send>,
 }
 
-impl<A: Actor> Issue<A> {
+impl<A: Actor> ChildOfType<A> {
     fn make(&mut self) -> Result<A, WireError> {
         let made = catch_unwind(AssertUnwindSafe(&mut self.factory));
         made.map_err(|panic| WireError::new(Crash::Panic(panic.into()).describe()))
     }
 }
 
-/// How such a child is made.
-pub(crate) type Emigrate<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> RemoteChild;
+/// Makes a remote child of a factory.
+pub(crate) type MakeRemoteChild<A> = fn(Arc<dyn Host>, Box<dyn FnMut() -> A + Send>) -> RemoteChild;
 
-pub(crate) fn emigrate<A: Portable>(host: Arc<dyn Host>, factory: Box<dyn FnMut() -> A + Send>) -> RemoteChild {
-    let child = Box::new(Issue { child: None, factory });
+pub(crate) fn make_remote_child<A: Portable>(
+    host: Arc<dyn Host>,
+    factory: Box<dyn FnMut() -> A + Send>,
+) -> RemoteChild {
+    let child = Box::new(ChildOfType { child: None, factory });
     RemoteChild { whereabouts: ChildLocation::Lost, host: Some(host), crashed: (0, None), told: 0, child }
 }
 
 impl RemoteChild {
-    /// A child that leaves this theater.
-    pub(crate) fn that_leaves<A: Portable>(child: ActorRef<A>, factory: Box<dyn FnMut() -> A + Send>) -> RemoteChild {
-        let child = Box::new(Issue { child: Some(child), factory });
-        RemoteChild { whereabouts: ChildLocation::There, host: None, crashed: (0, None), told: 0, child }
+    /// Returns a child that is about to leave this theater.
+    pub(crate) fn migrating_child<A: Portable>(
+        child: ActorRef<A>,
+        factory: Box<dyn FnMut() -> A + Send>,
+    ) -> RemoteChild {
+        let child = Box::new(ChildOfType { child: Some(child), factory });
+        RemoteChild { whereabouts: ChildLocation::InTheater, host: None, crashed: (0, None), told: 0, child }
     }
 
     /// Starts the child with a new state.
@@ -223,34 +230,35 @@ impl RemoteChild {
             Some(host) => self.child.start_at(&**host, supervisor_link, name),
             None => self.child.start_here(placement, supervisor_link, name),
         }?;
-        self.whereabouts = ChildLocation::There;
+        self.whereabouts = ChildLocation::InTheater;
         let (watcher, notify) = RemoteChild::watch_of(supervisor, key, id);
         self.child.watch(watcher, notify);
         Ok(id)
     }
 
-    /// How the supervisor watches the child `id`.
+    /// Returns the supervisor's watch on the child `id`.
     pub(crate) fn watch_of(supervisor: ActorRef<Supervisor>, key: u64, id: ActorId) -> (Watcher, Notify) {
         let lost = Box::new(move |Ended { reason, .. }| {
-            // Of its end the child itself tells as well. Where its place was given up with the link, it is not alive.
+            // The child itself reports its end, too. If its stub was released together with the link, the reason is
+            // `NotAlive`.
             let end = match reason {
                 StopReason::TheaterLost => End::Lost,
                 StopReason::NotAlive => End::NotAlive,
                 _ => End::Other,
             };
-            supervisor.address.send_urgent(ChildIsNoMore { key, id, end });
+            supervisor.address.send_urgent(ChildLostOrEnded { key, id, end });
         });
         (watcher_of(key), Notify::Call(lost))
     }
 
-    /// The theater that it is started in, in which of its lives; None: this one.
+    /// Returns the theater of its starts, with its incarnation; `None`: this one.
     pub(crate) fn theater(&self) -> Option<u64> {
         self.host.as_ref().map(|host| host.theater())
     }
 
-    /// Tells the child. On an error, the factory has crashed.
+    /// Sends a decision to the child. On an error, the factory has crashed.
     pub(crate) fn decide(&mut self, decision: Decision<()>, now: Duration) -> Result<(), Crash> {
-        if self.whereabouts != ChildLocation::There {
+        if self.whereabouts != ChildLocation::InTheater {
             return Ok(());
         }
         let crash = match &mut self.crashed {
@@ -258,7 +266,7 @@ impl RemoteChild {
                 *decided = Some((decision, now));
                 *crash
             }
-            // It is not held, as far as is known here.
+            // The child is not parked, as far as this theater knows.
             _ => 0,
         };
         self.tell(crash, decision)
@@ -269,7 +277,8 @@ impl RemoteChild {
         self.child.decide(About { nth: self.told, crash }, decision)
     }
 
-    /// The child reports a crash. True: it has before. If it was decided about, it is told again.
+    /// Handles the child's report of a crash. Returns whether it was reported before. A decision that was made is sent
+    /// again.
     fn has_reported(&mut self, crash: u64, now: Duration) -> bool {
         if self.crashed.0 != crash {
             self.crashed = (crash, None);
@@ -280,15 +289,15 @@ impl RemoteChild {
         {
             *told = now;
             let decision = *decision;
-            // On an error, the factory has crashed, and is asked again when the child reports again.
+            // On an error, the factory has crashed. It is called again at the child's next report.
             let _ = self.tell(crash, decision);
         }
         true
     }
 
-    /// It has no supervisor any more.
+    /// Ends the supervision of the child.
     pub(crate) fn dismiss(&mut self) {
-        // No factory is asked for this.
+        // This decision needs no factory.
         let _ = self.tell(0, Decision::Dismiss);
     }
 
@@ -297,12 +306,12 @@ impl RemoteChild {
     }
 }
 
-/// Who watches for the sake of supervision: another one than an actor that watches for itself.
+/// Returns the watcher of a supervision. It differs from the watcher of an actor that watches by itself.
 fn watcher_of(key: u64) -> Watcher {
     Watcher::There(u64::MAX, key)
 }
 
-impl<A: Portable> TypedChild for Issue<A> {
+impl<A: Portable> TypedChild for ChildOfType<A> {
     fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError> {
         let actor = self.make()?;
         let write = guarded(|codec, out| {
@@ -323,7 +332,7 @@ impl<A: Portable> TypedChild for Issue<A> {
         name: &str,
     ) -> Result<ActorId, WireError> {
         let actor = self.make()?;
-        let start = |name| StartChild { name, child: Child::of_elsewhere(supervisor_link) };
+        let start = |name| StartChild { name, child: Child::with_link(supervisor_link) };
         let started = with_current_system(|system| {
             let system = system.expect("a handler runs on a worker");
             spawn_named(system, placement, None, name.to_owned(), actor, start)
@@ -363,7 +372,7 @@ impl<A: Portable> TypedChild for Issue<A> {
     }
 }
 
-/// What a child's theater tells the supervisor.
+/// A report of a child's theater to the supervisor.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ChildReport {
     key: u64,
@@ -372,13 +381,13 @@ pub(crate) struct ChildReport {
 
 #[derive(Debug, Serialize, Deserialize)]
 enum News {
-    /// A handler panicked; the child is held. The how manyth crash it is, and the text.
+    /// A handler panicked, and the child is parked. Holds the number of the crash, and its text.
     Panicked(u64, String),
-    /// A handler failed; the child is held.
+    /// A handler failed, and the child is parked. Holds the number of the crash, and its text.
     Failed(u64, String),
-    /// It could not be started.
+    /// The child could not be started. Holds the reason.
     NotStarted(String),
-    /// It is no more.
+    /// The child has ended.
     Ended,
 }
 
@@ -395,17 +404,17 @@ impl Remote for Supervisor {
 
 remote!(also Supervisor: ChildReport);
 
-/// A crash in another theater: its text is all that has come.
+/// A crash in another theater: only its text has arrived.
 #[derive(Debug)]
-struct CrashThere(String);
+struct RemoteCrash(String);
 
-impl fmt::Display for CrashThere {
+impl fmt::Display for RemoteCrash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl Error for CrashThere {}
+impl Error for RemoteCrash {}
 
 impl Handler<ChildReport> for Supervisor {
     fn handle(&mut self, report: ChildReport, ctx: &mut Context<Self>) {
@@ -418,12 +427,12 @@ impl Handler<ChildReport> for Supervisor {
         match news {
             News::Panicked(_, text) => self.child_crashed(key, Crash::Panic(Payload::new(text)), ctx),
             News::Failed(_, text) => {
-                self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(text))), ctx)
+                self.child_crashed(key, Crash::Error(Failure::without_place(RemoteCrash(text))), ctx)
             }
             News::NotStarted(why) => {
                 if let Some(remote_child) = self.remote_child(key) {
                     remote_child.whereabouts = ChildLocation::Lost;
-                    self.child_crashed(key, Crash::Error(Failure::without_place(CrashThere(why))), ctx);
+                    self.child_crashed(key, Crash::Error(Failure::without_place(RemoteCrash(why))), ctx);
                 }
             }
             News::Ended => self.forget(key),
@@ -431,42 +440,42 @@ impl Handler<ChildReport> for Supervisor {
     }
 }
 
-/// A child is no more, as far as can be seen from here.
-pub(crate) struct ChildIsNoMore {
+/// A notice that a child has ended or is lost, as far as its supervisor's theater sees.
+pub(crate) struct ChildLostOrEnded {
     pub(crate) key: u64,
     pub(crate) id: ActorId,
     pub(crate) end: End,
 }
 
-/// How that is seen.
+/// The kind of end that the supervisor's theater sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Its theater is lost.
+    /// The child's theater is lost.
     Lost,
-    /// It was not there any more. Its theater is lost if the link is; else it tells of its end itself.
+    /// The child was not alive. If the link is lost, its theater is; otherwise the child reports its end itself.
     NotAlive,
-    /// It has ended.
+    /// The child has ended.
     Other,
 }
 
-impl Envelope<ActorState<Supervisor>> for ChildIsNoMore {
-    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
-        incarnation.actor.child_is_no_more(self, Context::of(cx));
+impl Envelope<ActorState<Supervisor>> for ChildLostOrEnded {
+    fn run(self, state: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        state.actor.child_lost_or_ended(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
 }
 
-/// Somebody has called where children were lost.
+/// The result of a call to the address of a lost theater.
 pub(crate) struct Reached {
-    /// The theater that was there before.
+    /// The theater that was lost.
     pub(crate) theater: u64,
     pub(crate) found: Result<Arc<dyn Host>, WireError>,
 }
 
 impl Envelope<ActorState<Supervisor>> for Reached {
-    fn run(self, incarnation: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
-        incarnation.actor.reached(self, Context::of(cx));
+    fn run(self, state: &mut ActorState<Supervisor>, cx: &mut Cx<ActorState<Supervisor>>) {
+        state.actor.reached(self, Context::of(cx));
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -474,14 +483,14 @@ impl Envelope<ActorState<Supervisor>> for Reached {
 
 // -- at the child -------------------------------------------------------------------------------------------------------
 
-/// What a child knows of its supervisor when it comes.
+/// The supervision data of a child that starts or arrives.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct SupervisorLink {
     pub(crate) supervisor: ActorRef<Supervisor>,
     pub(crate) key: u64,
-    /// How often it has crashed.
+    /// The number of its crashes.
     pub(crate) crashes: u64,
-    /// The how manyth decision of its supervisor it has heard last.
+    /// The number of the last decision of its supervisor that it has acknowledged.
     pub(crate) heard: u64,
 }
 
@@ -490,14 +499,14 @@ impl SupervisorLink {
         self.supervisor.tell_urgent(ChildReport { key: self.key, news });
     }
 
-    /// The child could not be started: why.
+    /// Reports to the supervisor that the child could not be started, with the reason.
     pub fn not_started(&self, why: String) {
         self.report(News::NotStarted(why));
     }
 }
 
-/// Reads a child that is to be supervised from another theater: what it knows of its supervisor, what it is called, and its state. If that cannot be
-/// read, its supervisor is told.
+/// Reads a child that is supervised from another theater: its link to its supervisor, its name, and its state. If that
+/// cannot be read, its supervisor is notified.
 pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(SupervisorLink, String, A), WireError> {
     let read =
         postcard::take_from_bytes::<(SupervisorLink, String)>(bytes).map_err(|error| WireError::new(error.to_string()));
@@ -510,30 +519,30 @@ pub(crate) fn read_child<A: Portable>(bytes: &[u8], codec: Codec) -> Result<(Sup
     Ok((supervisor_link, name, actor))
 }
 
-/// Reads a child that is to be supervised from another theater, and starts it.
+/// Reads a child that is supervised from another theater, and starts it.
 pub(crate) fn start_child<A: Portable>(
     system: &Arc<SystemCore>,
     bytes: &[u8],
     codec: Codec,
 ) -> Result<ActorId, WireError> {
     let (supervisor_link, name, actor) = read_child::<A>(bytes, codec)?;
-    let start = |name| StartChild { name, child: Child::of_elsewhere(supervisor_link) };
+    let start = |name| StartChild { name, child: Child::with_link(supervisor_link) };
     let started = spawn_named(system, Placement::Near, None, name, actor, start);
     let started = started.map_err(|error| WireError::new(error.to_string()));
     started.inspect_err(|error| supervisor_link.not_started(error.to_string())).map(ActorRef::id)
 }
 
-/// How often a child that is held says so.
+/// The interval at which a parked child repeats its report.
 const REMIND_EVERY: Duration = Duration::from_secs(1);
 
-/// What a child whose supervisor is elsewhere keeps.
+/// The supervision state of a child whose supervisor may be in another theater.
 pub(crate) struct SupervisedRemotely {
-    /// Why it is held.
+    /// The crash for which it is parked.
     crash: Option<Crash>,
     crashes: u64,
-    /// The how manyth decision it has heard last.
+    /// The number of the last decision that it has acknowledged.
     heard: u64,
-    /// Reminds its supervisor of that.
+    /// The timer that repeats the report.
     reminder: Option<TimerKey>,
 }
 
@@ -544,7 +553,7 @@ impl Drop for SupervisedRemotely {
 }
 
 impl SupervisedRemotely {
-    /// The child crashed: keeps why, and returns how to tell the supervisor.
+    /// Parks the crashed child: records the crash, and returns a call that reports it to the supervisor.
     pub(crate) fn crashed<A: Actor>(
         &mut self,
         crash: Crash,
@@ -572,7 +581,7 @@ impl SupervisedRemotely {
         self.news()
     }
 
-    /// What the supervisor is to know, if the child is held.
+    /// Returns the report for the supervisor, if the child is parked.
     fn news(&self) -> Option<News> {
         let crash = self.crash.as_ref()?;
         Some(match crash {
@@ -581,7 +590,7 @@ impl SupervisedRemotely {
         })
     }
 
-    /// It is not held any more. Returns why it was.
+    /// Ends the parking. Returns the crash.
     #[inline(never)]
     fn decided(&mut self) -> Option<Crash> {
         if let Some(reminder) = self.reminder.take() {
@@ -594,12 +603,12 @@ impl SupervisedRemotely {
         self.crash.take()
     }
 
-    /// Of a child that has crashed so often, and has heard so many decisions.
+    /// Returns the state of a child with this number of crashes, and of acknowledged decisions.
     pub(crate) fn that_crashed(crashes: u64, heard: u64) -> SupervisedRemotely {
         SupervisedRemotely { crash: None, crashes, heard, reminder: None }
     }
 
-    /// How often it has crashed, and the how manyth decision it has heard last.
+    /// Returns the number of its crashes, and the number of the last acknowledged decision.
     pub(crate) fn counts(&self) -> (u64, u64) {
         (self.crashes, self.heard)
     }
@@ -618,7 +627,7 @@ impl SupervisedRemotely {
         self.decided()
     }
 
-    /// The child is there, and wants to know if its supervisor is not.
+    /// Begins the child's watch on its supervisor.
     pub(crate) fn watch<A: Actor>(child: ActorRef<A>, SupervisorLink { supervisor, key, .. }: SupervisorLink) {
         let orphaned = Box::new(move |_| child.address.send_control(Orphaned));
         let (watcher, notify) = (watcher_of(key), Notify::Call(orphaned));
@@ -626,7 +635,7 @@ impl SupervisedRemotely {
     }
 }
 
-/// A child that is held says so again.
+/// A parked child repeats its report.
 struct Remind;
 
 impl<A: Actor> Control<ActorState<A>> for Remind {
@@ -641,7 +650,7 @@ impl<A: Actor> Control<ActorState<A>> for Remind {
     fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
-/// The supervisor has ended, or is out of reach.
+/// The supervisor has ended, or is unreachable.
 struct Orphaned;
 
 impl<A: Actor> Control<ActorState<A>> for Orphaned {
@@ -652,7 +661,7 @@ impl<A: Actor> Control<ActorState<A>> for Orphaned {
     fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
-/// The child ends without a supervisor: as crashed, if it is.
+/// Ends the child without a supervisor: as crashed, if it is parked.
 fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
     let child = &mut cx.extra().child;
     if child.as_mut().and_then(Child::supervised_remotely).is_none() {
@@ -664,7 +673,7 @@ fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
     }
 }
 
-/// A decision about a child, on its way there.
+/// A decision about a child, on its way to it.
 struct Verdict<A> {
     about: About,
     decision: Decision<A>,
@@ -702,7 +711,7 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
                 extra.renew();
                 cx.interrupt();
                 if cx.is_ending() {
-                    // It was to stop behind its handler.
+                    // A stop was to follow behind the child's handler.
                     return;
                 }
                 cx.note_handled(false);
@@ -732,13 +741,13 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
             Decision::Dismiss => carry(self.about, Decision::Dismiss, cx),
         };
         if carried.is_err() {
-            // It must not wait for ever. Where that cannot be said either, its theater is lost.
+            // The child must not wait forever. If this decision cannot be sent either, its theater is lost.
             let _ = carry(self.about, Decision::GiveUp, cx);
         }
     }
 }
 
-/// Tells a child here, or further on, what was decided elsewhere.
+/// Gives a decision from another theater to a child in this one, or forwards it.
 pub(crate) fn decide<A: Portable>(
     child: ActorId,
     about: About,

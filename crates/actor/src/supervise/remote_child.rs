@@ -1,4 +1,4 @@
-//! Children in other theaters, as their supervisor sees them.
+//! The supervisor's side of children in other theaters.
 
 use playhouse_executor::Failure;
 
@@ -8,25 +8,25 @@ impl Supervisor {
     pub(crate) fn remote_child(&mut self, key: u64) -> Option<&mut RemoteChild> {
         let at = self.position(key)?;
         match &mut self.children[at].child {
-            ChildHandle::Here(..) => None,
-            ChildHandle::There(child) => Some(child),
+            ChildHandle::Local(..) => None,
+            ChildHandle::Remote(child) => Some(child),
         }
     }
 
-    /// A child is about to be taken to another theater, and has been told `restarts` times to start again.
-    pub(super) fn child_leaves(
+    /// Handles the notice that a child is about to migrate, with the number of its restarts.
+    pub(super) fn child_migrates(
         &mut self,
         key: u64,
         mut remote_child: RemoteChild,
         restarts: u64,
         ctx: &mut Context<Self>,
     ) {
-        // Where it is not known any more, it has been told to stop.
+        // A child that is not found has been stopped by its supervisor.
         let Some(at) = self.position(key) else { return };
-        let ChildHandle::Here(_, told) = self.children[at].child else { return };
-        // What it was told when it had given away its factory.
+        let ChildHandle::Local(_, told) = self.children[at].child else { return };
+        // Restarts that the child has not received, because it had given its factory away.
         let crash = if told > restarts { remote_child.decide(Decision::Restart(()), ctx.now()).err() } else { None };
-        self.children[at].child = ChildHandle::There(remote_child);
+        self.children[at].child = ChildHandle::Remote(remote_child);
         if let Some(crash) = crash {
             self.child_crashed(key, crash, ctx);
         }
@@ -36,23 +36,24 @@ impl Supervisor {
         self.children.retain(|kept| kept.key != key);
     }
 
-    /// A child in another theater has crashed, and is held there; or it is lost.
+    /// Decides about the crash of a remote child. The child is parked in its theater, or is lost.
     pub(crate) fn child_crashed(&mut self, key: u64, crash: Crash, ctx: &mut Context<Self>) {
         let directive = self.policy.decide(&crash);
         let (Some(at), Some(child)) = (self.position(key), self.remote_child(key)) else { return };
-        let (lost, theater) = (child.whereabouts != ChildLocation::There, child.theater());
+        let (lost, theater) = (child.whereabouts != ChildLocation::InTheater, child.theater());
         match directive {
-            // It had gone there by itself, and starts again here: nothing that could go wrong again and again.
+            // The child had migrated there by itself, and starts again in this theater. This start cannot fail in the
+            // same way repeatedly.
             Directive::Restart | Directive::Resume if lost && theater.is_none() && TheaterLost::is_first(&crash) => {
                 self.decided(at, &crash, (Directive::Restart, Duration::ZERO), ctx);
                 self.restart_now(key, self.policy.strategy, ctx);
             }
             Directive::Restart => self.restart(key, crash, ctx),
-            // There is nothing to resume.
+            // A lost child has no state to resume with.
             Directive::Resume if lost => self.restart(key, crash, ctx),
             Directive::Stop if lost => {
                 self.decided(at, &crash, (Directive::Stop, Duration::ZERO), ctx);
-                let with_it = |kept: &Kept| theater.is_some_and(|at| kept.child.is_at(at, ChildLocation::Lost));
+                let with_it = |kept: &ChildEntry| theater.is_some_and(|at| kept.child.is_at(at, ChildLocation::Lost));
                 self.children.retain(|kept| kept.key != key && !with_it(kept));
             }
             Directive::Resume => self.tell(at, &crash, (directive, Decision::Resume), ctx),
@@ -61,7 +62,7 @@ impl Supervisor {
         }
     }
 
-    /// Tells a child in another theater what is decided about its crash; a new state is not needed for it.
+    /// Sends a decision about a crash to a remote child. The decision needs no new state.
     fn tell(
         &mut self,
         at: usize,
@@ -70,17 +71,21 @@ impl Supervisor {
         ctx: &mut Context<Self>,
     ) {
         self.decided(at, crash, (directive, Duration::ZERO), ctx);
-        if let ChildHandle::There(child) = &mut self.children[at].child {
+        if let ChildHandle::Remote(child) = &mut self.children[at].child {
             // Only a factory could fail.
             let _ = child.decide(decision, ctx.now());
         }
     }
 
-    /// A child in another theater is no more. Where that theater is lost, it is one crash, of all children there. Each of them tells: one that has gone
-    /// on from there lives.
-    pub(crate) fn child_is_no_more(&mut self, ChildIsNoMore { key, id, end }: ChildIsNoMore, ctx: &mut Context<Self>) {
+    /// Handles the end or the loss of a remote child. The loss of a theater is one crash for all its children. Each of
+    /// them reports by itself, because a child that has migrated from that theater is alive.
+    pub(crate) fn child_lost_or_ended(
+        &mut self,
+        ChildLostOrEnded { key, id, end }: ChildLostOrEnded,
+        ctx: &mut Context<Self>,
+    ) {
         let Some(child) = self.remote_child(key) else { return };
-        if child.id() != Some(id) || child.whereabouts != ChildLocation::There {
+        if child.id() != Some(id) || child.whereabouts != ChildLocation::InTheater {
             return;
         }
         match end {
@@ -95,16 +100,16 @@ impl Supervisor {
             return self.child_crashed(key, crash, ctx);
         };
         let (theater, now) = (host.theater(), ctx.now());
-        // A loss of which the first children have told longer ago is another one: it would count on its own.
+        // A loss whose first reports are older than the window is another loss: it would count on its own.
         self.lost.retain(|(_, since)| now - *since <= self.policy.within);
         let starts_again = matches!(self.policy.decide(&crash), Directive::Restart | Directive::Resume);
         if starts_again && self.lost.iter().any(|(lost, _)| *lost == theater) {
             return self.restart_with(theater, key, ctx);
         }
-        // These tell of it later. They start again, or stop, with this one.
+        // These children report the loss later. They start again, or stop, with this one.
         for kept in &mut self.children {
-            let is_there = kept.child.is_at(theater, ChildLocation::There);
-            if let ChildHandle::There(other) = &mut kept.child
+            let is_there = kept.child.is_at(theater, ChildLocation::InTheater);
+            if let ChildHandle::Remote(other) = &mut kept.child
                 && is_there
                 && other.id().is_some_and(|id| !host.may_have_left(id))
             {
@@ -117,7 +122,8 @@ impl Supervisor {
         self.child_crashed(key, crash, ctx);
     }
 
-    /// A child is lost with a theater whose loss was counted already: it starts again with the other children that were there.
+    /// Restarts a child that is lost with a theater whose loss was counted already, together with the other children of
+    /// that theater.
     fn restart_with(&mut self, theater: u64, key: u64, ctx: &mut Context<Self>) {
         let is_other_at =
             |whereabouts| self.children.iter().any(|kept| kept.key != key && kept.child.is_at(theater, whereabouts));
@@ -127,7 +133,7 @@ impl Supervisor {
                     child.whereabouts = ChildLocation::Called;
                 }
             }
-            // They start when the backoff is over, and this one with them.
+            // The others start when the backoff is over, and this child with them.
             (false, true) => {}
             (false, false) => self.restart_now(key, Strategy::OneForOne, ctx),
         }
@@ -135,7 +141,7 @@ impl Supervisor {
 
     pub(crate) fn reached(&mut self, Reached { theater, found }: Reached, ctx: &mut Context<Self>) {
         if found.as_ref().is_ok_and(|host| host.theater() == theater) {
-            // It had lived on: that it is lost once more is another crash.
+            // The theater was alive, so a further loss of it is another crash.
             self.lost.retain(|(lost, _)| *lost != theater);
         }
         let mut failed = None;
@@ -143,9 +149,9 @@ impl Supervisor {
             if !kept.child.is_at(theater, ChildLocation::Called) {
                 continue;
             }
-            let ChildHandle::There(child) = &mut kept.child else { continue };
+            let ChildHandle::Remote(child) = &mut kept.child else { continue };
             child.whereabouts = ChildLocation::Lost;
-            // What comes of the former one, if anything does, is not of this one.
+            // Reports about the former child, if there are any, do not concern the new one.
             kept.key = new_key(&mut self.keys, ctx);
             let started = match &found {
                 Ok(host) => {

@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::ask::outside::assert_outside_of;
 use crate::system::{ShutdownError, ShutdownReport, System};
 
-/// A shutdown in a thread of its own: see [`System::shutdown_async`]. It is ready when the shutdown has ended.
+/// A shutdown in a thread of its own: see [`System::shutdown_async`]. The future is ready when the shutdown has ended.
 ///
 /// # Cancel safety
-/// The shutdown goes on if this is dropped.
+/// The shutdown continues if this future is dropped.
 #[must_use = "a shutdown tells how it ended when it is awaited"]
 pub struct Ending(Arc<Mutex<State>>);
 
@@ -65,14 +65,15 @@ impl Future for Ending {
         }
         let former = state.waker.replace(waker);
         drop(state);
-        // Without the lock: a waker may call any code when it is dropped.
+        // The waker is dropped without the lock, because a waker may call any code when it is dropped.
         drop(former);
         Poll::Pending
     }
 }
 
 impl System {
-    /// Does the same as [`System::shutdown_within`], in a thread of its own, for async code outside of actors: the thread of the caller is not blocked.
+    /// Shuts the system down like [`System::shutdown_within`], in a thread of its own: for async code outside of
+    /// actors. The caller's thread is not blocked.
     ///
     /// ```
     /// use playhouse_actor::System;
@@ -88,7 +89,7 @@ impl System {
     /// ```
     ///
     /// # Errors
-    /// Actors are stuck, as for [`System::shutdown`].
+    /// [`ShutdownError`] if actors are stuck, as for [`System::shutdown`].
     ///
     /// # Panics
     /// Inside an actor of this system.

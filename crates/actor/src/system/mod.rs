@@ -1,4 +1,4 @@
-//! Actor systems.
+//! Actor systems: their settings, their start and their shutdown.
 
 pub(crate) mod ending;
 pub(crate) mod services;
@@ -21,15 +21,20 @@ use crate::ask::outside::assert_outside_of;
 use crate::observe::Observed;
 use crate::system::services::OfSystem;
 
-/// A handle to an actor system: workers, stages, and the actors on them. Cheap to clone.
+/// A handle to an actor system: workers, stages, and the actors on them. It is cheap to clone.
 ///
-/// Several systems live side by side in one process, up to 4,095. A system ends by [`System::shutdown`]. When all handles are
-/// dropped without it, the threads of a system go on until the process ends.
+/// Up to 4,095 systems can exist in one process at a time. A system ends by [`System::shutdown`]. If all handles are
+/// dropped without it, the system's threads continue until the process ends.
 ///
-/// A [simulated](SystemBuilder::simulated) system has no threads, and ends with its last handle: its actors are stopped, what waits for them is a
-/// dead letter, and asks for them fail with [`AskError::Shutdown`](crate::AskError::Shutdown). Handles that its actors, services and dead-letter
-/// hooks keep count, too (pools, routers and topics do not). If a thread runs the system at that moment (the handle is dropped by one of its actors, or another thread waits for an
-/// answer), or if the thread that drops it panics, nothing is ended, and the system stays until the process ends.
+/// A [simulated](SystemBuilder::simulated) system has no threads, and ends with its last handle. Its actors are
+/// stopped, mail that waits for them becomes dead letters, and asks for them fail with
+/// [`AskError::Shutdown`](crate::AskError::Shutdown). Handles that its actors, services and dead-letter hooks keep
+/// count, too (pools, routers and topics do not).
+///
+/// The system does not end, and stays until the process ends, in 2 cases:
+/// - a thread runs the system at the moment of the last drop: an actor drops the handle, or another thread waits for an
+///   answer;
+/// - the thread that drops the last handle panics.
 #[derive(Debug)]
 pub struct System {
     core: Arc<SystemCore>,
@@ -49,8 +54,8 @@ impl Drop for System {
     }
 }
 
-/// A handle that does not count: a simulated system ends although there is one. Pools, routers and topics have one, because actors and services
-/// keep them.
+/// A handle that does not count: a simulated system ends although there is one. Pools, routers and topics have one,
+/// because actors and services keep them.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Uncounted(Arc<SystemCore>);
@@ -61,7 +66,7 @@ impl Uncounted {
         Uncounted(Arc::clone(&system.core))
     }
 
-    /// The executor's part of the system.
+    /// Returns the executor's part of the system.
     pub fn core(&self) -> &Arc<SystemCore> {
         &self.0
     }
@@ -72,7 +77,7 @@ impl Uncounted {
     }
 }
 
-/// What a [`System`] is to be made of: see [`System::builder`].
+/// The settings of a new [`System`]: see [`System::builder`].
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SystemBuilder {
@@ -92,15 +97,15 @@ type Act = dyn Fn(&System) -> Started + Send + Sync;
 type Started = Result<(), Box<dyn Error + Send + Sync>>;
 
 impl OnStart {
-    /// Calls them. If one fails or panics, the system is shut down.
+    /// Calls the functions. If one fails or panics, the system is shut down.
     #[doc(hidden)]
     pub fn run(self, system: &System) -> Result<(), BuildError> {
-        /// Shuts the system down, unless all have returned.
+        /// Shuts the system down, unless all functions have returned.
         struct Unfinished<'a>(Option<&'a System>);
         impl Drop for Unfinished<'_> {
             fn drop(&mut self) {
                 if let Some(system) = self.0 {
-                    // The caller is told of the first failure only, and not also of a shutdown that is late.
+                    // The caller receives the first failure only, and not also a shutdown that is late.
                     drop(system.clone().shutdown());
                 }
             }
@@ -120,14 +125,14 @@ impl fmt::Debug for OnStart {
     }
 }
 
-/// All that is wrong with the settings of a system.
+/// The error of a system that was not started: it names every wrong setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
     wrong: Vec<String>,
 }
 
 impl BuildError {
-    /// One line for each wrong setting.
+    /// Returns one line for each wrong setting.
     pub fn problems(&self) -> &[String] {
         &self.wrong
     }
@@ -141,62 +146,69 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// The least time that a shutdown has beyond its limit to end threads, and again to end actors, after a drain that has taken all of it.
+/// The least time that a shutdown has beyond its limit to end threads, and again to end actors, after a drain that has
+/// taken the whole limit.
 const GRACE_MIN: Duration = Duration::from_millis(100);
 
-/// Workers of a simulated system where nothing else is asked for.
+/// The default number of workers of a simulated system.
 const SIMULATED_WORKERS: usize = 4;
 
 impl SystemBuilder {
-    /// Threads that run actors. Default: one per core; 4 in simulation.
+    /// Sets the number of threads that run actors. Default: one per core; 4 in a simulation.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
         self
     }
 
-    /// Stages, over all workers; at least one each. Default: 16 per worker.
+    /// Sets the number of stages of all workers together, at least one for each worker. Default: 16 per worker.
     pub fn stages(mut self, stages: usize) -> Self {
         self.stages = Some(stages);
         self
     }
 
-    /// Stages besides those, for actors that live elsewhere: one per link to another theater (more links share them), so
-    /// that a link that is full stops only who sends over it. Default: none; a theater sets it.
+    /// Sets the number of additional stages for remote actors: one per link to another theater (more links share them).
+    /// A full link then stops its own senders only. Default: 0; a theater sets it.
     pub fn links(mut self, links: usize) -> Self {
         self.config.links = links;
         self
     }
 
-    /// Whom idle workers steal stages from. Default: the one that has been busy longest.
+    /// Sets the victim from which idle workers steal stages. Default: the worker that has been busy longest.
     pub fn stealing(mut self, stealing: Stealing) -> Self {
         self.config.stealing = stealing;
         self
     }
 
-    /// Most messages that a worker runs before it looks at its inbox: smaller is fairer, larger is faster. Default: 512.
+    /// Sets the most messages that a worker runs before it reads its inbox: a smaller number is fairer, a larger one is
+    /// faster. Default: 512.
     pub fn throughput(mut self, messages: u64) -> Self {
         self.config.throughput = messages;
         self
     }
 
-    /// Whether worker `i` is bound to the `i`-th core. Default: no. Only on Linux.
+    /// Sets whether worker `i` is pinned to core `i`. Default: no. It has an effect on Linux only.
     pub fn pinning(mut self, pinning: bool) -> Self {
         self.config.pinning = pinning;
         self
     }
 
-    /// One thread and virtual time; every choice is drawn from `seed`, so a run can be repeated exactly. The system runs
-    /// while [`System::run_until_idle`] or [`Ask::wait`](crate::Ask::wait) is called. Several threads that call these take turns.
+    /// Makes the system a simulation with one thread and virtual time. Every choice is drawn from `seed`, so a run can
+    /// be repeated exactly.
+    ///
+    /// The system runs while [`System::run_until_idle`] or [`Ask::wait`](crate::Ask::wait) is called. Several threads
+    /// that call these run it in turn.
     pub fn simulated(mut self, seed: u64) -> Self {
         self.config.simulated = Some(seed);
         self
     }
 
-    /// Runs actors in the context of this tokio runtime: in handlers and hooks, `tokio::spawn`, `tokio::time::sleep` and what uses tokio (reqwest,
-    /// sqlx) work as in a task of it. Without this, they panic: "there is no reactor running". Default: none.
+    /// Runs actors in the context of this tokio runtime. In handlers and hooks, `tokio::spawn`, `tokio::time::sleep`
+    /// and libraries on tokio (reqwest, sqlx) work as in a task. Without this setting they panic: "there is no reactor
+    /// running". Default: none.
     ///
-    /// Actors run on the system's own threads as before, and the runtime has its threads. It must run for as long as actors use it. In simulation, its
-    /// time and its threads are real: such a run cannot be repeated exactly. For time use [`Context::sleep`](crate::Context::sleep) there.
+    /// Actors still run on the system's own threads, and the runtime has its threads. The runtime must run for as long
+    /// as actors use it. In a simulation, the runtime's time and threads are real, so such a run cannot be repeated
+    /// exactly. Use [`Context::sleep`](crate::Context::sleep) for time in a simulation.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -231,44 +243,56 @@ impl SystemBuilder {
         self
     }
 
-    /// How long a worker that finds nothing to do watches for messages, at most, before its thread sleeps. Watching takes processor time, and to wake a thread
-    /// takes some microseconds. A worker watches for less while that has been in vain. Default: 40 µs; 0 with
-    /// [`run_by_askers`](SystemBuilder::run_by_askers), and where the process has a quota of processor time that is smaller than its cores (on Linux). A
-    /// system at rest takes no processor time in any case.
+    /// Sets the longest time for which an idle worker spins, polling for messages, before its thread sleeps.
+    ///
+    /// Spinning takes CPU time, and waking a thread takes some microseconds. A worker spins for less while spinning has
+    /// been in vain. An idle system takes no CPU time in any case.
+    ///
+    /// Default: 40 µs. It is 0 with [`run_by_askers`](SystemBuilder::run_by_askers), and if the process has a CPU quota
+    /// that is smaller than its cores (on Linux).
     pub fn spin(mut self, at_most: Duration) -> Self {
         self.config.spin = Some(at_most);
         self
     }
 
-    /// Whether a task that awaits an ask runs the receiver's worker itself, on its own thread, if that worker sleeps. The answer of a short handler is
-    /// there at once then, and no other thread is woken: an ask takes a fraction of a microsecond instead of some microseconds, and a web server takes
-    /// more requests with less CPU time. Default: no.
+    /// Sets whether a task that awaits an ask runs the receiver's worker on its own thread, if that worker sleeps.
+    /// Default: no.
     ///
-    /// Handlers, hooks and drops of messages then run on the system's own threads *and* on those that await asks, for example those of a tokio runtime:
+    /// The answer of a short handler is then ready at once, and no other thread is woken. An ask takes a fraction of a
+    /// microsecond instead of some microseconds, and a web server handles more requests with less CPU time.
     ///
-    /// - A handler that blocks holds up that thread, and with it the tasks of its runtime. What must not be called on a thread of a runtime panics there:
-    ///   `block_on`, blocking clients, the drop of a runtime.
-    /// - Handlers that use tokio need `SystemBuilder::tokio` as well. Otherwise, they work where a task of a runtime runs them, and crash where a thread of the
-    ///   system does. Values of `task_local!` are those of the task that runs the handler.
-    /// - The stack is that of that thread: 2 MiB in tokio, where the system's own threads have 8 MiB (32 MiB with debug assertions). Asks of handlers do
-    ///   not nest on it.
-    /// - A lock of `std::sync` that is held while an ask is awaited may be wanted by a handler of another actor: then the thread waits for itself, for ever.
-    ///   Locks of tasks (`tokio::sync::Mutex`) are not concerned.
+    /// Handlers, hooks and drops of messages then run on the system's own threads *and* on threads that await asks, for
+    /// example those of a tokio runtime:
     ///
-    /// The task runs what waits at that worker for about 20 µs, and no message that has lately taken the worker more than 50 µs, by the message's type: the
-    /// worker's own thread does. After 64 asks in a row that were answered at once, an ask lets the other tasks of its thread have their turn. A task
-    /// runs no worker for [`Ask::wait`](crate::Ask::wait), for `tell`, or for an ask of an actor of this system. A worker of a theater that waits for connections is
-    /// woken as before. In simulation, this changes nothing.
+    /// - A handler that blocks holds up that thread, and with it the tasks of its runtime. Calls that are forbidden on
+    ///   a thread of a runtime panic: `block_on`, blocking clients, the drop of a runtime.
+    /// - Handlers that use tokio need `SystemBuilder::tokio` as well. Otherwise they work when a task of a runtime runs
+    ///   them, and crash when a thread of the system does. Values of `task_local!` are those of the task that runs the
+    ///   handler.
+    /// - The stack is that of the awaiting thread: 2 MiB in tokio, compared with 8 MiB of the system's own threads (32
+    ///   MiB with debug assertions). Asks of handlers do not nest on it.
+    /// - A task that holds a lock of `std::sync` while it awaits an ask can deadlock, because a handler of another
+    ///   actor may need the lock on the same thread. Locks of tasks (`tokio::sync::Mutex`) are not concerned.
+    ///
+    /// The task runs that worker for about 20 µs. It runs no message whose type has lately taken the worker more than
+    /// 50 µs: the worker's own thread does. After 64 asks in a row that were answered at once, an ask yields to the
+    /// other tasks of its thread.
+    ///
+    /// A task runs no worker for [`Ask::wait`](crate::Ask::wait), for `tell`, or for an ask of an actor of this system.
+    /// A worker of a theater that waits for connections is woken as before. In a simulation, this setting changes
+    /// nothing.
     pub fn run_by_askers(mut self, yes: bool) -> Self {
         self.config.lends = yes;
         self
     }
 
-    /// Whether a shutdown waits, within its limit, for handlers that await something: a task of tokio, a timer, an answer. Messages behind them are handled
-    /// then, too. Default: no. A handler that awaits what never comes takes the whole limit.
+    /// Sets whether a shutdown waits, within its limit, for handlers that await something: a task of tokio, a timer, an
+    /// answer. Messages behind them are then handled, too. Default: no. A handler that never gets what it awaits takes
+    /// the whole limit.
     ///
-    /// It waits for no timer and no stream by itself: only handlers count, also the futures of reentrant ones. In simulation, time moves on meanwhile, and
-    /// what only another thread could bring is not waited for.
+    /// The shutdown does not wait for a timer or a stream by itself: only handlers count, also the futures of reentrant
+    /// ones. In a simulation, time passes during the wait, and the shutdown does not wait for events that only another
+    /// thread could cause.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -301,42 +325,47 @@ impl SystemBuilder {
         self
     }
 
-    /// Whether each handler is timed, for [`System::handler_times`]. Costs each message about a tenth of a microsecond.
-    /// Default: no, which costs nothing; [`System::time_handlers`] can be asked for it later.
+    /// Sets whether each handler is timed, for [`System::handler_times`]. Timing costs each message about 0.1 µs.
+    /// Default: no, which costs nothing. [`System::time_handlers`] turns it on later.
     pub fn handler_times(mut self, timed: bool) -> Self {
         self.observed.times = timed;
         self
     }
 
-    /// Whether each crash of an actor is printed on stderr, as one line: which actor, what it was running, the cause and the place, and what
-    /// becomes of the actor. Default: yes. For the reports themselves see [`System::on_crash`].
+    /// Sets whether each crash of an actor is printed on stderr. Default: yes.
+    ///
+    /// The report is one line: the actor, its handler, the cause with its source location, and the consequence for the
+    /// actor. For the reports themselves see [`System::on_crash`].
     pub fn print_crashes(mut self, print: bool) -> Self {
         self.observed.prints_crashes = print;
         self
     }
 
-    /// Handlers that run for longer than `limit` are told to [`System::on_slow_handler`]. What an async handler waits for does
-    /// not count, and each of its parts counts by itself. Costs each message about a tenth of a microsecond. Default: none
-    /// is, which costs nothing.
+    /// Reports handlers that run for longer than `limit` to [`System::on_slow_handler`]. The waits of an async handler
+    /// do not count, and each part between two waits counts by itself. It costs each message about 0.1 µs. Default: no
+    /// limit, which costs nothing.
     pub fn slow_handlers(mut self, limit: Duration) -> Self {
         self.observed.slow = Some(limit);
         self
     }
 
-    /// Whether each handler runs in a span of the `tracing` crate, on the level INFO and with the target `playhouse`: `handle`
-    /// with the fields `actor` and `message`. It *follows from* the span in which its message was sent, in a handler or
-    /// anywhere else, and is not a child of it, so traces do not nest without end. Default: no, which costs nothing.
+    /// Sets whether each handler runs in a span of the `tracing` crate. Default: no, which costs nothing.
     ///
-    /// A span stays open until all that was sent in it is handled; of each 65,536 messages under way the youngest are linked.
-    /// Messages to other theaters arrive without a link.
+    /// The span has the level INFO, the target `playhouse`, the name `handle`, and the fields `actor` and `message`. It
+    /// *follows from* the span in which its message was sent, inside or outside of a handler. It is no child of that
+    /// span, so traces do not nest without end.
+    ///
+    /// A span stays open until all messages sent in it are handled. Of the messages under way, the youngest 65,536 are
+    /// linked. Messages to other theaters arrive without a link.
     #[cfg(feature = "tracing")]
     pub fn tracing(mut self, traced: bool) -> Self {
         self.observed.spans = traced;
         self
     }
 
-    /// Calls `act` with the system when that has started, and before `start` returns it: to [`provide`](System::provide) services, and to start actors that
-    /// others rely on. In a theater, it is called before the theater answers a caller. Functions that were given before are called first.
+    /// Calls `act` with the system after its start, and before `start` returns it: to [`provide`](System::provide)
+    /// services, and to start actors that other actors need. In a theater, `act` is called before the theater answers a
+    /// caller. Functions run in the order of their registration.
     ///
     /// # Errors
     /// If `act` returns an error, `start` fails with it, and the system is shut down.
@@ -369,25 +398,26 @@ impl SystemBuilder {
     /// Starts the system.
     ///
     /// # Errors
-    /// All wrong settings at once, or that a thread could not be started, or that a function given to [`on_start`](SystemBuilder::on_start) has failed.
+    /// [`BuildError`] with all wrong settings at once, if a thread could not be started, or if a function given to
+    /// [`on_start`](SystemBuilder::on_start) has failed.
     pub fn start(self) -> Result<System, BuildError> {
         let (system, on_start) = self.begin()?;
         on_start.run(&system)?;
         Ok(system)
     }
 
-    /// Whether it is to be a [simulated](SystemBuilder::simulated) system.
+    /// Returns whether the settings are those of a [simulated](SystemBuilder::simulated) system.
     #[doc(hidden)]
     pub fn is_simulated(&self) -> bool {
         self.config.simulated.is_some()
     }
 
-    /// Starts the system, and leaves it to the caller to call the functions given to [`on_start`](SystemBuilder::on_start).
+    /// Starts the system. The caller has to call the functions given to [`on_start`](SystemBuilder::on_start).
     #[doc(hidden)]
     pub fn begin(self) -> Result<(System, OnStart), BuildError> {
         let mut config = self.config;
         config.workers = self.workers.unwrap_or_else(|| match config.simulated {
-            // The same seed is to give the same run on every machine.
+            // A seed has to give the same run on every machine.
             Some(_) => SIMULATED_WORKERS,
             None => Config::one_per_core(),
         });
@@ -403,14 +433,14 @@ impl System {
     /// Starts a system with one worker per core.
     ///
     /// # Errors
-    /// A thread could not be started.
+    /// [`BuildError`] if a thread could not be started.
     pub fn start() -> Result<System, BuildError> {
         System::builder().start()
     }
 
-    /// A system with other settings.
+    /// Returns a builder with the default settings, for a system with other ones.
     pub fn builder() -> SystemBuilder {
-        // How many workers and stages is settled at the start.
+        // The numbers of workers and stages are determined at the start.
         SystemBuilder {
             config: Config::of(0),
             workers: None,
@@ -425,41 +455,44 @@ impl System {
         System { core: Arc::clone(core) }
     }
 
-    /// Ends a simulated system whose last handle this was.
+    /// Ends a simulated system whose last handle is being dropped.
     #[cold]
     fn end_unused(&self) {
-        // An actor may have given out another handle meanwhile.
+        // An actor may have given out another handle in between.
         if self.core.end_unused(|| OfSystem::is_without_handles(&self.core)) {
             self.drop_services();
         }
     }
 
-    /// The executor's part of it.
+    /// Returns the executor's part of the system.
     #[doc(hidden)]
     pub fn core(&self) -> &Arc<SystemCore> {
         &self.core
     }
 
-    /// Starts an actor; from outside on any stage, by turns.
+    /// Starts an actor. Outside of actors it is placed on any stage, in turn.
     ///
     /// # Panics
     /// If the system was shut down.
+    #[doc(alias("start", "actor_of", "create"))]
     pub fn spawn<A: Actor>(&self, actor: A) -> ActorRef<A> {
         self.spawn_with(SpawnOptions::new(), actor)
     }
 
-    /// Starts an actor with options.
+    /// Starts an actor with [options](SpawnOptions).
     ///
     /// # Panics
-    /// Where [`System::try_spawn_with`] returns an error.
+    /// If [`System::try_spawn_with`] returns an error.
+    #[doc(alias("start", "actor_of", "create"))]
     pub fn spawn_with<A: Actor>(&self, options: SpawnOptions, actor: A) -> ActorRef<A> {
         self.try_spawn_with(options, actor).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Starts an actor with options.
+    /// Starts an actor with [options](SpawnOptions).
     ///
     /// # Errors
-    /// The placement is not possible in this system, or it was shut down.
+    /// [`SpawnError`] if the placement is not possible in this system, or if the system was shut down.
+    #[doc(alias("try_spawn", "start"))]
     pub fn try_spawn_with<A: Actor>(&self, options: SpawnOptions, actor: A) -> Result<ActorRef<A>, SpawnError> {
         crate::actor::spawn::spawn(&self.core, options, actor)
     }
@@ -468,15 +501,19 @@ impl System {
     ///
     /// # Panics
     /// If the system was shut down.
+    #[doc(alias("spawn_link"))]
     pub fn spawn_owned<A: Actor>(&self, actor: A) -> OwnedActor<A> {
         OwnedActor(self.spawn(actor))
     }
 
-    /// Returns when the system is quiescent: no message is queued or handled, no timer runs, no async handler waits. Streams that are attached to actors are
-    /// not waited for: only their items are messages. Returns as well when the system was shut down.
+    /// Waits until the system is quiescent: no message is queued or handled, no timer runs, no async handler waits.
     ///
-    /// A system with a periodic timer never is quiescent: use [`System::run_for`]. A call that waits for long (100,000 moments of virtual time; 10 s on
-    /// threads, if no message is handled then) prints a line on stderr that says so, and goes on.
+    /// Streams that are attached to actors are not awaited: only their items are messages. The call also returns when
+    /// the system was shut down.
+    ///
+    /// A system with a periodic timer is never quiescent: use [`System::run_for`] for it. A long call prints a line on
+    /// stderr that says so, and continues. It is long after 100,000 moments of virtual time, or on threads after 10 s
+    /// without a handled message.
     ///
     /// # Panics
     /// Inside an actor of this system.
@@ -486,8 +523,11 @@ impl System {
         self.core.run_until_idle();
     }
 
-    /// Lets a time pass. In simulation it is virtual: all that is to be done in it is done when this returns, the timers of its last moment too. (Among
-    /// theaters of a `Simulation`, a millisecond more passes for that.) On threads, this thread sleeps, until the system is shut down at the latest.
+    /// Lets the time `time` pass.
+    ///
+    /// In a simulation the time is virtual. When this call returns, all work of that time is done, also the timers of
+    /// its last moment. (Among theaters of a `Simulation`, 1 ms more passes for that.) On threads, this thread sleeps,
+    /// at most until the system is shut down.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -541,22 +581,23 @@ impl System {
         self.core.run_for(time);
     }
 
-    /// Number of workers.
+    /// Returns the number of workers.
     pub fn workers(&self) -> usize {
         self.core.config().workers
     }
 
-    /// Number of stages.
+    /// Returns the number of stages.
     pub fn stages(&self) -> usize {
         self.core.config().stages
     }
 
-    /// Time since the start; virtual in simulation.
+    /// Returns the time since the start of the system; virtual in a simulation.
     pub fn now(&self) -> Duration {
         self.core.now()
     }
 
-    /// Counters per worker and in sum. Exact while the system is idle, at most some milliseconds old otherwise.
+    /// Returns the counters of each worker and their sum. They are exact while the system is idle, and at most some
+    /// milliseconds old otherwise.
     pub fn stats(&self) -> Stats {
         let per_worker = self.core.counters();
         let mut total = Counters::default();
@@ -566,49 +607,57 @@ impl System {
         Stats { total, per_worker }
     }
 
-    /// Calls `hook` for each message that reaches nobody. Hooks that were given before are called first; none is ever
-    /// taken away.
+    /// Calls `hook` for each message that reaches no actor. Hooks run in the order of their registration; none is ever
+    /// removed.
     ///
-    /// It is called on the worker (or thread) that finds out, and must not block. If it panics, that is reported by the panic hook and
-    /// nothing else. It may send messages. One of these that reaches nobody is counted, and no hook is called for it, neither within the
-    /// hook nor later.
+    /// The hook is called on the worker (or thread) that detects the dead letter, and must not block. A panic in it is
+    /// reported by the panic hook and has no other effect. The hook may send messages. If one of these becomes a dead
+    /// letter, it is counted, and no hook is called for it, neither within the hook nor later.
+    #[doc(alias = "dead_letters")]
     pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
         self.core.on_dead_letter(Box::new(move |actor, message, why| {
             hook(&DeadLetter { actor, message, why });
         }));
     }
 
-    /// Handles what is queued (for up to 5 seconds), stops all actors, and ends the threads. Blocks meanwhile.
+    /// Shuts the system down: handles queued messages for up to 5 s, stops all actors, and ends the threads. The call
+    /// blocks until then.
     ///
-    /// It does not wait for handlers that await something from outside the system, such as a thread or a timer, and messages behind these are dead
-    /// letters, unless [`SystemBuilder::await_handlers`] asks for that.
+    /// The shutdown does not wait for handlers that await events from outside the system, such as a thread or a timer.
+    /// Messages behind these are dead letters. [`SystemBuilder::await_handlers`] changes both.
     ///
-    /// When this returns, the states of all actors have been dropped. If `stopped` or the drop of a state starts other actors, those are
-    /// stopped, too, without having been started. After 100 generations they are killed, so their `stopped` is not called. Only if the drops
-    /// of states start others without end, the states of the 200th generation are never dropped.
+    /// When this returns, the states of all actors have been dropped. If `stopped` or the drop of a state starts other
+    /// actors, these are stopped, too, without having been started. After 100 generations they are killed, so their
+    /// `stopped` is not called. If the drops of states start others without end, the states of the 200th generation are
+    /// never dropped.
     ///
     /// # Errors
-    /// A handler, `stopped`, a drop or a dead-letter hook did not return in time: its thread goes on until it does. [Services](System::provide) are kept
-    /// then, until a later shutdown succeeds. Asks that still wait fail
-    /// with [`AskError::Shutdown`](crate::AskError::Shutdown), and messages that wait for actors that no thread runs are dead letters.
+    /// [`ShutdownError`] if a handler, `stopped`, a drop or a dead-letter hook did not return in time: its thread
+    /// continues until it does. [Services](System::provide) are kept until a later shutdown succeeds. Asks that still
+    /// wait fail with [`AskError::Shutdown`](crate::AskError::Shutdown), and messages for actors that no thread runs
+    /// are dead letters.
     ///
     /// # Panics
     /// Inside an actor of this system.
     #[track_caller]
+    #[doc(alias("terminate", "stop"))]
     pub fn shutdown(self) -> Result<ShutdownReport, ShutdownError> {
         self.shutdown_within(Duration::from_secs(5))
     }
 
-    /// Does the same as [`System::shutdown`], with another limit. It returns within that, and a fifth of it or 200 milliseconds more, whatever
-    /// handlers, `stopped`, drops and dead-letter hooks do. (In simulation they take this thread for as long as they run.) Then
-    /// [services](System::provide) are dropped, for as long as that takes.
+    /// Shuts the system down like [`System::shutdown`], with another limit.
+    ///
+    /// The call returns within `limit` plus a fifth of it, or plus 200 ms if that is more, whatever handlers,
+    /// `stopped`, drops and dead-letter hooks do. (In a simulation they take this thread for as long as they run.)
+    /// Afterwards [services](System::provide) are dropped, for as long as that takes.
     ///
     /// # Errors
-    /// As [`System::shutdown`].
+    /// The errors of [`System::shutdown`].
     ///
     /// # Panics
     /// Inside an actor of this system.
     #[track_caller]
+    #[doc(alias("terminate", "stop"))]
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
         assert_outside_of(
             &self.core,
@@ -649,15 +698,15 @@ impl System {
     }
 }
 
-/// A message that reached nobody. For people it is shown as `Add for Counter: the actor has stopped`.
+/// A message that reached no actor. It is displayed as `Add for Counter: the actor has stopped`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// The type of the actor it was for, with its path: `shop::Counter`.
+    /// The type of the receiving actor, with its path: `shop::Counter`.
     pub actor: &'static str,
     /// The type of the message, with its path.
     pub message: &'static str,
-    /// Why.
+    /// The reason for which the message was not handled.
     pub why: Undelivered,
 }
 
@@ -676,16 +725,16 @@ impl fmt::Display for DeadLetter {
 
 /// Counters of a system.
 ///
-/// `received` counts what workers have taken from their queues: ordinary messages, and also the first one of each actor,
-/// stops, watches, wake-ups of async handlers, timers that fired, and messages that became dead letters there. What is
-/// put aside is counted when it is handled. Not in it: asks that were handled on the caller's stack (`short_circuits`)
-/// and actors that were started on their creator's.
+/// `received` counts the items that workers have taken from their queues: ordinary messages, the first message of each
+/// actor, stops, watches, wake-ups of async handlers, timers that fired, and messages that became dead letters in a
+/// queue. A parked message is counted when it is handled. It does not count asks that were handled on the caller's
+/// stack (`short_circuits`), and actors that were started on their creator's.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Sum over all workers.
+    /// The sum over all workers.
     pub total: Counters,
-    /// Each worker's own.
+    /// The counters of each worker.
     pub per_worker: Vec<Counters>,
 }
 
@@ -699,24 +748,25 @@ impl fmt::Display for Stats {
     }
 }
 
-/// How a system ended.
+/// The result of a shutdown.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShutdownReport {
-    /// Actors that still lived.
+    /// The number of actors that were still alive.
     pub actors_stopped: u64,
-    /// Messages that were accepted and could not be handled any more; each was a dead letter.
+    /// The number of messages that were accepted and could not be handled any more. Each was a dead letter.
     pub undelivered: u64,
-    /// Messages whose [guards](crate::Handler::guard) did not hold to the end, by actor and type. A tell among them is a dead letter; an ask
-    /// has failed, here or before.
+    /// Messages whose [guards](crate::Handler::guard) did not hold to the end, by actor and type. A tell among them is
+    /// a dead letter; an ask has failed, at the shutdown or before.
     pub deferred: Vec<DeferredMessages>,
-    /// How long it took.
+    /// The duration of the shutdown.
     pub took: Duration,
-    /// Counters at the end.
+    /// The counters at the end.
     pub stats: Stats,
 }
 
-/// Shown in one line, and in one more for each entry of `deferred`: `shut terminated in 1.2 ms: 3 actors stopped, 1 message undelivered`.
+/// Writes one line, and one more for each entry of `deferred`: `shut down in 1.2 ms: 3 actors stopped, 1 message
+/// undelivered`.
 impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
@@ -726,16 +776,16 @@ impl fmt::Display for ShutdownReport {
     }
 }
 
-/// Messages that waited for their guards when their system was shut down. For people they are shown as `2 Put for Buffer
+/// Messages that waited for their guards when their system was shut down. They are displayed as `2 Put for Buffer
 /// "outbox": deferred, and the guard did not hold to the end`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeferredMessages {
-    /// Who they were for: `Buffer "outbox"`, or `Buffer#1.7f20.0` where it has no name.
+    /// The receiving actor: `Buffer "outbox"`, or `Buffer#1.7f20.0` if it has no name.
     pub actor: String,
     /// The type of the messages, with its path.
     pub message: &'static str,
-    /// How many.
+    /// The number of messages.
     pub count: u64,
 }
 
@@ -746,7 +796,7 @@ impl fmt::Display for DeferredMessages {
     }
 }
 
-/// A system could not be ended in time.
+/// The error of a system that could not be ended in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutdownError {
     stuck: usize,
@@ -754,7 +804,8 @@ pub struct ShutdownError {
 }
 
 impl ShutdownError {
-    /// The actors whose handlers, hooks or drops ran when the time was over, each as `Till "two"` or, if it has no name, by its id.
+    /// Returns the actors whose handlers, hooks or drops were running at the end of the limit: each as `Till "two"` or,
+    /// if it has no name, by its identity.
     pub fn actors(&self) -> &[String] {
         &self.actors
     }

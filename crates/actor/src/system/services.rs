@@ -1,4 +1,4 @@
-//! A system keeps services for its actors, which they find by their types, and knows the theater that it is part of.
+//! Services of a system, which its actors find by their types, and the system's theater.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -10,19 +10,19 @@ use playhouse_executor::{SystemCore, contained};
 use crate::migration::MigrationHost;
 use crate::system::System;
 
-/// Each system has one, which is set before the system has actors.
+/// The data of this crate in each system, set before the system has actors.
 #[derive(Default)]
 pub(crate) struct OfSystem {
     services: Mutex<Services>,
     migration_host: OnceLock<Arc<dyn MigrationHost>>,
-    /// The number of its [`System`]s.
+    /// The number of the system's handles ([`System`]).
     handles: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Services {
     by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
-    /// The system has ended, and takes no more.
+    /// `true` if the system has ended, and takes no more services.
     closed: bool,
 }
 
@@ -36,7 +36,7 @@ impl OfSystem {
         OfSystem::get(system).handles.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts one handle less. Returns whether there is none any more.
+    /// Counts one handle less. Returns whether it was the last one.
     pub(crate) fn handle_less(system: &SystemCore) -> bool {
         // AcqRel: the thread that drops the last handle sees what others did with theirs.
         OfSystem::get(system).handles.fetch_sub(1, Ordering::AcqRel) == 1
@@ -52,19 +52,21 @@ impl OfSystem {
     }
 }
 
-/// The theater that the system is part of.
+/// Returns the theater that the system is part of.
 pub(crate) fn migration_host_of(system: &SystemCore) -> Option<&Arc<dyn MigrationHost>> {
     OfSystem::get(system).migration_host.get()
 }
 
 impl System {
-    /// Keeps `service` for all actors of this system, which find it by its type: a pool of connections or of threads, a client, a configuration.
-    /// Returns the one of the same type that was there before.
+    /// Provides `service` to all actors of this system, which find it by its type: a connection pool, a thread pool, a
+    /// client, a configuration. Returns the former service of the same type.
     ///
-    /// An actor that has come from another theater finds the service of the theater that it is in now ([`migrated`](crate::Actor::migrated)). For services
-    /// that are to be there before actors arrive, see [`SystemBuilder::on_start`](crate::SystemBuilder::on_start).
+    /// An actor that has migrated finds the service of its present theater ([`migrated`](crate::Actor::migrated)).
+    /// Services that actors need at their arrival are provided in
+    /// [`SystemBuilder::on_start`](crate::SystemBuilder::on_start).
     ///
-    /// The services are dropped at the end of the shutdown, after all actors. A system that was shut down takes none: the service is dropped at once.
+    /// The services are dropped at the end of the shutdown, after all actors. A system that was shut down takes no
+    /// service: it is dropped at once.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -94,7 +96,7 @@ impl System {
     /// ```
     pub fn provide<T: Send + Sync + 'static>(&self, service: T) -> Option<Arc<T>> {
         let service: Arc<dyn Any + Send + Sync> = Arc::new(service);
-        // One that is not taken is dropped without the lock, because its drop may look for another service.
+        // A refused service is dropped without the lock, because its drop may look for another service.
         let (former, refused) = OfSystem::get(self.core()).with_services(|services| {
             if services.closed {
                 (None, Some(service))
@@ -108,7 +110,7 @@ impl System {
 
     /// Returns the service of type `T`, if one was [provided](System::provide) and the system was not shut down.
     ///
-    /// An actor that needs it for each message keeps the `Arc`: this takes a lock.
+    /// The call takes a lock: an actor that needs the service for each message keeps the `Arc`.
     pub fn service<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         let service =
             OfSystem::get(self.core()).with_services(|services| services.by_type.get(&TypeId::of::<T>()).cloned());
@@ -118,7 +120,7 @@ impl System {
     /// Drops the services of a system that has ended.
     #[doc(hidden)]
     pub fn drop_services(&self) {
-        // A drop may look for another service, so this is done without the lock.
+        // The services are dropped without the lock, because a drop may look for another service.
         let services = OfSystem::get(self.core()).with_services(|services| {
             services.closed = true;
             std::mem::take(&mut services.by_type)
@@ -129,7 +131,7 @@ impl System {
         }
     }
 
-    /// Says which theater the system is part of, once.
+    /// Sets the theater that the system is part of, once.
     #[doc(hidden)]
     pub fn belongs_to(&self, theater: Arc<dyn MigrationHost>) {
         let _former = OfSystem::get(self.core()).migration_host.set(theater);

@@ -1,8 +1,9 @@
-//! Receive timeouts: an actor is told that it has handled no message for a while.
+//! Receive timeouts: an actor is notified that it has handled no message for some time.
 //!
-//! Nothing is done about it at each message of an actor without one. Of an actor with one, the executor notes when it has
-//! handled a message ([`Cx::note_handled`]); a timer looks at that when it could be time, and sets itself again for what is
-//! left. So there is one timer for many messages, and it is set once per timeout, and not once per message.
+//! An actor without a receive timeout pays nothing for messages. For an actor with one, the executor records the time
+//! when it has handled a message ([`Cx::note_handled`]). A timer checks that time when the timeout could be over, and
+//! sets itself again for the remaining time. One timer therefore serves many messages, and it is set once per timeout,
+//! and not once per message.
 
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ use crate::actor::{Actor, ActorState};
 /// The receive timeout of an actor.
 pub(crate) struct Idle {
     pub(crate) after: Duration,
-    /// Which one it is: what was sent for an earlier one does not count.
+    /// The number of this timeout. A check for an earlier timeout has no effect.
     number: u64,
     timer: TimerKey,
 }
 
 impl Idle {
-    /// From now on.
+    /// Begins a receive timeout now.
     pub(crate) fn begin<A: Actor>(address: Address<ActorState<A>>, number: u64, after: Duration) -> Idle {
-        Idle { after, number, timer: look_in(address, number, after) }
+        Idle { after, number, timer: check_in(address, number, after) }
     }
 
     #[inline(never)]
@@ -37,28 +38,28 @@ impl Idle {
     }
 }
 
-fn look_in<A: Actor>(address: Address<ActorState<A>>, number: u64, delay: Duration) -> TimerKey {
-    let look = Box::new(move || {
-        // Behind what has come: that is handled before the time is over.
-        address.send_control_behind(Look { number });
+fn check_in<A: Actor>(address: Address<ActorState<A>>, number: u64, delay: Duration) -> TimerKey {
+    let check = Box::new(move || {
+        // Behind the mail that has come, because that is handled before the time is over.
+        address.send_control_behind(CheckIdle { number });
         None
     });
-    with_current_system(|system| system.expect("an actor runs on a worker").start_timer(delay, look))
+    with_current_system(|system| system.expect("an actor runs on a worker").start_timer(delay, check))
 }
 
-/// It could be time.
-struct Look {
+/// A request to check whether the time is over.
+struct CheckIdle {
     number: u64,
 }
 
-impl<A: Actor> Control<ActorState<A>> for Look {
+impl<A: Actor> Control<ActorState<A>> for CheckIdle {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let Some(idle) = cx.extra().idle.as_ref().filter(|idle| idle.number == self.number) else { return };
         let after = idle.after;
         let Some(handled_at) = cx.handled_at() else { return };
         let now = with_current_system(|system| system.expect("an actor runs on a worker").now());
         let idle_for = if cx.is_suspended() || cx.is_crashed() {
-            // It is at it.
+            // The actor is still handling a message.
             Duration::ZERO
         } else {
             now.saturating_sub(handled_at)
@@ -73,9 +74,9 @@ impl<A: Actor> Control<ActorState<A>> for Look {
             left => left,
         };
         let address = cx.address();
-        // The hook may have set another one, or none.
+        // The hook may have set another timeout, or none.
         if let Some(idle) = cx.extra().idle.as_mut().filter(|idle| idle.number == self.number) {
-            idle.timer = look_in(address, self.number, left);
+            idle.timer = check_in(address, self.number, left);
         }
     }
 
@@ -83,15 +84,15 @@ impl<A: Actor> Control<ActorState<A>> for Look {
         (MailKind::Timer, "receive timeout")
     }
 
-    /// It has gone elsewhere, and its timeout with it.
+    /// The actor has migrated, and its timeout with it.
     fn send_on(self, _: &mut AwayCx<ActorState<A>>) {}
 }
 
 struct TimedOut;
 
 impl<A: Actor> Envelope<ActorState<A>> for TimedOut {
-    fn run(self, incarnation: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        incarnation.actor.receive_timeout(Context::of(cx));
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.receive_timeout(Context::of(cx));
     }
 
     fn describe() -> (MailKind, &'static str) {

@@ -10,10 +10,11 @@ use playhouse_executor::{SystemCore, TimerKey, with_current_system};
 use crate::actor::Actor;
 use crate::actor::context::Context;
 
-/// Ready after some time of a system, which is virtual in simulation. See [`Context::sleep`]. The time begins when it is polled first.
+/// A future that is ready after some time of a system. The time is virtual in a simulation, and begins at the first
+/// poll. See [`Context::sleep`].
 ///
 /// # Cancel safety
-/// When it is dropped, nothing is left of it.
+/// A sleep that is dropped has no further effect.
 #[must_use = "nothing sleeps until it is awaited"]
 pub struct Sleep {
     system: Arc<SystemCore>,
@@ -40,8 +41,11 @@ impl Sleep {
 }
 
 impl<A: Actor> Context<A> {
-    /// Returns a future that is ready after `delay` (millisecond resolution, never early). For async handlers: the actor takes no other messages
-    /// meanwhile, and the worker runs other actors. In simulation the time is virtual.
+    /// Returns a future that is ready after `delay`: for async handlers. The resolution is 1 ms, and the future is
+    /// never early.
+    ///
+    /// The actor handles no other messages during the sleep, and the worker runs other actors. In a simulation the time
+    /// is virtual.
     ///
     /// ```
     /// use playhouse_actor::*;
@@ -67,7 +71,7 @@ impl<A: Actor> Context<A> {
     /// ```
     ///
     /// # Panics
-    /// Outside of a system: a context is only used in one.
+    /// Outside of a system, because a context is only used in one.
     pub fn sleep(&self, delay: Duration) -> Sleep {
         with_current_system(|system| Sleep::new(system.expect("a handler runs on a worker"), delay))
     }
@@ -84,7 +88,7 @@ impl Future for Sleep {
             }
             alarm.waker.replace(cx.waker().clone())
         };
-        // Without the lock: a waker may call any code when it is dropped.
+        // The waker is dropped without the lock, because a waker may call any code when it is dropped.
         drop(former);
         if self.key.is_none() {
             let alarm = Arc::clone(&self.alarm);

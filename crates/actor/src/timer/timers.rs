@@ -1,4 +1,4 @@
-//! Timers of actors: messages to themselves, later.
+//! Timers of actors: delayed and periodic messages to themselves.
 
 use std::any::{TypeId, type_name};
 use std::collections::BTreeMap;
@@ -15,39 +15,39 @@ use crate::message::{HandledBy, Message};
 use crate::remote::stub;
 use crate::remote::wire::{Codec, WireError, Written};
 
-/// Makes another message like this one.
+/// Returns a copy of a message.
 pub(crate) type Copying<M> = fn(&M) -> Result<M, WireError>;
 
-/// How often a timer fires.
+/// The repetition of a timer.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Pace {
-    /// Once.
+    /// The timer fires once.
     Once,
-    /// Once in each period, counted from its start.
+    /// The timer fires once in each period, counted from its start.
     Every(Duration),
-    /// Again so long after its message was handled.
+    /// The timer fires again this time after its message was handled.
     Spaced(Duration),
 }
 
-/// What a timer's task and its actor share.
+/// The data that a timer's task and its actor share.
 pub(crate) struct Clock<M> {
-    /// The message of one that fires once, until it is handled; that of one that fires again and again.
+    /// The message. A timer that fires once has it until it is handled; a repeating timer keeps it.
     message: Mutex<Option<M>>,
     copy: Option<Copying<M>>,
     times: Times,
 }
 
-/// When a timer fires.
+/// The times at which a timer fires.
 #[derive(Debug)]
 pub(crate) struct Times {
-    /// How often it has.
+    /// The number of firings.
     fired: AtomicU64,
-    /// When it will next, in the system's time.
+    /// The time of the next firing, in the system's time.
     due_ns: AtomicU64,
     pub(crate) pace: Pace,
-    /// What it has sent was not handled yet. Relaxed: who finds that out too late leaves out a message that would have come right
-    /// behind the one that was just handled.
+    /// `true` if a message of the timer is still unhandled. Relaxed: a thread that reads an old value leaves out a
+    /// message that would have come right behind the one that was just handled.
     waits: AtomicBool,
 }
 
@@ -56,24 +56,25 @@ impl Times {
         self.fired.load(Ordering::Acquire)
     }
 
-    /// How long it is until it fires next.
+    /// Returns the time until the next firing.
     pub(crate) fn left(&self, now: Duration) -> Duration {
         Duration::from_nanos(self.due_ns.load(Ordering::Acquire)).saturating_sub(now)
     }
 
-    /// It fires now. The number of the message that is to be sent, if one is; and how long it is until it fires again by itself.
+    /// Fires. Returns the number of the message to send, if there is one, and the time until the timer fires again by
+    /// itself.
     fn fire(&self, now: Duration) -> (Option<u64>, Option<Duration>) {
         let now_ns = ns(now);
         let next_ns = match self.pace {
             Pace::Once => None,
             Pace::Spaced(pause) => {
-                // Where its actor moves meanwhile, it goes on there so much later.
+                // If its actor migrates in the meantime, the timer continues in the target after this time.
                 self.due_ns.store(now_ns.saturating_add(ns(pause)), Ordering::Release);
                 None
             }
             Pace::Every(period) => {
                 let (due, period) = (self.due_ns.load(Ordering::Acquire), ns(period).max(1));
-                // Periods that have passed unseen are left out: it keeps its beat.
+                // Periods that have passed unseen are left out: the timer keeps its rhythm.
                 let missed = now_ns.saturating_sub(due) / period;
                 let next = due.saturating_add(period.saturating_mul(missed + 1));
                 self.due_ns.store(next, Ordering::Release);
@@ -91,7 +92,7 @@ fn ns(time: Duration) -> u64 {
 }
 
 impl<M> Clock<M> {
-    /// What it has sent has come, or is lost: it may send again.
+    /// Notes that the sent message has come, or is lost: the timer may send again.
     pub(crate) fn has_come(&self) {
         self.times.waits.store(false, Ordering::Relaxed);
     }
@@ -102,7 +103,8 @@ impl<M: Message> Clock<M> {
         self.message.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The message, for the actor that handles it. In that actor: a panic in a `clone` is its own.
+    /// Returns the message for the actor that handles it. The call runs in that actor, because a panic in a `clone` is
+    /// the actor's.
     pub(crate) fn take(&self) -> Option<M> {
         let mut message = self.message();
         match self.copy {
@@ -111,7 +113,7 @@ impl<M: Message> Clock<M> {
         }
     }
 
-    /// What `look` says of the message, if it is still there.
+    /// Returns the result of `look` for the message, if there still is one.
     pub(crate) fn look<R>(&self, look: impl FnOnce(&M) -> R) -> Option<R> {
         self.message().as_ref().map(look)
     }
@@ -121,10 +123,10 @@ impl<M: Message> Clock<M> {
     }
 }
 
-/// A clock, whatever its message is.
+/// A clock for a message of any type.
 pub(crate) trait AnyClock: Send + Sync {
     fn times(&self) -> &Times;
-    /// The type of the message, and what that is called in reports.
+    /// Returns the type of the message, and its name in reports.
     fn message_type(&self) -> (TypeId, &'static str);
     /// Writes the message.
     fn write(&self, codec: Codec, out: &mut Vec<u8>) -> Written;
@@ -151,17 +153,17 @@ impl<M: Message> AnyClock for Clock<M> {
 pub(crate) struct Timer {
     key: TimerKey,
     pub(crate) clock: Arc<dyn AnyClock>,
-    /// It goes on elsewhere, since it had fired so often: later firings here do not count.
+    /// The number of firings at which the timer migrated with its actor: later firings in this theater do not count.
     pub(crate) left_at: Option<u64>,
-    /// It goes on after a restart.
+    /// `true` if the timer continues after a restart.
     pub(crate) kept: bool,
-    /// How often it had fired when it was set last.
+    /// The number of firings when it was set last.
     set_at: u64,
-    /// Sets it again, where it does not do so by itself.
+    /// Sets the timer again, if it does not do so by itself.
     again: Option<Box<dyn Fn(Duration) -> TimerKey + Send>>,
 }
 
-/// In an order, in which they are written where their actor moves.
+/// Timers in a fixed order, in which they are written when their actor migrates.
 pub(crate) type Timers = BTreeMap<u64, Timer>;
 
 #[inline(never)]
@@ -214,7 +216,7 @@ impl Timer {
         Timer { key, clock, left_at: None, kept: false, set_at: 0, again }
     }
 
-    /// Its message was handled, or was lost with a crash.
+    /// Continues the timer: its message was handled, or was lost with a crash.
     pub(crate) fn go_on(&mut self) {
         let times = self.clock.times();
         if let (Some(again), Pace::Spaced(pause), None) = (&self.again, times.pace, self.left_at) {
@@ -225,19 +227,19 @@ impl Timer {
         }
     }
 
-    /// Whether it fires by itself, or what it has sent is under way.
+    /// Returns whether the timer fires by itself, or its message is under way.
     fn is_under_way(&self) -> bool {
         let times = self.clock.times();
         self.again.is_none() || times.waits.load(Ordering::Relaxed) || times.fired() == self.set_at
     }
 
-    /// It fires no more; what it has sent stays.
+    /// Stops the firings. A message that was sent already stays.
     pub(crate) fn stop(&self) {
         with_current_system(|system| system.expect("a handler runs on a worker").cancel_timer(self.key));
     }
 }
 
-/// Of a new state: those of the old one are kept that are to be, and go on.
+/// Renews the timers for a new state: the kept ones continue, and the others are cancelled.
 #[inline(never)]
 pub(crate) fn renew_all(timers: &mut Timers) {
     let (kept, gone) = std::mem::take(timers).into_iter().partition(|(_, timer)| timer.kept);
@@ -246,7 +248,7 @@ pub(crate) fn renew_all(timers: &mut Timers) {
     go_on_all(timers);
 }
 
-/// After a crash: those whose message was lost with it go on.
+/// Continues the timers whose message was lost with a crash.
 #[inline(never)]
 pub(crate) fn go_on_all(timers: &mut Timers) {
     timers.values_mut().filter(|timer| !timer.is_under_way()).for_each(Timer::go_on);

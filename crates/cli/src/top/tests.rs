@@ -143,11 +143,13 @@ fn as_many_theaters_are_shown_as_fit_and_the_others_are_counted() {
     let theaters = |view: &View, width, height| {
         let screen = screen_of(view, width, height);
         // The share of time that the workers of one theater were busy.
+        eprintln!("{}", screen.join("\n"));
         (screen.iter().filter(|line| line.contains("48.6%")).count(), screen)
     };
     for width in [40, 80, 200] {
         let (shown, screen) = theaters(&many(9), width, 24);
         assert_eq!(shown, 9, "{}", screen.join("\n"));
+        find(&screen, &["  127.0.0.1:9  1,000,003  48.6%"]);
         assert!(!screen.iter().any(|line| line.trim() == "0 more"), "{}", screen.join("\n"));
     }
     let mut view = many(30);

@@ -220,7 +220,7 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     assert_eq!(*why, MigrateError::Refused("it has the actor already".to_owned()));
     says(Word::Stays { attempt: attempt.number });
 
-    // That has changed nothing: they are in the other theater, and can come.
+    // The word has changed nothing: the actors are in the other theater, and can come.
     for guest in guests {
         assert!(directory.is_remote(guest.id()));
         assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
@@ -485,7 +485,7 @@ fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_sinc
     eventually(|| link.connection().is_some());
     let before = link.connection().unwrap().token;
     let late = there.theater_core.receive_hello(&theater_core.hello(Some(resumes)), None);
-    assert!(matches!(&late, (Reply::Refused(why), None) if why == "it has another link by now"));
+    assert!(matches!(&late, (Reply::Refused(why), None) if why == "the theaters have another link by now"));
     assert_eq!(link.connection().map(|connection| connection.token), Some(before));
     assert!(!again.is_lost());
 }

@@ -8,7 +8,7 @@ use playhouse_actor::*;
 use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// The time after which the theaters here lose each other.
+/// The time after which the theaters of these tests lose each other.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +46,7 @@ fn start(net: &Simulation) -> Theater {
     net.theater(Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER)).unwrap()
 }
 
-/// An actor in `there`, as `here` knows it.
+/// Returns an actor in the theater `there`, as the theater `here` knows it.
 fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
     there.replace("clock", there.system().spawn(Clock));
     here.find::<Clock>(&format!("playhouse://{}/clock", there.address().unwrap())).wait().unwrap()
@@ -73,7 +73,7 @@ fn one_of_the_theaters_lets_a_time_pass_for_all() {
 // GUARANTEE: Conditions of a simulated network
 #[test]
 fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
-    /// More than the network's own delays: each piece of what is sent takes 5 ms each way, at most.
+    /// Longer than the network's own delays: each piece takes at most 5 ms in each direction.
     const NEAR: Duration = Duration::from_millis(20);
     let (mut near, mut far) = (0, 0);
     for seed in 0..crate::seeds::or(100) {
@@ -137,7 +137,7 @@ fn a_theater_that_pauses_answers_after_its_pause() {
             assert_eq!(known.ask(Ping(vec![0; 100_000])).wait(), Ok(()));
             assert!(net.now() - asked >= pause && net.now() - asked < pause + Duration::from_secs(5));
         }
-        // Who pauses loses nobody either.
+        // A paused theater loses no peer either.
         net.pause(&here, LOST_AFTER * 9 / 10);
         assert_eq!(known.ask(Ping(Vec::new())).wait(), Ok(()));
         assert!(!peer.is_lost());
@@ -165,7 +165,7 @@ fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
     }
 }
 
-/// Counts what it handles, for as long as it is told to.
+/// Counts its messages for a given time.
 struct Busy {
     at: usize,
 }
@@ -235,7 +235,8 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
     let again: Vec<_> = (0..50).rev().map(run).collect();
     assert_eq!(first, again.into_iter().rev().collect::<Vec<_>>());
     assert!(first.iter().all(|(.., happened)| happened.pauses > 0), "{first:?}");
-    // These runs are the same on each machine until a change is made to what theaters send, to its order, or to the draws of the simulation.
+    // These runs are the same on each machine. Changes of the theaters' messages, of their order, or of the simulation's draws
+    // change the recorded values.
     let recorded = [1_185_573_807_582_278_988, 2_673_133_058_236_044_310];
     assert_eq!(
         first[..2].iter().map(|(trace, ..)| *trace).collect::<Vec<_>>(),

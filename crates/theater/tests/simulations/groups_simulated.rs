@@ -1,4 +1,4 @@
-//! Groups that move, under many seeds: links that break, theaters that are killed or evacuated.
+//! Groups that migrate, under many seeds: links that break, theaters that are killed or evacuated.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,30 +12,30 @@ use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test.
+/// Returns the number of seeds of each test.
 fn seeds() -> u64 {
     crate::seeds::or(250)
 }
 
-/// So long connections break by chance.
+/// The time for which connections break by chance.
 const STORM: Duration = Duration::from_millis(500);
-/// Longer than chance keeps two theaters apart.
+/// Longer than chance separates two theaters.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-/// Members that each group begins with.
+/// Number of members that each group begins with.
 const MEMBERS: u32 = 3;
-/// What the first member of each group sends to the one that it has started is from this.
+/// The sender number in the messages of each group's first member to the member that it has started.
 const PARENT: u32 = 1_000;
-/// After so many entries, the first member of each group starts another.
+/// Number of entries after which the first member of each group starts another one.
 const CHILD_AFTER: u64 = 5;
 
 thread_local! {
-    /// Children that were started somewhere else than where their group had begun.
+    /// Number of children that were started in another theater than the one in which their group had begun.
     static BORN_AWAY: Cell<u64> = const { Cell::new(0) };
 }
 
 // -- actors -------------------------------------------------------------------------------------------------------------
 
-/// A member of a group: keeps what it was told, by whom, in order; and has the group go elsewhere now and then.
+/// A member of a group: keeps its messages by their senders, in order, and makes the group migrate now and then.
 #[derive(Clone, Serialize, Deserialize)]
 struct Ledger {
     who: (u32, u32),
@@ -44,7 +44,7 @@ struct Ledger {
     taken: u64,
     tour: Vec<SocketAddr>,
     seed: u64,
-    /// Has moved, since it was started.
+    /// It has migrated since its start.
     moved: bool,
     child: Option<ActorRef<Ledger>>,
     told_child: u64,
@@ -119,7 +119,7 @@ impl Handler<Read> for Ledger {
 }
 remote!(mobile Ledger: Entry, Read);
 
-/// Writes to members, now and then as a question; and watches them.
+/// Writes to members, now and then as a question, and watches them.
 struct Writer {
     number: u32,
     ledgers: Vec<ActorRef<Ledger>>,
@@ -149,7 +149,7 @@ impl Message for Write {
     type Reply = ();
 }
 
-/// Asked, answered, what went wrong, and how many have ended.
+/// Answered with: asked, answered, errors, and number of ended members.
 struct Report;
 type Reported = (u64, u64, Vec<AskError>, usize);
 impl Message for Report {
@@ -204,7 +204,7 @@ struct Play {
     net: Simulation,
     theaters: Vec<Theater>,
     groups: Vec<Group>,
-    /// As each theater knows them.
+    /// The references of each theater.
     ledgers: Vec<Vec<ActorRef<Ledger>>>,
     writers: Vec<ActorRef<Writer>>,
     total: u64,
@@ -255,7 +255,7 @@ impl Play {
         Play { net, theaters, groups, ledgers, writers, total, _seed: Seed(seed) }
     }
 
-    /// Connections break for some time, and then no more.
+    /// Breaks connections for some time, and heals them.
     fn storm(&self) {
         self.net.break_by_chance(Duration::from_millis(10));
         self.net.run_for(STORM);
@@ -263,7 +263,7 @@ impl Play {
         self.net.run_until_idle();
     }
 
-    /// Each message was handled once, in order; each question was answered; each group is together.
+    /// Checks that each message was handled once, in order, each question was answered, and each group is together.
     fn check_all(&self, from: usize) {
         for ledger in &self.ledgers[from] {
             let ledger = ledger.ask(Read).wait().unwrap();
@@ -282,8 +282,8 @@ impl Play {
         self.check_together();
     }
 
-    /// Each group has been on one stage of each theater, and is in one of them, where each member lives once; nobody has gone
-    /// more often than the others.
+    /// Checks that each group has been on one stage of each theater, and is in one theater, where each member lives once. No
+    /// member has migrated more often than the others.
     fn check_together(&self) {
         CENSUS.with_borrow(|census| {
             let groups = 0..self.groups.len() as u32;
@@ -297,7 +297,7 @@ impl Play {
     }
 }
 
-/// What has happened over all seeds.
+/// The events of all seeds.
 #[derive(Debug, Default)]
 struct Sum {
     cuts: u64,
@@ -421,7 +421,7 @@ fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_se
 // -- large groups ---------------------------------------------------------------------------------------------------------
 
 thread_local! {
-    /// Large members that have come.
+    /// Number of large members that have arrived.
     static HEAVY_CAME: Cell<usize> = const { Cell::new(0) };
 }
 

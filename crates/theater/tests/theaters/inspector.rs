@@ -1,4 +1,4 @@
-//! Looking at a theater, and at its links.
+//! Inspections of a theater, and of its links.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::*;
 use playhouse_theater::{FindError, INSPECTOR, Inspect, Inspector, LinkState, Simulation, Snapshot, Theater};
 
-/// Sends itself a message now and then, or blocks until it is told to go on.
+/// Sends itself a message now and then, or blocks until it is told to continue.
 #[derive(Default)]
 struct Clock {
     ticks: u64,
@@ -94,7 +94,7 @@ fn nothing_is_counted_any_more_when_nobody_asks() {
     assert_eq!(counted, 0);
     inspector.ask(Inspect).wait().unwrap();
     assert_eq!((ticks(), ticks()), (1, 2));
-    // It is asked now and then: still counted.
+    // Questions come now and then: the counting continues.
     for _ in 0..5 {
         net.run_for(4 * SECOND);
         inspector.ask(Inspect).wait().unwrap();
@@ -141,7 +141,7 @@ fn peers_are_listed_with_what_their_links_are_at() {
     }
     let snapshot = inspector(&there, &here).ask(Inspect).wait().unwrap();
     assert_eq!((snapshot.links.len(), snapshot.links[0].address), (1, here.address()));
-    // What is sent while nothing arrives is under way.
+    // Messages that are sent while nothing arrives are in transit.
     net.cut(&here, &there);
     net.break_connections(&here, &there);
     net.run_for(3 * SECOND);

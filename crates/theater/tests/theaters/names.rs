@@ -1,4 +1,4 @@
-//! Name servers: the server in one theater, who is called by a name in another, who asks for it in a third.
+//! Name servers: the server in one theater, the named actor in another one, the asking actor in a third one.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Handler<Add> for Clerk {
 }
 remote!(Clerk: Add);
 
-/// The name server of `home`, as it is known in `theater`.
+/// Returns the name server of `home`, as it is known in `theater`.
 fn server_in(theater: &Theater, home: &Theater) -> ActorRef<NameServer> {
     theater.find(&format!("playhouse://{}/names", home.address().unwrap())).wait().unwrap()
 }
@@ -51,8 +51,8 @@ fn with_server(theater: Theater, server: NameServer) -> Theater {
     theater
 }
 
-/// The theaters of a name server, of who is called by names, and of who asks for them, with the server as it is known in the
-/// last two.
+/// Returns the theaters of a name server, of a named actor, and of an asking actor, with the server as it is known in the last
+/// two.
 fn three() -> ([Theater; 3], ActorRef<NameServer>, ActorRef<NameServer>) {
     let theaters = [with_server(theater(), NameServer::new()), theater(), theater()];
     let [in_owners, in_users] = [1, 2].map(|of: usize| server_in(&theaters[of], &theaters[0]));
@@ -89,7 +89,7 @@ fn a_name_put_by_one_theater_is_got_by_another() {
     owner.update("main", second).wait().unwrap();
     let updated = user.get::<Counter>("main").wait().unwrap();
     assert_eq!((add(updated, 10), add(got, 10)), (Ok(12), Ok(21)));
-    // Who had the name before does not take it along.
+    // The actor that had the name before does not take it along.
     first.stop();
     eventually(|| got.ask(Add(0)).within(LIMIT).wait().is_err().then_some(()));
     assert_eq!(user.get::<Counter>("main").wait(), Ok(updated));
@@ -98,11 +98,11 @@ fn a_name_put_by_one_theater_is_got_by_another() {
     assert_eq!(user.remove("main").wait(), Ok(false));
     assert_eq!(user.get::<Counter>("main").wait(), Err(NameError::Unknown { name: "main".to_owned() }));
     owner.put("main", second).wait().unwrap();
-    // What comes home is what has left.
+    // The reference that comes home is the one that has left.
     assert_eq!(owner.get::<Counter>("main").wait(), Ok(second));
 }
 
-/// Its program does not list it, so no other program knows what it is.
+/// A type that its program does not list, and that no other program therefore knows.
 struct Hidden;
 impl Actor for Hidden {}
 impl Remote for Hidden {
@@ -124,7 +124,7 @@ fn errors_say_whether_the_name_or_the_type_is_wrong() {
     };
     assert_eq!(user.get::<Counter>("clerk").wait(), Err(wrong));
     assert!(user.get::<Clerk>("clerk").wait().is_ok());
-    // Without its type it is the same actor, and says what it is.
+    // Without its type it is the same actor, and reports its type.
     let any = user.ask(GetName::any("clerk")).wait().unwrap().unwrap();
     assert_eq!(any.type_name(), Clerk::wire_name());
     let why = any.downcast::<Counter>().unwrap_err();
@@ -200,7 +200,7 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
     owner.put("mobile", counter).wait().unwrap();
     let got = user.get::<Counter>("mobile").wait().unwrap();
     assert_eq!(add(got, 1), Ok(2));
-    // To a theater that was not there when it was named; to the one of the name server; to that of who asks.
+    // To a theater that did not exist when it was named, to the one of the name server, and to the one of the asking actor.
     let fourth = theater();
     let to = |from: &Theater, to: &Theater| from.connect(to.address().unwrap()).unwrap();
     let mut sum = 2;
@@ -214,7 +214,7 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
         known = server_in(here, &home).get("mobile").wait().unwrap();
     }
     assert_eq!(known, got);
-    // Wherever it ends.
+    // The theater of its end does not matter.
     got.stop();
     is_freed(user, "mobile");
     assert_eq!(count(user), 0);
@@ -225,7 +225,7 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
 fn the_names_of_a_lost_theater_are_free() {
     let lost_after = Duration::from_millis(200);
     let home = with_server(builder().lost_after(lost_after).start().unwrap(), NameServer::new());
-    // Nobody can call it.
+    // No theater can call it.
     let owners = Theater::builder().lost_after(lost_after).start().unwrap();
     let users = theater();
     let between = Between::new(home.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
@@ -249,7 +249,7 @@ fn the_names_of_a_lost_theater_are_free() {
 #[test]
 fn name_servers_know_nothing_of_each_other() {
     let ([home, owners, users], owner, user) = three();
-    // The second is started from elsewhere, and published there.
+    // The second actor is started from another theater, and published in this one.
     let peer = users.connect(owners.address().unwrap()).unwrap();
     let second = users.spawn_at(&peer, &NameServer::with_room_for(1)).unwrap();
     users.publish("names", second).unwrap();
@@ -267,7 +267,7 @@ fn name_servers_know_nothing_of_each_other() {
 // GUARANTEE: Name servers
 #[test]
 fn a_handler_asks_a_name_server_without_holding_its_worker() {
-    /// Adds to whoever has a name.
+    /// Adds to the actor of a name.
     struct User(ActorRef<NameServer>, Option<Result<u64, NameError>>);
     struct Use(&'static str);
     impl Message for Use {

@@ -2,7 +2,7 @@
 
 use super::lost_actors::{meet_by, named_by};
 use super::*;
-use crate::migration::host::LEAVE_MAX;
+use crate::migration::host::SHUTDOWN_NOTICE_MAX;
 
 /// The numbers of the markers that the theater has sent.
 fn markers(said: &[(Head, Vec<u8>)]) -> Vec<u64> {
@@ -182,7 +182,7 @@ fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_lo
     let arriving = Arc::clone(&theater.theater_core.directory.arriving);
     arriving.fetch_add(1, Ordering::Relaxed);
     let system = theater.system().clone();
-    let (theater_core, comes_at) = (Arc::clone(&theater.theater_core), net.now() + LEAVE_MAX + TICK);
+    let (theater_core, comes_at) = (Arc::clone(&theater.theater_core), net.now() + SHUTDOWN_NOTICE_MAX + TICK);
     let (tell, told) = mpsc::channel();
     let comes = move || {
         let comes = theater_core.now() >= comes_at;

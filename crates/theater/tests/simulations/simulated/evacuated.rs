@@ -28,7 +28,7 @@ fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_see
 }
 
 // GUARANTEE: A theater can be evacuated
-/// The others send nothing until the last theater has the ledgers.
+/// The other theaters send nothing until the last theater has the ledgers.
 #[test]
 fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_finds_all_under_every_seed() {
     let (mut ends, mut cuts) = (0, 0);
@@ -65,7 +65,7 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
 }
 
 // GUARANTEE: A theater can be evacuated
-/// The holder has never had a link with that theater. Nobody listens there any more.
+/// The holder's theater has never had a link with that theater, which does not listen any more.
 #[test]
 fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_call_that_for_long() {
     for seed in 0..seeds().div_ceil(10) {
@@ -88,7 +88,7 @@ fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_
     }
 }
 
-/// The holder keeps the way to a theater that it cannot call for now, and nobody waits for that.
+/// The holder's theater keeps the route to a theater that it cannot call for now, and the evacuation does not wait for that.
 #[test]
 fn a_theater_is_evacuated_in_time_to_one_that_the_others_cannot_call_for_now() {
     for seed in 0..seeds().div_ceil(10) {
