@@ -139,6 +139,30 @@ pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, cr
 /// The decision of a supervisor about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
 ///
 /// It is displayed as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::sync::mpsc;
+/// # struct Press;
+/// # impl Actor for Press {
+/// #     fn started(&mut self, _: &mut Context<Self>) { panic!("jammed"); }
+/// # }
+/// # let system = System::builder().print_crashes(false).start()?;
+/// let (reports, received) = mpsc::channel();
+/// system.on_decision(move |decision: &DecisionReport| reports.send(decision.clone()).unwrap());
+/// let policy = SupervisionPolicy::one_for_one().when(|text| text == "jammed", Directive::Stop);
+/// let supervisor = system.spawn(Supervisor::new(policy));
+/// let press = supervisor.ask(ChildSpec::new("press", || Press)).wait()??; // its `started` panics
+/// # let _ = press;
+///
+/// let decision = received.recv()?;
+/// assert_eq!(decision.child, "press");
+/// assert_eq!(decision.directive, Directive::Stop);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecisionReport {
