@@ -58,6 +58,7 @@ use crate::timer::timers::{Timers, cancel_all, renew_all};
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("GenServer", "gen_server", "AbstractBehavior"))]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
     label = "not an actor",
@@ -188,6 +189,7 @@ impl fmt::Display for ActorId {
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("ExitReason", "ActorStopReason"))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StopReason {
@@ -257,6 +259,7 @@ impl fmt::Display for StopReason {
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("DOWN", "EXIT", "ActorStopped"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terminated {
     /// The identity of the actor that has ended.

@@ -50,6 +50,7 @@ use crate::message::{HandledBy, Message};
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("Addr", "Pid"))]
 pub struct ActorRef<A: Actor> {
     pub(crate) address: Address<ActorState<A>>,
 }

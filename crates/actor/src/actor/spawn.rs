@@ -43,6 +43,7 @@ use crate::message::mail::Start;
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("dispatcher", "Arbiter", "pinned"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {

@@ -122,8 +122,8 @@ impl<M: Message> Ask<M> {
     ///
     /// The time counts from the send of the request. A call after the first poll has therefore no effect.
     ///
-    /// A nested ask also ends with its handler's deadline: the handler answers an ask itself, and awaits this one. This
-    /// holds if both asks are in this process and not in different theaters.
+    /// A handler that answers an ask with a deadline may await this ask. This ask then also ends at that deadline, if
+    /// both asks are in this process and not in different theaters.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self

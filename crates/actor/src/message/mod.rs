@@ -95,6 +95,7 @@ pub trait Message: Send + Sized + 'static {
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("stash", "become", "unstash"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
@@ -163,6 +164,7 @@ impl Guard {
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("receive", "handle_call", "handle_cast"))]
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler for the message `{M}`",
     label = "`{Self}` does not handle `{M}`",

@@ -354,6 +354,7 @@ impl fmt::Display for HandlerTimes {
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("starvation"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowHandler {

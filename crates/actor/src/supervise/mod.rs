@@ -87,6 +87,7 @@ type Rule = (Box<dyn Fn(&Crash) -> bool + Send>, Directive);
 /// let supervisor = Supervisor::new(policy);
 /// # let _ = supervisor;
 /// ```
+#[doc(alias("SupervisorStrategy", "SupervisionStrategy"))]
 #[must_use]
 pub struct SupervisionPolicy {
     strategy: Strategy,
@@ -464,6 +465,7 @@ impl Actor for Supervisor {}
 /// # system.shutdown()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("child_spec", "supervise"))]
 #[must_use = "a child is started when its supervisor is asked for it"]
 pub struct ChildSpec<A> {
     name: String,

@@ -62,6 +62,7 @@ use crate::system::services::OfSystem;
 /// assert_eq!(report.actors_stopped, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[doc(alias("ActorSystem"))]
 #[derive(Debug)]
 pub struct System {
     core: Arc<SystemCore>,
