@@ -160,7 +160,7 @@ pub fn all() -> &'static [Benchmark] {
 ///
 /// # Errors
 ///
-/// As [`find`].
+/// Returns the errors of [`find`].
 pub fn find_all(name: &str) -> Result<Vec<&'static Benchmark>, Failure> {
     match Family::ALL.into_iter().find(|family| family.name() == name) {
         Some(family) => Ok(all().iter().filter(|benchmark| benchmark.family == family).collect()),

@@ -54,6 +54,7 @@ fn shrunken(scenario: &BuiltIn) -> Scenario {
     small
 }
 
+// GUARANTEE: The ChatApp world
 #[test]
 fn counts_are_the_same_on_any_number_of_workers() {
     let expected = counts(&lively(), &on(1));
@@ -65,6 +66,7 @@ fn counts_are_the_same_on_any_number_of_workers() {
     }
 }
 
+// GUARANTEE: The ChatApp world
 #[test]
 fn counts_are_the_same_on_any_number_of_stages() {
     let expected = counts(&lively(), &on(2));
@@ -73,6 +75,7 @@ fn counts_are_the_same_on_any_number_of_stages() {
     }
 }
 
+// GUARANTEE: The ChatApp world
 #[test]
 fn counts_are_the_same_on_any_simulated_schedule() {
     let expected = counts(&lively(), &on(1));
@@ -113,6 +116,7 @@ fn with_graphs(objects: u32) -> Scenario {
     Scenario { message: MessageShape { objects, ..lively().message }, ..lively() }
 }
 
+// GUARANTEE: Graphs in ChatApp's posts
 #[test]
 fn each_member_walks_through_every_object_of_what_is_posted_to_it() {
     let without = counts(&lively(), &on(2));
@@ -145,6 +149,7 @@ fn reports_tell_of_objects_where_there_are_any() {
     assert_ne!(with.checksum, without.checksum);
 }
 
+// GUARANTEE: Graphs in ChatApp's posts
 #[test]
 fn a_graph_that_lacks_an_object_is_noticed() {
     let fault = Fault { turn: 7, kind: FaultKind::Prune };
@@ -157,6 +162,7 @@ fn a_graph_that_lacks_an_object_is_noticed() {
     assert_eq!(report.delivery.expected, report.delivery.received);
 }
 
+// GUARANTEE: Graphs in ChatApp's posts
 #[test]
 fn a_graph_of_other_objects_is_noticed() {
     let fault = Fault { turn: 7, kind: FaultKind::Exchange };

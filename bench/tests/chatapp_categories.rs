@@ -227,6 +227,7 @@ fn built_in(name: &str) -> Scenario {
     BuiltIn::find(name).unwrap().scenario().unwrap()
 }
 
+// GUARANTEE: ChatApp's categories
 #[test]
 fn in_sequential_one_actor_is_runnable_at_any_instant() {
     let mut scenario = built_in("sequential");
@@ -238,6 +239,7 @@ fn in_sequential_one_actor_is_runnable_at_any_instant() {
     assert_eq!(shape.work(), shape.span());
 }
 
+// GUARANTEE: ChatApp's categories
 #[test]
 fn in_constant_a_fixed_number_of_actors_works_however_long_it_goes_on() {
     let scenario = built_in("constant");
@@ -253,6 +255,7 @@ fn in_constant_a_fixed_number_of_actors_works_however_long_it_goes_on() {
     }
 }
 
+// GUARANTEE: ChatApp's categories
 #[test]
 fn in_master_worker_one_actor_deals_out_all_work_and_there_is_as_much_parallelism_as_asked_for() {
     let scenario = built_in("master-worker");
@@ -283,6 +286,7 @@ fn in_master_worker_one_actor_deals_out_all_work_and_there_is_as_much_parallelis
     assert!(of(400, 0).parallelism() < 3.0);
 }
 
+// GUARANTEE: ChatApp's categories
 #[test]
 fn in_divide_and_conquer_work_spreads_over_a_tree_that_grows_downwards() {
     let of = |clients: u32| {

@@ -71,3 +71,4 @@ mod documents {
 /// ```
 #[cfg(doctest)]
 mod encapsulation {}
+// GUARANTEE: Encapsulation

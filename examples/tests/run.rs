@@ -565,6 +565,7 @@ fn open_shop() -> (Child, BufReader<ChildStdout>) {
     (process, out)
 }
 
+// GUARANTEE: Coordinated shutdown
 #[cfg(unix)]
 #[test]
 fn graceful_shutdown_ends_in_order_by_either_signal() {

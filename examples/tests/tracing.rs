@@ -151,6 +151,7 @@ const ORDERS: usize = 500;
 const ROUNDS: [(u16, Option<OnFull>); 4] =
     [(0, None), (1, None), (0, Some(OnFull::Reject)), (1, Some(OnFull::DropOldest))];
 
+// GUARANTEE: Spans follow from causes
 #[test]
 fn each_handler_runs_in_a_span_that_follows_from_where_its_message_was_sent() {
     let record = Record::default();

@@ -42,6 +42,7 @@ async fn request(address: SocketAddr) -> String {
     answer
 }
 
+// GUARANTEE: A shutdown is awaited
 #[test]
 fn a_server_that_ends_answers_what_its_actors_were_asked() {
     tokio::runtime::Runtime::new().unwrap().block_on(serve_and_end());

@@ -191,6 +191,7 @@ fn a_peer_that_takes_too_long_is_over_the_limit() {
     assert!(csv.contains("\ncount,message,actix,,1,,,,,\"over 5 s\"\n"), "{csv}");
 }
 
+// GUARANTEE: Peers of benchmarks end
 /// Also one that does not listen to its input.
 #[cfg(target_os = "linux")]
 #[test]
@@ -210,6 +211,7 @@ fn no_peer_outlives_who_has_started_it() {
     }
 }
 
+// GUARANTEE: Peers of benchmarks end
 #[test]
 fn a_peer_that_stays_after_its_last_word_is_ended() {
     // Whether or not it closes its output.
@@ -223,6 +225,7 @@ fn a_peer_that_stays_after_its_last_word_is_ended() {
     }
 }
 
+// GUARANTEE: Peers of benchmarks end
 /// It holds the ends of its pipes, and would have everybody wait.
 #[test]
 fn whom_a_peer_has_started_ends_with_it() {

@@ -1,6 +1,6 @@
 //! Pinning a thread to a core.
 
-/// Keeps this thread on the `nth` of its allowed cores, modulo their number. Where pinning is not allowed, the operating system
+/// Keeps this thread on the `nth` of its allowed cores, modulo their number. If pinning is not allowed, the operating system
 /// places the thread: slower, but not wrong.
 #[cfg(target_os = "linux")]
 pub(super) fn pin(nth: usize) {

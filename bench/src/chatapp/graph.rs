@@ -282,6 +282,7 @@ mod tests {
         assert_ne!(made(1, 20).sum, made(1, 21).sum);
     }
 
+    // GUARANTEE: Graphs in ChatApp's posts
     #[test]
     fn a_walk_notices_what_is_wrong() {
         let _alone = alone();
@@ -359,6 +360,7 @@ mod tests {
         run(&scenario, options, |_| ()).unwrap()
     }
 
+    // GUARANTEE: Graphs in ChatApp's posts
     #[test]
     fn no_object_is_copied_and_each_is_freed() {
         let _alone = alone();

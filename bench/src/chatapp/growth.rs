@@ -103,7 +103,7 @@ impl Slope {
         let later = &samples[samples.len() / 2..];
         let points: Vec<_> = later.iter().map(|sample| (f64::from(sample.turn), sample.bytes as f64)).collect();
         let Line { slope, r, .. } = Line::through(&points)?;
-        // Where all samples are equal there is no correlation, and no error.
+        // If all samples are equal there is no correlation, and no error.
         let unexplained = if r.is_nan() { 0.0 } else { (1.0 - r * r).max(0.0) / (r * r) };
         let standard_error = slope.abs() * (unexplained / (points.len() - 2) as f64).sqrt();
         let standard_error = if standard_error.is_nan() { 0.0 } else { standard_error };

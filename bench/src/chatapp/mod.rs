@@ -70,7 +70,7 @@
 //! Chats count the deliveries that they owe (posts times members), clients the posts that they receive, and chats the
 //! acknowledgements; each with the
 //! sum of a 64-bit hash over (chat, turn, poster, payload, member). The three must agree at the end, to the last message
-//! ([`Delivery::verdict`]). Where posts hold graphs of objects (`graph.rs`), a member walks through the graph, and the result of
+//! ([`Delivery::verdict`]). If posts hold graphs of objects (`graph.rs`), a member walks through the graph, and the result of
 //! the walk is part of that hash; the chat takes the result that the poster expects. The objects are counted, too ([`Graphs::verdict`]). Independently, each move's account of the messages it caused, summed up turn by turn,
 //! must agree with the senders' counts by kind. A message that is never answered stops the world; the system is then idle before
 //! it has ended. [`run()`] notices that, and collects the counts of the actors.

@@ -31,6 +31,6 @@ pub(crate) mod peers_folder;
 #[cfg(feature = "benchmarks")]
 pub(crate) mod placement;
 #[cfg(feature = "benchmarks")]
-pub(crate) mod process;
+pub mod process;
 #[cfg(feature = "chatapp")]
 pub(crate) mod random;

@@ -8,6 +8,19 @@ use std::time::Duration;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+/// The variable that tells a process the number of the process that has started it.
+pub const PARENT: &str = "PLAYHOUSE_BENCH_PARENT";
+
+/// Returns whether the process that has started this one, and has set [`PARENT`], has ended already. The system sends no signal for an end before the
+/// signal was asked for.
+#[cfg(target_os = "linux")]
+pub(crate) fn is_orphan() -> bool {
+    let told: Option<i32> = std::env::var(PARENT).ok().and_then(|number| number.parse().ok());
+    told.is_some_and(|told| {
+        rustix::process::getppid().map(rustix::process::Pid::as_raw_nonzero).map(i32::from) != Some(told)
+    })
+}
+
 /// The time within which a process must end after the request.
 pub(crate) const END: Duration = Duration::from_secs(5);
 

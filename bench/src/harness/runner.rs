@@ -96,7 +96,7 @@ pub fn measure(benchmark: &Benchmark, options: &Options) -> Result<Measured, Fai
 ///
 /// # Errors
 ///
-/// As [`measure`].
+/// Returns the errors of [`measure`].
 pub fn measure_workload(benchmark: &Benchmark, options: &Options) -> Result<f64, Failure> {
     check_workers(benchmark, options)?;
     Ok(play(benchmark, options)?.outcome.ns_per_op())
@@ -121,7 +121,7 @@ pub fn measure_baseline(benchmark: &Benchmark, options: &Options) -> Result<Opti
 ///
 /// # Errors
 ///
-/// As [`measure`], and if the child cannot be run or ends without an answer.
+/// Returns the errors of [`measure`], and an error if the child cannot be run or ends without an answer.
 pub fn measure_in_child(mut child: Command) -> Result<Measured, Failure> {
     let output = child
         .stdin(Stdio::null())
@@ -143,8 +143,13 @@ pub fn end_with_parent() {
     {
         use rustix::process::{Signal, set_parent_process_death_signal};
 
+        use super::process::is_orphan;
+
         // If it cannot be had the child ends when its benchmark does.
         let _ = set_parent_process_death_signal(Some(Signal::TERM));
+        if is_orphan() {
+            std::process::exit(1);
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub struct Count {
 }
 
 impl Topology {
-    /// Detects this machine. Where the operating system reports nothing, each hardware thread is a core, and all are one
+    /// Detects this machine. If the operating system reports nothing, each hardware thread is a core, and all are one
     /// node.
     pub fn detect() -> Self {
         // A system has at most 1,024 workers.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::peer::Missed;
 use crate::harness::memory;
-use crate::harness::process::{END, Leader};
+use crate::harness::process::{END, Leader, PARENT};
 
 /// Becomes the program that is the first of `words`, with the others behind it; on Linux it is killed when the process that has started
 /// this one ends, however that ends. Returns why it cannot be.
@@ -18,11 +18,16 @@ pub fn become_peer(words: &[OsString]) -> io::Error {
     {
         use rustix::process::{Signal, set_parent_process_death_signal};
 
-        // Where it cannot be had, the end of its input is left.
+        use crate::harness::process::is_orphan;
+
+        // If it cannot be had, the end of its input is left.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
+        if is_orphan() {
+            std::process::exit(1);
+        }
     }
     match words {
-        [program, words @ ..] => Command::new(program).args(words).exec(),
+        [program, words @ ..] => Command::new(program).args(words).env_remove(PARENT).exec(),
         [] => io::Error::new(io::ErrorKind::InvalidInput, "no program is named"),
     }
 }

@@ -17,6 +17,7 @@ fn there_is_one_driver_at_a_time_and_others_are_told() {
     assert_eq!(stage.played().counts(), by_dice(&lively()));
 }
 
+// GUARANTEE: ChatApp from outside
 #[test]
 fn who_comes_next_goes_on_where_the_world_stands() {
     let text = recorded(&lively());

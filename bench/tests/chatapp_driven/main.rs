@@ -174,6 +174,7 @@ fn a_recording_counts_what_is_in_it() {
     assert_eq!((file.open().moves(), file.open().turns(), file.open().scenario()), (moves, 12, "lively"));
 }
 
+// GUARANTEE: ChatApp from outside
 #[test]
 fn a_driven_world_is_the_one_of_the_dice() {
     let file = File::new("same.chat", &recorded(&lively()));
@@ -200,6 +201,7 @@ fn a_driven_world_is_the_one_of_the_dice() {
     }
 }
 
+// GUARANTEE: ChatApp from outside
 #[test]
 fn each_built_in_scenario_can_be_driven() {
     for built_in in BUILT_IN {
@@ -222,6 +224,7 @@ fn with_graphs() -> Scenario {
     Scenario { message: MessageShape { objects: 25, ..lively().message }, ..lively() }
 }
 
+// GUARANTEE: Graphs in ChatApp's posts
 #[test]
 fn a_driven_world_of_graphs_is_the_one_of_the_dice() {
     let text = recorded(&with_graphs());

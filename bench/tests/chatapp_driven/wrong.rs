@@ -2,6 +2,7 @@
 
 use super::*;
 
+// GUARANTEE: ChatApp from outside
 #[test]
 fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
     let text = recorded(&lively());

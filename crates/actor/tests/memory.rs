@@ -30,6 +30,7 @@ fn check<const WORDS: usize>(system: &System) {
     assert_eq!(system.spawn(Wide([1; WORDS])).ask(Sum).wait(), Ok(WORDS as u64));
 }
 
+// GUARANTEE: Memory of unused features
 #[test]
 fn what_nobody_uses_takes_no_memory() {
     const SYSTEMS: u64 = 16;

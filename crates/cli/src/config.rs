@@ -472,6 +472,7 @@ mod tests {
         text(with(arguments, variables).expect_err("it is refused"))
     }
 
+    // GUARANTEE: Options are checked
     #[test]
     fn a_flag_counts_before_a_variable_before_the_file_before_the_default() {
         let file = Written::new("order", "[theater]\nlisten = \"file:1\"\ncluster = \"file\"\ndrain_seconds = 1_0\n");
@@ -523,6 +524,7 @@ mod tests {
         assert_eq!(values(&[], &[("PLAYHOUSE_LOG", "debug")], "log"), ["debug"]);
     }
 
+    // GUARANTEE: Options are checked
     #[test]
     fn wrong_values_are_named_with_file_line_and_key_or_with_the_variable() {
         let file = Written::new(

@@ -3,7 +3,7 @@
 use std::io;
 
 use clap::ValueEnum;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::{self, MakeWriter};
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -28,9 +28,16 @@ struct Filter {
 }
 
 fn filter(text: &str) -> Result<Filter, String> {
+    // `Targets` takes a word that is no level for the name of a part, and a typing error would turn the log off.
+    let is_level = |word: &str| !word.trim().is_empty() && word.trim().parse::<LevelFilter>().is_ok();
+    let is_good = |part: &str| match part.split_once('=') {
+        Some((name, level)) => !name.trim().is_empty() && is_level(level),
+        None => is_level(part),
+    };
     match text.parse() {
-        Ok(targets) if !text.trim().is_empty() => Ok(Filter { text: text.to_owned(), targets }),
-        _ => Err("a filter reads LEVEL or PART=LEVEL, several with commas; levels are off, error, warn, info, debug and trace".to_owned()),
+        Ok(targets) if text.split(',').all(is_good) => Ok(Filter { text: text.to_owned(), targets }),
+        _ => Err("a filter reads LEVEL or PART=LEVEL, several with commas; levels are off, error, warn, info, debug and trace"
+            .to_owned()),
     }
 }
 

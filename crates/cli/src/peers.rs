@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use playhouse::{LinkState, Peer, Theater, TheaterError};
 use tracing::{info, warn};
 
 /// A peer that listens has an address; the others have none in common.
 type Address = Option<SocketAddr>;
+
+/// A peer is unreachable when its connection has been broken for this time.
+const BROKEN_MIN: Duration = Duration::from_secs(1);
 
 /// The peers of a theater when they were looked at last.
 #[derive(Default)]
@@ -53,8 +57,10 @@ impl Peers {
         let mut changes = Vec::new();
         for (address, known) in &mut self.known {
             known.retain_mut(|known| {
-                let link = known.peer.state().link;
-                let is_reachable = link == LinkState::Linked;
+                let state = known.peer.state();
+                let link = state.link;
+                // A peer that shuts down ends the connection a little before the link.
+                let is_reachable = link == LinkState::Linked || known.is_reachable && state.for_so_long < BROKEN_MIN;
                 let was_reachable = std::mem::replace(&mut known.is_reachable, is_reachable);
                 match (was_reachable, is_reachable) {
                     _ if link == LinkState::Lost => {
@@ -79,9 +85,7 @@ impl Peers {
             let known = self.known.entry(address).or_default();
             let joined = peers.len().saturating_sub(known.len());
             if joined > 0 {
-                let states =
-                    peers.into_iter().map(|peer| Known { is_reachable: peer.state().link == LinkState::Linked, peer });
-                *known = states.collect();
+                *known = peers.into_iter().map(|peer| Known { peer, is_reachable: true }).collect();
                 changes.extend((0..joined).map(|_| (address, Change::Joined)));
             }
         }
@@ -91,7 +95,7 @@ impl Peers {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::*;
 
@@ -122,9 +126,11 @@ mod tests {
         silent.connect(here.address().unwrap()).unwrap();
         assert!(matches!(&*next(&mut peers, &here), [(None, Change::Joined)]));
         listens.shutdown().unwrap();
-        assert!(matches!(&*next(&mut peers, &here), [(Some(_), Change::Left)]));
+        let changes = next(&mut peers, &here);
+        assert!(matches!(&*changes, [(Some(_), Change::Left)]), "{changes:?}");
         silent.shutdown().unwrap();
-        assert!(matches!(&*next(&mut peers, &here), [(None, Change::Left)]));
+        let changes = next(&mut peers, &here);
+        assert!(matches!(&*changes, [(None, Change::Left)]), "{changes:?}");
         here.shutdown().unwrap();
     }
 }

@@ -35,6 +35,7 @@ fn files(folder: impl AsRef<Path>) -> Vec<String> {
     files
 }
 
+// GUARANTEE: Certificates for development
 #[test]
 fn certificates_are_written_and_it_is_said_how_to_use_them() {
     let folder = Folder::new("written");
@@ -61,6 +62,7 @@ fn certificates_are_written_and_it_is_said_how_to_use_them() {
     assert_eq!(files(folder.join("named")), ["ca.pem", "east.1.key", "east.1.pem", "west.key", "west.pem"]);
 }
 
+// GUARANTEE: Certificates for development
 #[test]
 fn nothing_is_overwritten_and_nothing_half_written() {
     let folder = Folder::new("kept");

@@ -105,6 +105,7 @@ fn a_table_says_what_has_come_of_it() {
     assert!(!table.contains('\x1b'), "colours where there is no terminal");
 }
 
+// GUARANTEE: Signals drain
 #[test]
 fn a_world_without_end_ends_with_its_results_after_a_signal() {
     for (name, code) in [("-INT", 130), ("-TERM", 0), ("-HUP", 0)] {
@@ -121,6 +122,7 @@ fn a_world_without_end_ends_with_its_results_after_a_signal() {
     }
 }
 
+// GUARANTEE: Signals drain
 /// A supervisor signals all processes of a service, and the first one has to end the others.
 #[test]
 fn all_processes_are_signalled_and_the_world_ends_with_its_results() {

@@ -57,6 +57,7 @@ fn json_has_the_deliveries_and_the_failure() {
     );
 }
 
+// GUARANTEE: Files are replaced completely
 /// The chart replaces regular files only, and they keep their mode.
 #[cfg(unix)]
 #[test]

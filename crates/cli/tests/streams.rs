@@ -117,6 +117,7 @@ fn each(name: &str, streams: impl Fn() -> (Stdio, Stdio), check: impl Fn(&[&str]
     }
 }
 
+// GUARANTEE: Output may be closed or full
 #[test]
 fn a_reader_that_goes_away_is_a_quiet_end() {
     each(
@@ -129,6 +130,7 @@ fn a_reader_that_goes_away_is_a_quiet_end() {
     );
 }
 
+// GUARANTEE: Output may be closed or full
 #[test]
 fn a_full_device_is_an_error() {
     each(
@@ -141,12 +143,14 @@ fn a_full_device_is_an_error() {
     );
 }
 
+// GUARANTEE: Output may be closed or full
 #[test]
 fn messages_that_nobody_can_read_end_nothing() {
     each("mute", || (Stdio::null(), closed()), |arguments, code, _| assert_eq!(code, Some(0), "{arguments:?}"));
     each("mute-full", || (Stdio::null(), full()), |arguments, code, _| assert_eq!(code, Some(0), "{arguments:?}"));
 }
 
+// GUARANTEE: Output may be closed or full
 #[test]
 fn one_pipe_for_both_streams_that_is_closed_is_a_quiet_end() {
     let both = || {
@@ -156,6 +160,7 @@ fn one_pipe_for_both_streams_that_is_closed_is_a_quiet_end() {
     each("both", both, |arguments, code, _| assert_eq!(code, Some(0), "{arguments:?}"));
 }
 
+// GUARANTEE: Output may be closed or full
 /// A command without an end stops when its output has no reader.
 #[test]
 fn endless_output_ends_with_its_reader() {

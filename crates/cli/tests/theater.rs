@@ -126,6 +126,7 @@ fn events_are_objects_with_time_and_level_and_the_output_too() {
     assert_eq!(line(&mut BufReader::new(third.stderr.take().unwrap())), "");
 }
 
+// GUARANTEE: Signals drain
 /// The kernel ignores signals without a handler for process 1, as in a container.
 #[cfg(target_os = "linux")]
 #[test]
@@ -170,6 +171,7 @@ fn process_1_of_a_container_drains_after_sigterm_and_ends_after_two_signals() {
     event(&mut errors, &["terminated"]);
 }
 
+// GUARANTEE: A refusal gives its cause
 #[cfg(unix)]
 #[test]
 fn theaters_with_certificates_join_and_no_others() {
@@ -190,13 +192,14 @@ fn theaters_with_certificates_join_and_no_others() {
         event(&mut first.errors, &["WARN peer rejected", said]);
     };
     join(&["--tls", &foe], &["another CA"], "refuses this theater's certificate", &mut first);
-    join(&[], &["speaks TLS only"], "speaks TLS only", &mut first);
+    join(&[], &["requires TLS"], "requires TLS", &mut first);
     first.signal("-TERM");
     drains(&mut first.errors, "SIGTERM");
     assert_eq!((line(&mut first.out), first.code()), ("closed".to_owned(), Some(0)));
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+// GUARANTEE: Signals drain
 /// While it waits to hear that its leave was taken, which a process that is stopped does not say.
 #[cfg(unix)]
 #[test]
@@ -212,6 +215,7 @@ fn a_second_interrupt_ends_a_theater_at_once() {
     event(&mut second.errors, &["interrupted"]);
 }
 
+// GUARANTEE: A theater that ends is lost at once
 /// A process that a supervisor ends says goodbye: others lose it at once, and not when it was silent for long.
 #[cfg(unix)]
 #[test]
@@ -303,6 +307,7 @@ fn certificates_are_named_one_by_one_and_errors_name_the_file_and_the_right_one(
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+// GUARANTEE: Options are checked
 /// A file counts before the default, a variable before the file, and a flag before the variable.
 #[cfg(unix)]
 #[test]

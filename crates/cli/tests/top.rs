@@ -155,6 +155,7 @@ fn who_cannot_be_looked_at_is_named_and_why() {
     assert!(errors.starts_with("error: ") && errors.contains(&nobody), "{errors}");
 }
 
+// GUARANTEE: Observation needs permission
 #[test]
 fn strangers_are_refused() {
     let host = Host::start(&["--cluster", "one"]);
@@ -169,7 +170,7 @@ fn strangers_are_refused() {
     }
     let (one, two, foe) = (format!("{ours}/theater-1"), format!("{ours}/theater-2"), format!("{theirs}/theater-1"));
     let host = Host::start(&["--tls", &one]);
-    for (arguments, words) in [(vec!["--tls", &*foe], "another CA"), (vec![], "speaks TLS only")] {
+    for (arguments, words) in [(vec!["--tls", &*foe], "another CA"), (vec![], "requires TLS")] {
         let (code, out, errors) = run(&[&["top", &host.address], &arguments[..]].concat());
         assert_eq!((code, &*out), (1, ""), "{errors}");
         assert!(errors.contains(words), "{errors}");
@@ -178,6 +179,7 @@ fn strangers_are_refused() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+// GUARANTEE: The terminal is restored
 /// On a terminal of its own, which the test looks at as it is used and after the program was ended by others.
 #[cfg(unix)]
 #[test]

@@ -198,6 +198,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Files are replaced completely
     #[test]
     fn a_file_is_replaced_and_keeps_its_mode() {
         let folder = Folder::new("mode");
@@ -210,6 +211,7 @@ mod tests {
         assert_eq!(folder.names(), ["chart.svg"]);
     }
 
+    // GUARANTEE: Files are replaced completely
     #[test]
     fn links_folders_fifos_and_devices_are_refused_and_stay() {
         let folder = Folder::new("refused");

@@ -73,7 +73,7 @@ pub fn set_status(bar: &ProgressBar) {
     *STATUS.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
 }
 
-/// Writes text to standard error, above the status line. Where it cannot be written, the program goes on without it.
+/// Writes text to standard error, above the status line. If it cannot be written, the program goes on without it.
 pub fn write_error(text: &str) {
     let write = || {
         let mut err = std::io::stderr().lock();

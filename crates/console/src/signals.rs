@@ -76,7 +76,7 @@ fn reaction() -> MutexGuard<'static, Reaction> {
     REACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles the signals from now on. Where the system refuses the handler, a signal has its usual effect.
+/// Handles the signals from now on. If the system refuses the handler, a signal has its usual effect.
 #[cfg(unix)]
 pub fn start() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

@@ -22,6 +22,7 @@ fn writes_files_and_waits() {
     std::io::stdin().read_exact(&mut [0]).unwrap();
 }
 
+// GUARANTEE: Files are replaced completely
 #[test]
 fn a_signal_removes_the_files_that_are_not_complete() {
     let folder = std::env::temp_dir().join(format!("playhouse-signals-{}", std::process::id()));
@@ -29,6 +30,8 @@ fn a_signal_removes_the_files_that_are_not_complete() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "writes_files_and_waits", "--nocapture"]).env(FOLDER, &folder);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // The other process waits at its input, which `wait` would close.
+    let _input = process.stdin.take();
     let mut lines = BufReader::new(process.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert!(lines.any(|line| line == "written"));
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);

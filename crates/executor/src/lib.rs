@@ -1,13 +1,14 @@
 //! The engine under Playhouse actors: workers, stages, envelopes and cells.
 //!
-//! This crate knows cells and envelopes; it does not know that messages have types, replies or supervisors: that is
-//! `playhouse-actor`. Nearly all unsafe code of Playhouse is here. Programs use neither crate but `playhouse`.
+//! This crate knows cells and envelopes. `playhouse-actor` knows that messages have types, replies and supervisors.
+//! Nearly all unsafe code of Playhouse is in this crate. Programs use neither crate but `playhouse`.
 //!
-//! The interface is safe for any caller: an [`Envelope`] is lent its [`Cx`] for its run, and [`wrap_cx`] gives the layer above a type of its
-//! own for it.
+//! The interface is safe for any caller: an [`Envelope`] is lent its [`Cx`] for its run, and [`wrap_cx`] gives the
+//! layer above a type of its own for it.
 //!
-//! The folders: `message` (the way of a message to a worker), `memory`, `worker` (the run loop, and `worker::exchange` with the proof that order is
-//! kept), `scheduler`, `backpressure`, `migration`, `driver`, `observe`, `system`, `sync`.
+//! The folders: `message` (addresses, envelopes, and sending to a worker), `memory`, `worker` (the run loop, and
+//! `worker::exchange` with the proof that order is kept), `scheduler`, `backpressure`, `migration`, `driver`,
+//! `observe`, `system`, `sync`.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!(
@@ -55,12 +56,12 @@ pub use system::quiescence::Waited;
 pub use worker::run_by_askers::Borrowing;
 pub use worker::user_code::{Failure, Origin, Payload, contained, discard, during};
 
-/// The system whose actor this thread is running, if it is.
+/// Returns the system whose actor this thread is running, if any.
 pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {
     worker::current_system()
 }
 
-/// Calls `f` with the system whose actor this thread is running, if it is.
+/// Calls `f` with the system whose actor this thread is running, if any.
 pub fn with_current_system<R>(f: impl FnOnce(Option<&std::sync::Arc<SystemCore>>) -> R) -> R {
     f(worker::current().map(|worker| &worker.system))
 }
@@ -68,7 +69,7 @@ pub fn with_current_system<R>(f: impl FnOnce(Option<&std::sync::Arc<SystemCore>>
 /// Spawns on a stage of the running worker, starting the actor at once; gives both back on a thread that runs no actor.
 ///
 /// # Errors
-/// What was given, where this thread runs no worker with stages for children.
+/// Both arguments, if this thread runs no worker with stages for children.
 #[inline]
 pub fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
     worker::inline_call::spawn_near(state, start)

@@ -191,17 +191,20 @@ fn runs_each_record_once(full_fence: bool) {
     });
 }
 
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 #[test]
 fn a_taken_worker_s_records_run_exactly_once_and_its_core_has_one_user() {
     runs_each_record_once(true);
 }
 
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 /// The kernel refuses the barrier from the beginning of the model on, and the worker learns that behind its first record.
 #[test]
 fn a_worker_is_taken_over_only_with_fences_on_both_sides() {
     runs_each_record_once(false);
 }
 
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 /// A log as in `send.rs`: records are whole before the tail moves; the monitor takes a prefix, the thread the rest.
 #[test]
 fn a_log_that_is_taken_loses_and_repeats_nothing() {
@@ -257,6 +260,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
     });
 }
 
+// GUARANTEE: Takeover of a stuck thread's work (I1)
 /// Nested handlers as in `worker/inline_call.rs`: a stage that the monitor does not find claimed is run by another thread, never at the same time.
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
@@ -293,6 +297,7 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
     });
 }
 
+// GUARANTEE: A worker parks while mail arrives (I3)
 /// Parking as in `scheduler/idle.rs` and `delivery.rs`: presence is lowered in two steps, each under the lock under which mail is put
 /// in; the flag is raised after that lock was given back, and only a parked worker is not counted as active.
 #[test]
@@ -368,6 +373,7 @@ fn a_parked_worker_is_woken_for_its_mail() {
     });
 }
 
+// GUARANTEE: A stage is muted while its receiver recovers (I4)
 /// Muting as in `backpressure/overload.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
 #[test]
 fn a_muted_stage_is_never_forgotten() {
@@ -391,6 +397,7 @@ fn a_muted_stage_is_never_forgotten() {
     });
 }
 
+// GUARANTEE: A stage moves while others write to it (I2)
 /// A stage changes its worker under both locks, a flush checks the epoch under the receiver's: see `worker/exchange.rs`.
 #[test]
 fn a_flush_never_leaves_a_record_with_a_worker_that_has_lost_its_stage() {

@@ -106,6 +106,7 @@ fn used_memory() -> u64 {
     pages.split_whitespace().next().unwrap().parse::<u64>().unwrap() * page_bytes
 }
 
+// GUARANTEE: A stuck handler stops only itself
 #[test]
 fn a_stuck_worker_keeps_its_work_until_a_thread_can_be_had() {
     inside("a_stuck_worker_keeps_its_work_until_a_thread_can_be_had", || {
@@ -162,6 +163,7 @@ fn forbid_membarrier() -> bool {
     }
 }
 
+// GUARANTEE: A stuck handler stops only itself
 #[test]
 fn workers_change_to_full_fences_when_the_kernel_refuses_the_barrier() {
     inside("workers_change_to_full_fences_when_the_kernel_refuses_the_barrier", || {

@@ -223,6 +223,7 @@ mod needed {
     }
 }
 
+// GUARANTEE: Needless clones are reported
 #[test]
 fn the_program_is_the_same() -> playhouse::Result<()> {
     use needed::*;

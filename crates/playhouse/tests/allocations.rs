@@ -83,6 +83,7 @@ impl AsyncHandler<Async> for Busy {
     }
 }
 
+// GUARANTEE: No allocation per message
 /// One test only: the counter is of the whole program.
 #[test]
 fn messages_and_handlers_that_are_ready_do_not_allocate() {

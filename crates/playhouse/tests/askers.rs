@@ -129,6 +129,7 @@ fn clerk(system: &System) -> (ActorRef<Clerk>, Receiver<&'static str>, Sender<()
     (system.spawn(Clerk { told, returns: Arc::new(Mutex::new(returns)) }), hears, lets)
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn a_task_runs_the_handler_that_it_asks_for_and_a_thread_that_blocks_does_not() {
     finishes(|| {
@@ -154,6 +155,7 @@ fn without_the_option_no_task_runs_actors() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn all_that_many_threads_ask_and_tell_is_handled_once_in_order() {
     const THREADS: usize = 6;
@@ -201,6 +203,7 @@ fn all_that_many_threads_ask_and_tell_is_handled_once_in_order() {
     });
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn a_handler_that_blocks_an_asker_holds_up_no_other_actor_and_the_system_ends() {
     finishes(|| {
@@ -241,6 +244,7 @@ fn a_shutdown_waits_for_a_handler_that_an_asker_runs() {
     });
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn timers_of_actors_that_askers_run_are_in_time_and_asks_have_deadlines() {
     finishes(|| {
@@ -293,6 +297,7 @@ fn a_handler_that_takes_long_is_run_by_the_workers_own_thread() {
     });
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn a_task_that_asks_again_and_again_lets_others_have_their_turn() {
     finishes(|| {
@@ -344,6 +349,7 @@ impl Link {
     }
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn a_long_chain_of_asks_does_not_lie_on_an_askers_stack() {
     finishes(|| {
@@ -412,6 +418,7 @@ fn what_a_handler_that_an_asker_runs_has_sent_is_handled_without_the_asker() {
     });
 }
 
+// GUARANTEE: Tasks run actors
 #[test]
 fn a_crash_on_an_askers_thread_stays_in_its_actor() {
     let system = System::builder().workers(1).run_by_askers(true).print_crashes(false).start().unwrap();

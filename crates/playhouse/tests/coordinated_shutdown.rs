@@ -16,6 +16,7 @@ fn outcomes(report: &playhouse::shutdown::Report) -> Vec<(&str, &str, &Outcome)>
     tasks.map(|(phase, task)| (&*phase.name, &*task.name, &task.outcome)).collect()
 }
 
+// GUARANTEE: Coordinated shutdown
 #[test]
 fn phases_come_in_order_whenever_their_tasks_were_registered() {
     finishes(|| {
@@ -49,6 +50,7 @@ fn phases_come_in_order_whenever_their_tasks_were_registered() {
     });
 }
 
+// GUARANTEE: Coordinated shutdown
 #[test]
 fn actors_are_drained_before_the_next_phase_begins() {
     for seed in 0..50 {
@@ -76,6 +78,7 @@ fn actors_are_drained_before_the_next_phase_begins() {
     }
 }
 
+// GUARANTEE: Coordinated shutdown
 #[test]
 fn what_does_not_finish_is_named_and_holds_nothing_up_longer_than_its_phase() {
     quiet_panics();

@@ -121,6 +121,7 @@ fn teller_with(
     supervisor.ask(ChildSpec::new("teller", teller)).wait().unwrap().unwrap()
 }
 
+// GUARANTEE: Saved states are durable
 #[test]
 fn what_was_saved_is_there_after_a_restart_and_in_another_process() {
     quiet_panics();
@@ -196,6 +197,7 @@ impl Store for Failing {
     }
 }
 
+// GUARANTEE: A value is the last one saved
 #[test]
 fn a_save_that_fails_leaves_the_value_as_it_was_and_the_next_one_works() {
     let system = simulated(1);
@@ -211,6 +213,7 @@ fn a_save_that_fails_leaves_the_value_as_it_was_and_the_next_one_works() {
     assert_eq!(teller.ask(Pay(30)).wait().unwrap().unwrap(), 40);
 }
 
+// GUARANTEE: A value is the last one saved
 #[test]
 fn a_save_that_was_done_though_it_failed_is_a_conflict_for_the_next_one_and_found_when_opened_again() {
     quiet_panics();
@@ -244,6 +247,7 @@ fn in_a_second_life_while_the_first_still_opens(fails_in_the_first: bool, then: 
     }
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn what_a_former_life_has_opened_does_not_come_in_the_place_of_what_was_saved_since() {
     in_a_second_life_while_the_first_still_opens(false, |system, teller| {
@@ -253,6 +257,7 @@ fn what_a_former_life_has_opened_does_not_come_in_the_place_of_what_was_saved_si
     });
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn what_a_former_life_has_not_opened_does_not_crash_the_next_one() {
     in_a_second_life_while_the_first_still_opens(true, |_, teller| {
@@ -260,6 +265,7 @@ fn what_a_former_life_has_not_opened_does_not_crash_the_next_one() {
     });
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
     quiet_panics();
@@ -320,6 +326,7 @@ fn a_value_that_several_lives_share_knows_what_each_has_saved() {
     assert_eq!((account.get().balance, account.revision()), (6, 2));
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn of_two_lives_one_saves_and_the_other_is_told() {
     quiet_panics();
@@ -348,6 +355,7 @@ fn of_two_lives_one_saves_and_the_other_is_told() {
     );
 }
 
+// GUARANTEE: A value is the last one saved
 #[test]
 fn one_save_is_under_way_at_one_time_and_others_find_the_former_value() {
     for seed in 0..50 {
@@ -396,6 +404,7 @@ struct NewAccount {
     balance: i64,
 }
 
+// GUARANTEE: Stores stay readable
 #[test]
 fn an_earlier_form_is_read_and_another_type_is_said() {
     let system = simulated(1);

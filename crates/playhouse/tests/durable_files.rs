@@ -36,6 +36,7 @@ impl Drop for Folder {
     }
 }
 
+// GUARANTEE: A state is intact or reported as damaged
 #[test]
 fn a_file_that_is_damaged_is_an_error_and_nothing_else() {
     let folder = Folder::new();
@@ -81,9 +82,10 @@ fn a_damaged_mark_is_told_apart_from_a_damaged_state() {
     assert!(matches!(&error, StoreError::Damaged { .. }), "{error:?}");
     let error = error.to_string();
     let says_where = error.contains(&format!("{}: ", mark.display()));
-    assert!(says_where && error.contains("an older one than the last will not do"), "{error}");
+    assert!(says_where && error.contains("only its latest copy is right"), "{error}");
 }
 
+// GUARANTEE: Stores stay readable
 #[test]
 fn a_folder_stays_readable_and_what_was_left_over_is_tidied() {
     let folder = Folder::new();
@@ -148,6 +150,7 @@ fn saves_until_it_is_killed() {
     }
 }
 
+// GUARANTEE: Saved states are durable
 #[cfg(unix)]
 #[test]
 fn what_was_acknowledged_survives_a_process_that_is_killed() {
@@ -196,6 +199,7 @@ fn counts_to_fifty() {
     }
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn several_processes_share_a_folder_and_lose_nothing() {
     let folder = Folder::new();

@@ -44,6 +44,7 @@ fn without_async(system: &System) -> u64 {
     system.spawn(Counter { n: 9 }).ask(Get(Duration::ZERO)).wait().unwrap_or(0)
 }
 
+// GUARANTEE: Functions with a system
 #[test]
 fn a_main_function_is_given_a_system_that_ends_after_it() {
     let before = ENDED.load(Ordering::Relaxed);
@@ -139,6 +140,7 @@ mod counted {
     }
 }
 
+// GUARANTEE: Functions with a system
 #[test]
 fn a_test_runs_once_for_each_seed() {
     playhouse::entry::test(System::builder, 0..=4, |system| {

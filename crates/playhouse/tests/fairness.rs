@@ -18,6 +18,7 @@ fn blocked(system: &System, stage: u16) -> (ActorRef<Puppet>, Gate) {
     (puppet, gate)
 }
 
+// GUARANTEE: A stuck handler stops only itself
 #[test]
 fn a_blocked_handler_does_not_stop_the_other_actors_of_its_only_worker() {
     finishes(|| {
@@ -138,6 +139,7 @@ fn nothing_is_lost_or_overtaken_where_a_handler_seems_stuck() {
     });
 }
 
+// GUARANTEE: A stuck handler stops only itself
 #[test]
 fn several_blocked_handlers_stop_only_themselves() {
     finishes(|| {
@@ -191,6 +193,7 @@ fn what_a_blocked_handler_sends_arrives_in_order_before_while_and_after_it_block
     });
 }
 
+// GUARANTEE: A stuck handler stops only itself
 #[test]
 fn the_stage_of_a_blocked_handler_goes_on_in_order_after_it_returns() {
     finishes(|| {
@@ -304,6 +307,7 @@ fn spawns_timers_and_asks_work_in_a_handler_that_lost_its_worker() {
     });
 }
 
+// GUARANTEE: A stuck handler stops only itself
 #[test]
 fn a_long_computation_does_not_stop_others() {
     finishes(|| {
@@ -350,6 +354,7 @@ impl Handler<Again> for Eager {
     }
 }
 
+// GUARANTEE: No actor starves
 #[test]
 fn an_actor_that_writes_to_itself_for_ever_starves_nobody() {
     finishes(|| {
@@ -395,6 +400,7 @@ impl Handler<UrgentAgain> for Urgent {
     }
 }
 
+// GUARANTEE: No actor starves
 #[test]
 fn actors_that_always_have_urgent_messages_starve_nobody_and_each_other_neither() {
     finishes(|| {
@@ -421,6 +427,7 @@ fn actors_that_always_have_urgent_messages_starve_nobody_and_each_other_neither(
     });
 }
 
+// GUARANTEE: Shutdown
 #[test]
 fn shutdown_with_a_stuck_handler_is_an_error_in_time() {
     finishes(|| {
@@ -434,6 +441,7 @@ fn shutdown_with_a_stuck_handler_is_an_error_in_time() {
     });
 }
 
+// GUARANTEE: Order
 #[test]
 fn short_blocks_of_many_actors_keep_every_order() {
     finishes(|| {
@@ -471,6 +479,7 @@ fn short_blocks_of_many_actors_keep_every_order() {
     });
 }
 
+// GUARANTEE: A dedicated actor may block
 #[test]
 fn what_a_dedicated_actor_sends_does_not_wait_until_its_handler_returns() {
     finishes(|| {

@@ -45,6 +45,7 @@ fn voters(system: &System, n: u32) -> (Vec<ActorRef<Voter>>, Log<u64>) {
     ((1..=n).map(voter).collect(), log)
 }
 
+// GUARANTEE: Asks to many
 #[test]
 fn all_answers_come_in_the_order_of_those_asked_with_one_deadline() {
     for seed in 0..20 {
@@ -62,6 +63,7 @@ fn all_answers_come_in_the_order_of_those_asked_with_one_deadline() {
     }
 }
 
+// GUARANTEE: Asks to many
 #[test]
 fn the_first_answers_are_enough_and_the_rest_is_taken_back() {
     for seed in 0..20 {
@@ -83,6 +85,7 @@ fn the_first_answers_are_enough_and_the_rest_is_taken_back() {
     }
 }
 
+// GUARANTEE: Asks to many
 #[test]
 fn a_quorum_is_more_than_half_and_fails_as_soon_as_it_cannot_be_had() {
     for seed in 0..20 {
@@ -180,6 +183,7 @@ impl Handler<Look> for Chair {
 
 impl Actor for Chair {}
 
+// GUARANTEE: Asks to many
 #[test]
 fn handlers_gather_with_and_without_waiting() {
     for seed in 0..20 {
@@ -253,6 +257,7 @@ fn till(trouble: u32) -> (Till, Log<(Duration, IdempotencyKey)>) {
     (Till { sum: 0, trouble, crashes: false, seen: seen.clone(), done: AnswerCache::with_room_for(100) }, seen)
 }
 
+// GUARANTEE: Retries
 #[test]
 fn a_late_answer_is_asked_for_again_and_nothing_is_done_twice() {
     for seed in 0..20 {
@@ -272,6 +277,7 @@ fn a_late_answer_is_asked_for_again_and_nothing_is_done_twice() {
     }
 }
 
+// GUARANTEE: Retries
 #[test]
 fn attempts_end_and_pauses_grow_up_to_their_limit() {
     let system = simulated(3);
@@ -310,6 +316,7 @@ impl AsyncHandler<Wait> for Clock {
     }
 }
 
+// GUARANTEE: Retries
 #[test]
 fn a_request_whose_handler_crashes_is_asked_again_only_where_that_is_wanted() {
     quiet_panics();
@@ -406,6 +413,7 @@ fn trade(system: &System, retry: Retry) -> (usize, usize) {
     (answers.iter().filter(|answer| !matches!(answer, Ok(Ok(())))).count(), all)
 }
 
+// GUARANTEE: Retries
 #[test]
 fn asks_that_meet_in_cycles_are_tried_again_until_all_have_been_answered() {
     finishes(|| {
@@ -423,6 +431,7 @@ fn asks_that_meet_in_cycles_are_tried_again_until_all_have_been_answered() {
     });
 }
 
+// GUARANTEE: Retries
 /// An actor that asks itself meets itself each time.
 #[test]
 fn an_answer_that_is_not_good_is_asked_for_again_with_random_pauses() {

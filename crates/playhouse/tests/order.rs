@@ -29,6 +29,7 @@ fn random_graphs_on_threads(stealing: Stealing, stops: bool, urgent: bool) {
     }
 }
 
+// GUARANTEE: Order
 #[test]
 fn pairs_keep_their_order_on_threads_with_longest_victim_stealing() {
     finishes(|| random_graphs_on_threads(Stealing::LongestVictim, false, false));
@@ -44,11 +45,13 @@ fn pairs_keep_their_order_on_threads_without_stealing() {
     finishes(|| random_graphs_on_threads(Stealing::None, false, false));
 }
 
+// GUARANTEE: Delivery
 #[test]
 fn every_message_is_handled_or_a_dead_letter_while_actors_end_on_threads() {
     finishes(|| random_graphs_on_threads(Stealing::LongestVictim, true, false));
 }
 
+// GUARANTEE: Order
 #[test]
 fn pairs_keep_their_order_in_each_lane_on_threads() {
     finishes(|| random_graphs_on_threads(Stealing::Random, true, true));
@@ -72,6 +75,7 @@ fn random_graphs_simulated(seeds: std::ops::Range<u64>, urgent: bool) {
     assert!(steals > 0 && adoptions > 0 && dead > 0, "{steals} steals, {adoptions} adoptions, {dead} dead letters");
 }
 
+// GUARANTEE: Order
 #[test]
 fn pairs_keep_their_order_under_every_seed_1() {
     random_graphs_simulated(0..500, false);
@@ -87,6 +91,7 @@ fn pairs_keep_their_order_under_every_seed_in_each_lane() {
     random_graphs_simulated(1000..1500, true);
 }
 
+// GUARANTEE: Start and end
 #[test]
 fn started_comes_before_every_message_under_every_seed() {
     for seed in 0..300 {
@@ -141,6 +146,7 @@ impl Handler<Write> for Eager {
     }
 }
 
+// GUARANTEE: Order
 #[test]
 fn an_outside_threads_messages_keep_their_order_in_each_lane() {
     finishes(|| {
@@ -165,6 +171,7 @@ fn an_outside_threads_messages_keep_their_order_in_each_lane() {
     });
 }
 
+// GUARANTEE: Urgent messages
 #[test]
 fn urgent_messages_overtake_normal_ones_and_keep_their_own_order() {
     for seed in 0..100 {

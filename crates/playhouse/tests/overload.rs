@@ -125,6 +125,7 @@ fn flood_by(system: &System, work_us: u64, end: u64, batch: u64) -> Flood {
     Flood { flow, handled, stop }
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn a_flood_keeps_the_backlog_bounded_and_loses_nothing() {
     finishes(|| {
@@ -250,6 +251,7 @@ fn settles(count: &AtomicU64) {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn those_for_whom_too_much_waited_go_on_though_they_send_to_each_other_and_to_themselves() {
     const ITEMS: u64 = 300_000;
@@ -279,6 +281,7 @@ fn those_for_whom_too_much_waited_go_on_though_they_send_to_each_other_and_to_th
     });
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler() {
     finishes(|| {
@@ -302,6 +305,7 @@ fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler(
     });
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn a_pipeline_is_slowed_from_its_slow_end_to_its_start() {
     // The producer has a worker of its own, or is on that of the middle.
@@ -334,6 +338,7 @@ fn pipeline(producer_stage: u16) {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
     finishes(|| {
@@ -357,6 +362,7 @@ fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
     });
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn a_flood_that_two_workers_pass_on_to_each_other_many_times_stays_bounded() {
     // The bound does not depend on how many are sent: some 270,000 wait on the two workers, of any number, and 410,000 where the
@@ -427,6 +433,7 @@ impl Handler<Slow> for Adder {
     }
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn actors_that_send_at_each_tick_of_a_timer_are_slowed() {
     finishes(|| {
@@ -487,6 +494,7 @@ impl Handler<Ball> for Juggler {
     }
 }
 
+// GUARANTEE: A standing backlog is not a flood
 #[test]
 fn a_backlog_that_no_source_has_sent_presses_nobody_after_a_while() {
     const BALLS: u64 = 2_000;
@@ -537,6 +545,7 @@ fn jugglers(
     jugglers
 }
 
+// GUARANTEE: A standing backlog is not a flood
 #[test]
 fn sources_go_on_beside_a_backlog_that_never_ends() {
     const BALLS: u64 = 2_000;
@@ -564,6 +573,7 @@ fn sources_go_on_beside_a_backlog_that_never_ends() {
     });
 }
 
+// GUARANTEE: A standing backlog is not a flood
 #[test]
 fn who_is_refused_goes_on_beside_a_backlog_that_never_ends() {
     const BALLS: u64 = 2_000;
@@ -591,6 +601,7 @@ fn who_is_refused_goes_on_beside_a_backlog_that_never_ends() {
     });
 }
 
+// GUARANTEE: Other actors answer during a flood
 #[test]
 fn asks_to_others_are_answered_during_a_flood() {
     finishes(|| {
@@ -672,6 +683,7 @@ fn mutual(system: &System, stages: &[u16], left: u64, work_us: u64) -> [Arc<Atom
     counts
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn actors_that_flood_each_other_do_not_deadlock() {
     finishes(|| {
@@ -699,6 +711,7 @@ impl Handler<Push> for Bystander {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() {
     finishes(|| {
@@ -715,6 +728,7 @@ fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() 
     });
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn where_all_wait_for_each_other_one_goes_on_whoever_rests_last() {
     for seed in 0..20 {
@@ -729,6 +743,7 @@ fn where_all_wait_for_each_other_one_goes_on_whoever_rests_last() {
     }
 }
 
+// GUARANTEE: Delivery
 #[test]
 fn floods_with_stealing_lose_nothing() {
     finishes(|| {
@@ -741,6 +756,7 @@ fn floods_with_stealing_lose_nothing() {
     });
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn outside_threads_are_slowed_and_try_tell_says_full() {
     finishes(|| {

@@ -57,6 +57,7 @@ fn hoppers(system: &System, n: u64, timers: bool) -> (Vec<ActorRef<Hopper>>, Arc
     (all, hops)
 }
 
+// GUARANTEE: Quiescence
 #[test]
 fn idle_means_that_every_message_was_handled() {
     finishes(|| {
@@ -73,6 +74,7 @@ fn idle_means_that_every_message_was_handled() {
     });
 }
 
+// GUARANTEE: Quiescence
 #[test]
 fn idle_means_that_every_timer_has_fired() {
     finishes(|| {
@@ -116,6 +118,7 @@ impl AsyncHandler<WaitFor> for Waiter {
     }
 }
 
+// GUARANTEE: Quiescence
 #[test]
 fn idle_means_that_no_handler_waits() {
     finishes(|| {

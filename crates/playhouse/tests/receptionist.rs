@@ -24,6 +24,7 @@ fn find(receptionist: ActorRef<Receptionist>, key: &str) -> Vec<ActorRef<Puppet>
     receptionist.ask(Find::<Puppet>::new(key)).wait().unwrap()
 }
 
+// GUARANTEE: The receptionist
 #[test]
 fn actors_are_found_by_type_and_key_until_they_end() {
     for seed in 0..50 {
@@ -55,6 +56,7 @@ fn actors_are_found_by_type_and_key_until_they_end() {
     }
 }
 
+// GUARANTEE: The receptionist
 #[test]
 fn a_subscriber_gets_a_listing_now_and_at_each_change() {
     for seed in 0..50 {
@@ -101,6 +103,7 @@ fn a_subscriber_that_has_ended_is_told_nothing() {
     }
 }
 
+// GUARANTEE: The receptionist
 #[test]
 fn the_last_listing_is_the_truth_whatever_came_before() {
     for seed in 0..100 {
@@ -135,6 +138,7 @@ fn the_last_listing_is_the_truth_whatever_came_before() {
     }
 }
 
+// GUARANTEE: An alias has one owner
 #[test]
 fn an_alias_belongs_to_one_actor_until_it_ends() {
     for seed in 0..50 {
@@ -164,6 +168,7 @@ fn an_alias_belongs_to_one_actor_until_it_ends() {
     }
 }
 
+// GUARANTEE: An alias has one owner
 #[test]
 fn who_claims_at_the_same_time_does_not_get_it_twice() {
     finishes(|| {

@@ -16,6 +16,7 @@ fn trace_of(seed: u64, plan_seed: u64) -> u64 {
     outcome.trace
 }
 
+// GUARANTEE: Replay
 #[test]
 fn the_same_seed_gives_the_same_run_to_the_last_message() {
     for seed in 0..50 {
@@ -30,6 +31,7 @@ fn the_same_seed_gives_the_same_run_to_the_last_message() {
     );
 }
 
+// GUARANTEE: Replay
 #[test]
 fn different_seeds_give_different_interleavings() {
     let traces: HashSet<u64> = (0..50).map(|seed| trace_of(seed, 7)).collect();

@@ -63,6 +63,7 @@ fn block(turnstile: support::Turnstile) -> impl FnOnce(&CancelToken) -> &'static
     }
 }
 
+// GUARANTEE: Resource pools
 #[test]
 fn work_that_blocks_does_not_hold_a_worker() {
     finishes(|| {
@@ -88,6 +89,7 @@ fn work_that_blocks_does_not_hold_a_worker() {
     });
 }
 
+// GUARANTEE: Resource pools
 #[test]
 fn what_is_too_much_is_given_back_or_waits() {
     finishes(|| {
@@ -127,6 +129,7 @@ fn what_is_too_much_is_given_back_or_waits() {
     });
 }
 
+// GUARANTEE: Work ends with its requester
 #[test]
 fn work_that_is_dropped_is_not_begun_or_sees_it() {
     finishes(|| {
@@ -159,6 +162,7 @@ fn work_that_is_dropped_is_not_begun_or_sees_it() {
     });
 }
 
+// GUARANTEE: Work ends with its requester
 #[test]
 fn work_ends_with_the_actor_that_wanted_it() {
     finishes(|| {
@@ -188,6 +192,7 @@ fn work_ends_with_the_actor_that_wanted_it() {
     });
 }
 
+// GUARANTEE: Work ends with its requester
 #[test]
 fn a_pool_that_is_stopped_begins_nothing_more() {
     finishes(|| {
@@ -247,6 +252,7 @@ fn a_panic_in_the_work_is_its_error_and_the_thread_goes_on() {
     });
 }
 
+// GUARANTEE: Resource pools
 #[test]
 fn the_bound_holds_and_nothing_accepted_is_lost_under_every_seed() {
     for seed in 0..100 {
@@ -278,6 +284,7 @@ fn the_bound_holds_and_nothing_accepted_is_lost_under_every_seed() {
     }
 }
 
+// GUARANTEE: Resource pools
 #[test]
 fn who_waits_for_room_gets_it_whoever_gives_up_under_every_seed() {
     for seed in 0..300 {
@@ -340,6 +347,7 @@ fn on_a_slow_disk(seed: u64) -> Vec<(u64, Duration)> {
     log.take()
 }
 
+// GUARANTEE: Slow disks can be simulated
 #[test]
 fn a_slow_disk_takes_its_time_and_no_more_at_once_than_it_has_threads_under_every_seed() {
     let mut orders = std::collections::BTreeSet::new();
@@ -358,6 +366,7 @@ fn a_slow_disk_takes_its_time_and_no_more_at_once_than_it_has_threads_under_ever
     assert!(orders.len() > 10, "they overtake each other: {orders:?}");
 }
 
+// GUARANTEE: Slow disks can be simulated
 #[test]
 fn a_disk_that_stalls_keeps_deadlines_from_being_met_under_every_seed() {
     let (mut in_time, mut too_late) = (0, 0);
@@ -387,6 +396,7 @@ fn a_disk_that_stalls_keeps_deadlines_from_being_met_under_every_seed() {
     assert!(in_time > 600 && too_late > 150, "{in_time} in time, {too_late} too late");
 }
 
+// GUARANTEE: Slow disks can be simulated
 #[test]
 fn a_simulated_pool_is_stopped_in_virtual_time() {
     let system = simulated(1);

@@ -57,6 +57,7 @@ fn shares(log: &Jobs) -> BTreeMap<u64, usize> {
     shares
 }
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn round_robin_gives_all_the_same() {
     for seed in 0..20 {
@@ -73,6 +74,7 @@ fn round_robin_gives_all_the_same() {
     }
 }
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn random_reaches_all_and_is_the_same_under_the_same_seed() {
     let run = |seed| {
@@ -93,6 +95,7 @@ fn random_reaches_all_and_is_the_same_under_the_same_seed() {
     assert!(shares.iter().all(|share| (60..140).contains(share)), "{shares:?}");
 }
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn the_order_of_one_sender_holds_for_each_member() {
     for seed in 0..100 {
@@ -132,6 +135,7 @@ impl AsyncHandler<Work> for Slow {
 
 impl Actor for Slow {}
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn the_least_loaded_is_who_has_least_to_do() {
     for seed in 0..20 {
@@ -157,6 +161,7 @@ fn the_least_loaded_is_who_has_least_to_do() {
     }
 }
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn an_ask_is_load_until_it_is_answered_and_a_tell_until_it_is_handled() {
     let system = simulated(1);
@@ -181,6 +186,7 @@ fn an_ask_is_load_until_it_is_answered_and_a_tell_until_it_is_handled() {
     assert_eq!(turns.len(), 2);
 }
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn equal_keys_go_to_the_same_member_and_only_those_of_who_leaves_move() {
     let system = simulated(1);
@@ -207,6 +213,7 @@ fn equal_keys_go_to_the_same_member_and_only_those_of_who_leaves_move() {
     assert_eq!(*router.pick_for("a text").unwrap(), *router.pick_for(&"a text".to_owned()).unwrap());
 }
 
+// GUARANTEE: Routers follow their strategy
 #[test]
 fn a_broadcast_reaches_every_member_once() {
     for seed in 0..20 {
@@ -220,6 +227,7 @@ fn a_broadcast_reaches_every_member_once() {
     }
 }
 
+// GUARANTEE: Routers track their members
 #[test]
 fn who_ends_leaves_and_an_empty_router_says_why() {
     for seed in 0..50 {
@@ -298,6 +306,7 @@ fn pool(system: &System, size: usize) -> (Pool<Member>, Arc<AtomicUsize>, Jobs) 
     (Pool::start(system, Routing::RoundRobin, size, factory), made, log)
 }
 
+// GUARANTEE: Routers track their members
 #[test]
 fn a_pool_replaces_who_ends_and_keys_stay() {
     quiet_panics();
@@ -322,6 +331,7 @@ fn a_pool_replaces_who_ends_and_keys_stay() {
     }
 }
 
+// GUARANTEE: Routers track their members
 #[test]
 fn a_pool_grows_and_shrinks_and_loses_nothing() {
     for seed in 0..50 {
@@ -355,6 +365,7 @@ fn a_pool_grows_and_shrinks_and_loses_nothing() {
     }
 }
 
+// GUARANTEE: Routers track their members
 #[test]
 fn a_pool_whose_members_end_at_once_does_not_spin() {
     struct Mayfly;
@@ -397,6 +408,7 @@ fn a_factory_that_panics_is_called_again() {
     assert_eq!((calls.load(Ordering::Relaxed), pool.members().len()), (4, 1));
 }
 
+// GUARANTEE: Routers track their members
 #[test]
 fn members_end_with_the_last_handle_to_their_pool_and_handle_what_they_were_sent() {
     for seed in 0..20 {

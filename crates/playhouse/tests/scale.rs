@@ -28,6 +28,7 @@ fn resident_kib() -> Option<u64> {
 
 const WAVE: u64 = 50_000;
 
+// GUARANTEE: Memory of actors
 /// Grows by no more than a tenth after the first waves. One test only: the memory is that of the whole program.
 #[test]
 fn waves_of_actors_do_not_grow_memory() {

@@ -51,6 +51,7 @@ impl Walker {
     }
 }
 
+// GUARANTEE: A standing backlog is not a flood
 #[test]
 fn a_program_with_a_fixed_number_of_messages_is_never_muted() {
     // 3 ms of work for each worker, and more than 6 MiB.
@@ -130,6 +131,7 @@ impl Master {
     }
 }
 
+// GUARANTEE: Work reaches idle workers
 #[test]
 fn rounds_of_a_few_hundred_microseconds_are_shared_by_two_workers() {
     const ROUNDS: u64 = 100;
@@ -182,6 +184,7 @@ impl Node {
     }
 }
 
+// GUARANTEE: Work reaches idle workers
 #[test]
 fn a_tree_of_asks_is_shared_by_two_workers() {
     if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
@@ -197,6 +200,7 @@ fn a_tree_of_asks_is_shared_by_two_workers() {
     });
 }
 
+// GUARANTEE: Work reaches idle workers
 #[test]
 fn bursts_for_sixty_four_workers_that_sleep_reach_all_of_them() {
     const WORKERS: u64 = 64;

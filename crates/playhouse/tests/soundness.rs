@@ -92,6 +92,7 @@ impl Handler<Work> for Owner {
     }
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn a_timer_that_is_cancelled_on_another_worker_drops_its_message_where_it_may_do_anything() {
     const SEEDS: u64 = if cfg!(miri) { 2 } else { 100 };
@@ -160,6 +161,7 @@ impl Fuse {
     }
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn panics_whose_payloads_panic_when_they_are_dropped_end_one_actor() {
     support::quiet_panics();
@@ -209,6 +211,7 @@ impl Answerer {
     }
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn a_waker_that_panics_ends_nobody() {
     support::quiet_panics();
@@ -311,6 +314,7 @@ impl Asker {
     }
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn an_end_that_panics_on_the_stack_of_another_actor_is_none_of_its_business() {
     support::quiet_panics();
@@ -369,6 +373,7 @@ impl Handler<Tick> for Ticking {
     }
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn all_timers_of_an_actor_end_with_it_though_the_drops_of_their_messages_panic() {
     support::quiet_panics();

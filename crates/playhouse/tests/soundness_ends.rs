@@ -68,6 +68,7 @@ fn gone(system: &System) -> ActorRef<Counter> {
     gone
 }
 
+// GUARANTEE: Dead-letter hooks
 #[test]
 fn a_hook_is_not_called_for_what_hooks_send_to_actors_that_are_gone() {
     for simulated in [false, true] {
@@ -99,6 +100,7 @@ fn a_hook_is_not_called_for_what_hooks_send_to_actors_that_are_gone() {
     }
 }
 
+// GUARANTEE: Dead-letter hooks
 #[test]
 fn a_shutdown_ends_though_a_hook_tells_an_actor_of_each_dead_letter() {
     for workers in [1, 2] {
@@ -116,6 +118,7 @@ fn a_shutdown_ends_though_a_hook_tells_an_actor_of_each_dead_letter() {
     }
 }
 
+// GUARANTEE: Dead-letter hooks
 #[test]
 fn a_hook_that_panics_ends_nothing() {
     quiet_panics();
@@ -174,6 +177,7 @@ fn ends_in_time(system: &System) -> Result<ShutdownReport, ShutdownError> {
     ended
 }
 
+// GUARANTEE: Shutdown
 #[test]
 fn a_shutdown_keeps_its_limit_whatever_stopped_and_hooks_and_drops_do() {
     struct Drops(Option<Turnstile>);
@@ -224,6 +228,7 @@ fn a_shutdown_keeps_its_limit_whatever_stopped_and_hooks_and_drops_do() {
     });
 }
 
+// GUARANTEE: Calls that block name the actor
 #[test]
 fn a_shutdown_that_is_late_names_who_has_not_returned() {
     fn named(name: &str) -> SpawnOptions {
@@ -289,6 +294,7 @@ fn a_shutdown_that_is_late_names_who_has_not_returned() {
     });
 }
 
+// GUARANTEE: Quiescence
 #[test]
 fn who_waits_for_an_idle_system_goes_on_when_it_was_shut_down() {
     #[derive(Message, Clone)]
@@ -342,6 +348,7 @@ fn block_on<F: IntoFuture>(future: F) -> F::Output {
     }
 }
 
+// GUARANTEE: An ask ends
 #[test]
 fn asks_of_a_system_that_leaves_a_stuck_handler_behind_end() {
     finishes(|| {
@@ -373,6 +380,7 @@ fn asks_of_a_system_that_leaves_a_stuck_handler_behind_end() {
     });
 }
 
+// GUARANTEE: An ask ends
 #[test]
 fn a_deadline_ends_an_ask_though_no_worker_of_its_system_runs_any_more() {
     finishes(|| {

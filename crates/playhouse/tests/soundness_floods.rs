@@ -114,6 +114,7 @@ impl Flood {
     }
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn a_flood_from_another_system_stays_bounded_and_others_of_the_sender_go_on() {
     const ITEMS: u64 = if cfg!(miri) { 1_000 } else { 500_000 };
@@ -134,6 +135,7 @@ fn a_flood_from_another_system_stays_bounded_and_others_of_the_sender_go_on() {
     });
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn a_flood_that_is_passed_on_over_systems_stays_bounded() {
     const ITEMS: u64 = if cfg!(miri) { 200 } else { 300_000 };
@@ -153,6 +155,7 @@ fn a_flood_that_is_passed_on_over_systems_stays_bounded() {
     });
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn systems_that_flood_each_other_go_on_and_stay_bounded() {
     const ITEMS: u64 = if cfg!(miri) { 200 } else { 300_000 };
@@ -175,6 +178,7 @@ fn systems_that_flood_each_other_go_on_and_stay_bounded() {
     });
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up() {
     const LEVELS: u32 = if cfg!(miri) { 7 } else { 17 };
@@ -217,6 +221,7 @@ fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up(
     });
 }
 
+// GUARANTEE: No deadlock by backpressure
 #[test]
 fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters() {
     const ITEMS: u64 = if cfg!(miri) { 600 } else { 200_000 };
@@ -261,6 +266,7 @@ fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters()
     }
 }
 
+// GUARANTEE: Bounded backlog
 #[test]
 fn floods_of_simulated_systems_to_threads_and_back_end() {
     const THERE: u64 = if cfg!(miri) { 300 } else { 400_000 };

@@ -74,6 +74,7 @@ fn use_and_end(system: System) {
     system.shutdown_within(Duration::ZERO).unwrap();
 }
 
+// GUARANTEE: Systems leave no memory behind
 /// One test only: the counter is of the whole program.
 #[test]
 fn systems_that_have_ended_leave_no_memory_behind() {

@@ -173,6 +173,7 @@ fn on_four_threads(f: impl Fn() + Sync) {
     });
 }
 
+// GUARANTEE: Threads that run a simulated system
 #[test]
 fn threads_that_run_a_simulated_system_take_turns() {
     finishes(|| {
@@ -186,6 +187,7 @@ fn threads_that_run_a_simulated_system_take_turns() {
     });
 }
 
+// GUARANTEE: Threads that run a simulated system
 #[test]
 fn threads_that_wait_in_a_simulated_system_all_get_their_answers() {
     finishes(|| {
@@ -198,6 +200,7 @@ fn threads_that_wait_in_a_simulated_system_all_get_their_answers() {
     });
 }
 
+// GUARANTEE: Threads that run a simulated system
 #[test]
 fn a_thread_that_waits_is_not_kept_waiting_by_one_that_runs_for_ever() {
     finishes(|| {
@@ -213,6 +216,7 @@ fn a_thread_that_waits_is_not_kept_waiting_by_one_that_runs_for_ever() {
     });
 }
 
+// GUARANTEE: Threads that run a simulated system
 #[test]
 fn an_actor_that_runs_its_own_simulated_system_panics_and_others_go_on() {
     const TICKS: u64 = if cfg!(miri) { 20 } else { 1_000 };
@@ -230,6 +234,7 @@ fn an_actor_that_runs_its_own_simulated_system_panics_and_others_go_on() {
     });
 }
 
+// GUARANTEE: Threads that run a simulated system
 #[cfg(not(miri))]
 #[test]
 fn threads_that_run_simulated_theaters_take_turns() {
@@ -330,6 +335,7 @@ impl playhouse_executor::Envelope<Raw> for RawStart {
     fn bounce(self, _: Undelivered) {}
 }
 
+// GUARANTEE: States are dropped
 #[test]
 fn states_that_are_spawned_while_a_system_ends_are_dropped() {
     const PARENTS: usize = if cfg!(miri) { 1 } else { 10 };
@@ -355,6 +361,7 @@ fn states_that_are_spawned_while_a_system_ends_are_dropped() {
     });
 }
 
+// GUARANTEE: States are dropped
 #[test]
 fn a_system_ends_though_each_drop_of_a_state_starts_another_actor() {
     finishes(|| {
@@ -366,6 +373,7 @@ fn a_system_ends_though_each_drop_of_a_state_starts_another_actor() {
     });
 }
 
+// GUARANTEE: States are dropped
 #[test]
 fn states_that_threads_spawn_while_a_system_ends_are_dropped() {
     const MOST: usize = if cfg!(miri) { 20 } else { 1_000 };

@@ -157,6 +157,7 @@ fn reader(system: &System) -> (ActorRef<Reader>, Gate, Arc<AtomicU64>, Arc<Atomi
     (system.spawn_with(on_stage(0), reader), gate, read, ticks)
 }
 
+// GUARANTEE: No actor starves
 #[test]
 fn an_actor_with_many_deferred_messages_lets_others_run_in_between() {
     const MESSAGES: u64 = 20_000;
@@ -171,6 +172,7 @@ fn an_actor_with_many_deferred_messages_lets_others_run_in_between() {
     assert!(reader.ask(TicksAtEnd).wait().unwrap() >= MESSAGES / 1024);
 }
 
+// GUARANTEE: Order
 #[test]
 fn messages_for_handlers_that_wait_are_handled_in_order_whoever_sends_them() {
     const MESSAGES: u64 = 5_000;
@@ -276,6 +278,7 @@ impl LargeAsker {
     }
 }
 
+// GUARANTEE: Large messages
 #[test]
 fn asks_carry_messages_of_a_mebibyte_by_value() {
     finishes(|| {

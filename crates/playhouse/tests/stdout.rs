@@ -35,6 +35,7 @@ impl Write for Paper {
     }
 }
 
+// GUARANTEE: Lines do not mix
 #[test]
 fn lines_of_many_actors_and_threads_never_mix_and_keep_each_one_s_order() {
     finishes(|| {
@@ -73,6 +74,7 @@ fn lines_of_many_actors_and_threads_never_mix_and_keep_each_one_s_order() {
     });
 }
 
+// GUARANTEE: Lines do not mix
 #[test]
 fn what_was_written_goes_out_with_a_flush_and_at_the_end() {
     let system = simulated(0);
@@ -101,6 +103,7 @@ impl Write for Wall {
     }
 }
 
+// GUARANTEE: Lines do not mix
 #[test]
 fn what_cannot_be_written_is_a_crash() {
     let system = simulated(0);

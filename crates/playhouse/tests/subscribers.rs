@@ -217,6 +217,7 @@ fn play(method: Method, panics: u64) -> u64 {
     timed
 }
 
+// GUARANTEE: Subscribers harm nothing
 #[test]
 fn a_subscriber_that_panics_harms_no_handler_and_no_message() {
     tracing::subscriber::set_global_default(Panics::default()).unwrap();

@@ -13,6 +13,7 @@ use playhouse::router::{Router, Routing};
 use playhouse::topic::Topic;
 use support::{Adder, Do, Increment, Log, Puppet, Scribe, Write, finishes, simulated, threads};
 
+// GUARANTEE: Shutdown
 #[test]
 fn shutdown_handles_what_is_queued_and_counts_who_lived() {
     finishes(|| {
@@ -44,6 +45,7 @@ impl Handler<Again> for Restless {
     }
 }
 
+// GUARANTEE: Shutdown
 #[test]
 fn shutdown_ends_a_system_that_never_rests_and_reports_what_was_undelivered() {
     finishes(|| {
@@ -85,6 +87,7 @@ fn spawning_in_a_system_that_was_shut_down_is_an_error() {
     });
 }
 
+// GUARANTEE: Several systems
 #[test]
 fn systems_live_side_by_side_and_their_actors_talk() {
     finishes(|| {
@@ -111,6 +114,7 @@ fn systems_live_side_by_side_and_their_actors_talk() {
     });
 }
 
+// GUARANTEE: Settings
 #[test]
 fn all_wrong_settings_are_reported_at_once() {
     let error = System::builder().workers(0).stages(100_000).throughput(0).start().unwrap_err();
@@ -168,6 +172,7 @@ impl Caller {
     }
 }
 
+// GUARANTEE: Services
 #[test]
 fn services_are_found_by_their_type_until_the_last_actor_has_ended() {
     finishes(|| {
@@ -193,6 +198,7 @@ fn services_are_found_by_their_type_until_the_last_actor_has_ended() {
     });
 }
 
+// GUARANTEE: Services
 #[test]
 fn what_is_done_at_the_start_comes_before_the_start_returns_or_fails_it() {
     finishes(|| {
@@ -262,6 +268,7 @@ impl Ledger {
     }
 }
 
+// GUARANTEE: Shutdown
 #[test]
 fn a_shutdown_waits_for_handlers_that_await_if_that_is_asked_for() {
     finishes(|| {
@@ -297,6 +304,7 @@ impl Periodic {
     }
 }
 
+// GUARANTEE: Shutdown
 #[test]
 fn a_shutdown_waits_for_a_thread_and_no_longer_than_its_limit() {
     finishes(|| {
@@ -333,6 +341,7 @@ impl Handler<Again> for Farewell {
     }
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn a_simulated_system_ends_with_its_last_handle() {
     finishes(|| {
@@ -358,6 +367,7 @@ fn a_simulated_system_ends_with_its_last_handle() {
     });
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn simulated_systems_that_are_dropped_make_room_for_others() {
     finishes(|| {
@@ -383,6 +393,7 @@ impl Handler<Again> for Keeps {
     }
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn the_last_handle_of_a_simulated_system_may_be_dropped_by_any_actor() {
     finishes(|| {
@@ -424,6 +435,7 @@ impl Handler<Run> for RunsAnother {
     }
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn a_simulated_system_does_not_end_within_its_own_handler() {
     finishes(|| {
@@ -437,6 +449,7 @@ fn a_simulated_system_does_not_end_within_its_own_handler() {
     });
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn the_drop_of_the_last_handle_of_a_simulated_system_waits_for_nobody() {
     finishes(|| {
@@ -472,6 +485,7 @@ fn the_drop_of_the_last_handle_of_a_simulated_system_waits_for_nobody() {
     });
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn a_thread_that_panics_ends_no_simulated_system() {
     finishes(|| {
@@ -503,6 +517,7 @@ impl AsyncHandler<Sleep> for Sleeper {
     }
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn an_ask_of_a_simulated_system_that_another_thread_ends_says_so() {
     finishes(|| {
@@ -539,6 +554,7 @@ impl Drop for Tools {
     }
 }
 
+// GUARANTEE: The end of a simulated system
 #[test]
 fn what_actors_and_services_keep_from_the_toolbox_keeps_no_simulated_system() {
     finishes(|| {

@@ -67,6 +67,7 @@ impl Till {
     }
 }
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn actors_made_by_macros_are_used_from_another_theater() {
     let (here, there) = (theater(), theater());
@@ -87,6 +88,7 @@ fn actors_made_by_macros_are_used_from_another_theater() {
     end([here, there]);
 }
 
+// GUARANTEE: Messages without a wire form are reported at once
 #[test]
 fn a_message_without_a_wire_form_does_not_leave_and_says_why() {
     let (here, there) = (theater(), theater());
@@ -100,6 +102,8 @@ fn a_message_without_a_wire_form_does_not_leave_and_says_why() {
     end([here, there]);
 }
 
+// GUARANTEE: Names in use are not reassigned
+// GUARANTEE: Names of published actors
 #[test]
 fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
     let (here, there) = (theater(), theater());
@@ -209,6 +213,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
+// GUARANTEE: References cannot be forged
 #[test]
 fn a_forged_name_reaches_nobody() {
     let forgeries: [(Forge, bool); 4] = [
@@ -347,6 +352,7 @@ impl Speaker {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 /// Its speaker is in a theater that has no link yet to the one that the listener goes to. It says many times more than what is kept until there is one.
 #[test]
 fn a_listener_that_moves_to_a_theater_that_its_speaker_has_not_called_hears_all_in_order() {
@@ -482,6 +488,7 @@ impl Roamer {
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn replies_find_their_askers_while_both_roam_and_requests_are_forwarded_over_theaters() {
     let mut all = [0; 4];
@@ -556,6 +563,7 @@ impl Meter {
     }
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_stream_without_an_end_leaves_others_their_turns_and_ends_where_its_actor_leaves() {
     let (here, there) = (theater(), theater());
@@ -609,6 +617,7 @@ impl Keeper {
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_reply_whose_asker_in_another_theater_has_given_up_or_is_lost_is_not_awaited() {
     for is_lost in [false, true] {

@@ -78,6 +78,7 @@ fn works_in(runtime: &Runtime, builder: playhouse::SystemBuilder) {
     assert_eq!(names, expected);
 }
 
+// GUARANTEE: A runtime's context
 #[test]
 fn handlers_and_hooks_run_in_the_context_of_the_runtime() {
     finishes(|| {
@@ -88,6 +89,7 @@ fn handlers_and_hooks_run_in_the_context_of_the_runtime() {
     });
 }
 
+// GUARANTEE: A runtime's context
 #[test]
 fn without_a_context_the_report_says_how_to_have_one() {
     finishes(|| {
@@ -133,6 +135,7 @@ impl Handler<Never> for Doubler {
     }
 }
 
+// GUARANTEE: Asks are futures
 #[test]
 fn asks_are_spawned_joined_and_selected_as_they_are() {
     finishes(|| {
@@ -157,6 +160,7 @@ fn asks_are_spawned_joined_and_selected_as_they_are() {
     });
 }
 
+// GUARANTEE: A shutdown is awaited
 #[test]
 fn a_shutdown_is_awaited_and_goes_on_if_nobody_does() {
     finishes(|| {

@@ -30,6 +30,7 @@ impl Teller {
     }
 }
 
+// GUARANTEE: Routers track their members
 #[test]
 fn actors_of_another_theater_are_members_until_they_end() {
     finishes(|| {
@@ -88,6 +89,7 @@ impl Library {
     }
 }
 
+// GUARANTEE: Slow disks can be simulated
 #[test]
 fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
     let (mut in_time, mut too_late) = (0, 0);
@@ -175,6 +177,7 @@ impl Gate {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_reentrant_request_is_answered_though_its_actor_has_left_and_though_others_are_answered_before() {
     finishes(|| {
@@ -203,6 +206,7 @@ fn a_reentrant_request_is_answered_though_its_actor_has_left_and_though_others_a
     });
 }
 
+// GUARANTEE: Services
 #[test]
 fn a_mobile_actor_finds_the_pool_of_each_theater_that_it_comes_to() {
     finishes(|| {
@@ -281,6 +285,7 @@ impl Rooted {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn an_actor_that_was_to_move_and_stays_keeps_its_futures_until_it_is_killed() {
     finishes(|| {

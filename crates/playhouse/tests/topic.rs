@@ -30,6 +30,7 @@ impl Handler<News> for Reader {
     }
 }
 
+// GUARANTEE: Topics keep order
 #[test]
 fn each_subscriber_gets_what_one_publisher_publishes_in_that_order() {
     for seed in 0..100 {
@@ -57,6 +58,7 @@ fn each_subscriber_gets_what_one_publisher_publishes_in_that_order() {
     }
 }
 
+// GUARANTEE: Topics keep order
 #[test]
 fn patterns_narrow_what_a_subscriber_gets() {
     for seed in 0..20 {
@@ -102,6 +104,7 @@ fn patterns_narrow_what_a_subscriber_gets() {
     }
 }
 
+// GUARANTEE: Slow subscribers
 #[test]
 fn who_ends_or_cancels_gets_nothing_more() {
     for seed in 0..50 {
@@ -168,6 +171,7 @@ impl Handler<Large> for Sleeper {
     }
 }
 
+// GUARANTEE: Slow subscribers
 #[test]
 fn a_slow_subscriber_is_treated_as_its_subscription_says() {
     finishes(|| {
@@ -218,6 +222,7 @@ fn a_slow_subscriber_is_treated_as_its_subscription_says() {
     });
 }
 
+// GUARANTEE: Slow subscribers
 #[test]
 fn a_publisher_that_is_slowed_loses_nothing() {
     finishes(|| {
@@ -287,6 +292,7 @@ impl Handler<Note> for Board {
 
 playhouse::remote!(also Board: Note);
 
+// GUARANTEE: Topics keep order
 #[test]
 fn actors_of_another_theater_subscribe_and_leave_when_they_end() {
     finishes(|| {

@@ -105,6 +105,7 @@ impl Pair {
     }
 }
 
+// GUARANTEE: Topics over theaters
 #[test]
 fn what_is_published_in_any_theater_reaches_all_whose_pattern_fits() {
     finishes(|| {
@@ -188,6 +189,7 @@ fn press<M: RemoteTopic>(
     printed
 }
 
+// GUARANTEE: Topics over theaters
 #[test]
 fn three_theaters_see_the_order_of_each_publisher_though_connections_break_under_every_seed() {
     const NUMBERS: u64 = 60;
@@ -247,6 +249,7 @@ impl Handler<Counted> for Reader {
     }
 }
 
+// GUARANTEE: Topics over theaters
 #[test]
 fn one_copy_of_a_message_goes_to_each_theater() {
     let net = Simulation::new(1);
@@ -269,6 +272,7 @@ fn one_copy_of_a_message_goes_to_each_theater() {
     assert_eq!((log.take().len(), WRITTEN.take()), (10, 2));
 }
 
+// GUARANTEE: Slow theaters
 #[test]
 fn what_an_overloaded_way_has_dropped_is_counted_at_both_ends() {
     for seed in 0..20 {
@@ -290,6 +294,7 @@ fn what_an_overloaded_way_has_dropped_is_counted_at_both_ends() {
     }
 }
 
+// GUARANTEE: Slow theaters
 #[test]
 fn a_theater_whose_way_is_overloaded_is_disconnected_if_it_joined_so() {
     for seed in 0..20 {
@@ -356,11 +361,13 @@ fn slows_who_publishes(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (
     }
 }
 
+// GUARANTEE: Slow theaters
 #[test]
 fn a_slow_theater_slows_who_publishes_at_home() {
     slows_who_publishes(20, |pair, topic| (pair.home.clone(), topic.clone()));
 }
 
+// GUARANTEE: Slow theaters
 #[test]
 fn a_slow_theater_slows_who_publishes_in_a_third_one() {
     slows_who_publishes(5, |pair, topic| {
@@ -378,6 +385,7 @@ fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
     log
 }
 
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
     for seed in 0..100 {
@@ -405,6 +413,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
     }
 }
 
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
     for seed in 0..20 {
@@ -430,6 +439,7 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
     }
 }
 
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn the_home_forgets_who_is_lost_and_who_has_dropped_its_topic() {
     for seed in 0..20 {
@@ -453,6 +463,7 @@ fn the_home_forgets_who_is_lost_and_who_has_dropped_its_topic() {
     }
 }
 
+// GUARANTEE: Topics over theaters
 #[test]
 fn a_topic_that_has_joined_is_joined_in_turn() {
     for seed in 0..20 {
@@ -478,6 +489,7 @@ fn a_topic_that_has_joined_is_joined_in_turn() {
     }
 }
 
+// GUARANTEE: Topics over theaters
 #[test]
 fn actors_join_and_get_what_is_published_from_then_on() {
     for seed in 0..20 {
@@ -512,6 +524,7 @@ impl RemoteTopic for Unlisted {
     }
 }
 
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn who_stops_a_desk_cuts_off_who_has_joined() {
     let Pair { net, home, topic, joined, log, .. } = Pair::new(1, SlowPublisher);
@@ -525,6 +538,7 @@ fn who_stops_a_desk_cuts_off_who_has_joined() {
     drop(home);
 }
 
+// GUARANTEE: Topics track the joined theaters
 #[test]
 fn who_joins_a_topic_whose_messages_are_not_listed_is_told() {
     let net = Simulation::new(1);

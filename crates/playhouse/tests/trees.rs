@@ -195,6 +195,7 @@ impl Handler<AgainUrgently> for Busy {
     }
 }
 
+// GUARANTEE: No actor starves
 #[test]
 fn a_tree_is_built_beside_actors_that_write_to_themselves_for_ever() {
     finishes(|| {

@@ -50,6 +50,7 @@ fn givers(system: &System, numbers: &[&[u64]]) -> Vec<u64> {
     list.ask(Get).wait().unwrap()
 }
 
+// GUARANTEE: All orders
 #[test]
 fn messages_of_a_pair_keep_their_order_and_others_come_in_all() {
     for (numbers, schedules) in [
@@ -71,6 +72,7 @@ fn messages_of_a_pair_keep_their_order_and_others_come_in_all() {
     }
 }
 
+// GUARANTEE: All orders
 #[test]
 fn commuting_orders_are_tried_once() {
     let two_lists = |system: &System| (givers(system, &[&[1, 2]]), givers(system, &[&[3, 4]]));
@@ -107,6 +109,7 @@ fn the_figures_of_the_guide_are_those_of_the_checker() {
     }
 }
 
+// GUARANTEE: Schedules are repeated
 #[test]
 fn the_bug_of_each_known_program_is_found_and_can_be_repeated() {
     for program in PROGRAMS {
@@ -120,6 +123,7 @@ fn the_bug_of_each_known_program_is_found_and_can_be_repeated() {
     }
 }
 
+// GUARANTEE: Failures are found
 #[test]
 fn the_bugs_are_of_different_kinds() {
     let violation = |name: &str| {
@@ -134,6 +138,7 @@ fn the_bugs_are_of_different_kinds() {
     );
 }
 
+// GUARANTEE: Schedules are repeated
 #[test]
 fn the_shortest_schedule_leaves_out_what_has_nothing_to_do_with_it() {
     // Four other actors are busy. The crash needs two messages, and the starts of three actors.
@@ -205,6 +210,7 @@ fn a_crash_with_a_shorter_way_to_it_is_shown_before_one_that_comes_first() {
     assert!(failure.to_string().contains("List #1 crashed: 1 is taken"), "{failure}");
 }
 
+// GUARANTEE: Failures are found
 #[test]
 fn an_order_that_changes_the_result_is_found() {
     let report = Checker::new().run(|system| givers(system, &[&[1], &[2]]));
@@ -216,6 +222,7 @@ fn an_order_that_changes_the_result_is_found() {
     );
 }
 
+// GUARANTEE: Failures are found
 #[test]
 fn a_dead_letter_is_found_and_can_be_allowed() {
     let stopped_early = |system: &System| {
@@ -260,6 +267,7 @@ impl Restless {
     }
 }
 
+// GUARANTEE: Failures are found
 #[test]
 fn a_program_that_never_ends_is_found() {
     let report = Checker::new().run(|system| system.spawn(Restless).tell(GoOn));
@@ -309,6 +317,7 @@ impl Late {
     }
 }
 
+// GUARANTEE: All orders
 #[test]
 fn timers_fire_when_nothing_else_is_left_to_do() {
     let report = check(|system| {
@@ -341,6 +350,7 @@ impl AsyncHandler<Keep> for Keeper {
     }
 }
 
+// GUARANTEE: Failures are found
 #[test]
 fn actors_that_wait_forever_are_named_and_nothing_is_left_behind() {
     let kept = Arc::new(());
@@ -384,6 +394,7 @@ impl Handler<Tell> for List {
     }
 }
 
+// GUARANTEE: All orders
 #[test]
 fn a_timer_that_fires_early_is_found_where_any_time_is_asked_for() {
     let program = |system: &System| {
@@ -422,6 +433,7 @@ impl Seconds {
     }
 }
 
+// GUARANTEE: Passing time
 #[test]
 fn a_program_may_let_a_time_pass() {
     let program = |system: &System| {

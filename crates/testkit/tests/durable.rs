@@ -138,6 +138,7 @@ impl Customer {
     }
 }
 
+// GUARANTEE: Saved states are durable
 #[test]
 fn acknowledged_orders_survive_crashes_on_a_slow_disk_under_every_seed() {
     let totals = [const { AtomicU64::new(0) }; 4];

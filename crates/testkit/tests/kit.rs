@@ -52,6 +52,7 @@ fn a_probe_gets_what_it_is_sent_in_order() {
     assert_eq!(slow.ask(DelayMs).wait(), Ok(0));
 }
 
+// GUARANTEE: Time of a kit
 #[test]
 fn time_passes_only_within_what_is_given() {
     let kit = Kit::new();
@@ -187,6 +188,7 @@ fn endless_runs_are_reported() {
     kit.settle();
 }
 
+// GUARANTEE: Threads that run a simulated system
 #[test]
 fn several_threads_may_wait_for_the_actors_of_a_kit() {
     let kit = Kit::new();

@@ -33,12 +33,14 @@ fn a_sound_machine_has_no_flaws() {
     assert_eq!(flaws(&lamp), []);
 }
 
+// GUARANTEE: State machines
 #[test]
 fn a_state_that_is_never_reached_is_found() {
     let machine = order().state("lost").on("lost", "send", "sent").ignores("lost", "pay").ignores("lost", "cancel");
     assert_eq!(flaws(&machine), [Flaw::Unreachable("lost".to_owned())]);
 }
 
+// GUARANTEE: State machines
 #[test]
 fn a_state_without_a_way_to_a_final_one_is_found() {
     // Two states lead to each other.
@@ -52,6 +54,7 @@ fn a_state_without_a_way_to_a_final_one_is_found() {
     assert_eq!(stuck, ["answered", "asked"].map(|state| Flaw::NoWayToFinal(state.to_owned())));
 }
 
+// GUARANTEE: State machines
 #[test]
 fn a_missing_transition_is_found() {
     let machine = order().on("paid", "refund", "new");
@@ -59,6 +62,7 @@ fn a_missing_transition_is_found() {
     assert_eq!(flaws(&machine), [Flaw::Missing { state, event }]);
 }
 
+// GUARANTEE: State machines
 #[test]
 fn an_event_that_does_different_things_is_found() {
     let (state, event) = at("paid", "send");

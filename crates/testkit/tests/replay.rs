@@ -9,6 +9,7 @@ use playhouse::prelude::*;
 use playhouse_testkit::programs::{PROGRAMS, named};
 use playhouse_testkit::{Chart, Checker, commit, replay, simulate, under_seeds};
 
+// GUARANTEE: Replay of deliveries
 #[test]
 fn the_same_seed_gives_the_same_run_and_others_give_others() {
     for program in PROGRAMS {
@@ -63,6 +64,7 @@ fn talk(system: &System, words: &[&'static str]) {
     talker.tell(Talk);
 }
 
+// GUARANTEE: Replay of deliveries
 #[test]
 fn the_hash_knows_the_order() {
     let hash = |words: &[&'static str]| replay(0, |system| talk(system, words)).hash();
@@ -107,6 +109,7 @@ fn a_picture_has_an_arrow_for_each_delivery() {
     assert!(Chart::of(&[]).svg().contains("</svg>"));
 }
 
+// GUARANTEE: Replay of deliveries
 #[test]
 fn a_failure_prints_seed_and_commit_and_can_be_repeated() {
     let wrong = named("commit").unwrap().wrong();

@@ -27,6 +27,7 @@ impl Drop for Folder {
     }
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn a_store_in_memory_keeps_all_rules() {
     let report = store::check(|| {
@@ -37,6 +38,7 @@ fn a_store_in_memory_keeps_all_rules() {
     assert_eq!(report.to_string(), format!("store: all {} rules are kept", store::RULES.len()));
 }
 
+// GUARANTEE: Two incarnations do not overwrite each other
 #[test]
 fn a_store_in_files_keeps_all_rules() {
     let report = store::check(|| {
@@ -305,6 +307,7 @@ fn check(flaw: Flaw) -> Report {
     })
 }
 
+// GUARANTEE: The suite for stores finds flaws
 #[test]
 fn each_flaw_breaks_its_rule_and_each_rule_is_broken_by_a_flaw() {
     let mut unbroken: BTreeSet<&str> = store::RULES.iter().map(|rule| rule.name).collect();
@@ -320,6 +323,7 @@ fn each_flaw_breaks_its_rule_and_each_rule_is_broken_by_a_flaw() {
     assert!(unbroken.is_empty(), "no flaw is for {unbroken:?}");
 }
 
+// GUARANTEE: The suite for stores finds flaws
 #[test]
 fn a_report_says_what_was_expected_and_what_was_found() {
     let report = check(BeginsAnewAtOne);

@@ -1,4 +1,4 @@
-//! What can go wrong between theaters.
+//! The errors between theaters.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -6,70 +6,70 @@ use std::io::{self, ErrorKind};
 use playhouse_actor::{ActorId, ShortType};
 use serde::{Deserialize, Serialize};
 
-/// Why a theater could not be started, or another one not be reached.
+/// The reason why a theater could not be started, or another one could not be reached.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TheaterError {
-    /// The address cannot be listened on or called, or the connection broke.
+    /// The address cannot be listened at or called, or the connection broke.
     Io {
         /// The address.
         address: String,
-        /// What the system says.
+        /// The error of the system.
         error: io::Error,
     },
     /// The other end is no theater, or one with another protocol.
     Protocol {
         /// The address.
         address: String,
-        /// What was found, and what was expected.
+        /// The value found, and the value expected.
         found: String,
     },
-    /// The other end does not want to talk.
+    /// The other end refuses the connection.
     Refused {
         /// The address.
         address: String,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The other end, or this theater to it, has not shown what TLS asks for.
+    /// One of the two ends has not shown a certificate that the other one accepts.
     Tls {
         /// The address.
         address: String,
-        /// What is wrong, and what would be right.
+        /// The fault, and its correction.
         why: String,
     },
-    /// The other end, or this theater to it, has not proved that it belongs to the cluster: by its [cookie](crate::Cookie), the
-    /// cluster's name, or its incarnation.
+    /// One of the two ends has not proved that it belongs to the cluster: by its [cookie](crate::Cookie), the cluster's name, or
+    /// its incarnation.
     NotMember {
         /// The address.
         address: String,
-        /// What is wrong, and what would be right.
+        /// The fault, and its correction.
         why: String,
     },
-    /// The [cookie](crate::Cookie) that this theater was to have is of no use: which, and why.
+    /// This theater's [cookie](crate::Cookie) is unusable: its source, and the reason.
     Cookie(String),
-    /// The certificates that this theater was given are of no use: which, and why.
+    /// This theater's certificates are unusable: the file, and the reason.
     Certificates(String),
     /// Only the loopback can be used without encryption.
     NotLoopback {
         /// The address.
         address: String,
     },
-    /// The address that other theaters call cannot be used by them.
+    /// Other theaters cannot call the advertised address.
     Advertised {
         /// The address.
         address: String,
-        /// What is wrong, and what to write instead.
+        /// The fault, and its correction.
         why: String,
     },
     /// The actor system could not be started.
     System(String),
-    /// Actors or messages that are called alike on the wire: which.
+    /// Actors or messages with the same name on the wire.
     Names(Vec<String>),
 }
 
 impl TheaterError {
-    /// The same error, for another that waited for the same call.
+    /// Returns the same error for another waiter of the same call.
     pub(crate) fn copy(&self) -> TheaterError {
         let same = |error: &io::Error| match error.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
@@ -104,7 +104,7 @@ impl fmt::Display for TheaterError {
         match self {
             TheaterError::Io { address, error } => write!(f, "{address}: {error}"),
             TheaterError::Protocol { address, found } => {
-                write!(f, "{address} does not speak as a theater does: {found}")
+                write!(f, "{address} does not speak the protocol of theaters: {found}")
             }
             TheaterError::Refused { address, why } => {
                 write!(f, "the theater at {address} refuses the connection: {why}")
@@ -113,7 +113,7 @@ impl fmt::Display for TheaterError {
             TheaterError::NotMember { address, why } => write!(f, "{address} is no theater of this cluster: {why}"),
             TheaterError::NotLoopback { address } => write!(
                 f,
-                "{address} is not on the loopback, where links are encrypted: give certificates with `tls(..)` (for \
+                "{address} is not on the loopback, and other links must be encrypted: give certificates with `tls(..)` (for \
                  development, `playhouse certificates` makes some), or allow plaintext by name with `plaintext()`"
             ),
             TheaterError::Advertised { address, why } => write!(f, "{address} {why}"),
@@ -130,35 +130,35 @@ impl fmt::Display for TheaterError {
 impl std::error::Error for TheaterError {}
 
 impl TheaterError {
-    /// Whether nobody listens at the address.
+    /// Returns whether no theater listens at the address.
     pub(crate) fn is_refusal(&self) -> bool {
-        // Of a socket of Unix, the file is gone.
+        // `NotFound`: the file of a Unix socket does not exist.
         let is_nobody = |kind| matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::NotFound);
         matches!(self, TheaterError::Io { error, .. } if is_nobody(error.kind()))
     }
 
-    /// Whether the other end has ended the connection without a word.
+    /// Returns whether the other end has ended the connection without a word.
     pub(crate) fn is_hang_up(&self) -> bool {
         let TheaterError::Io { error, .. } = self else { return false };
         matches!(error.kind(), ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
     }
 }
 
-/// Why a name was not found.
+/// The reason why a name was not found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FindError {
-    /// It is no name: `playhouse://host:port/name`.
+    /// The text is no name of the form `playhouse://host:port/name`.
     Malformed(String),
-    /// The theater has nobody of that name.
+    /// The theater has no actor of that name.
     Unknown(String),
-    /// Who has that name is an actor of another type.
+    /// The actor of that name has another type.
     WrongType {
         /// The name.
         name: String,
         /// The type that was asked for.
         expected: String,
-        /// The type of who has it.
+        /// The type of the actor.
         found: String,
     },
     /// The theater cannot be reached.
@@ -169,9 +169,9 @@ impl fmt::Display for FindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             FindError::Malformed(name) => {
-                write!(f, "{name:?} is no name of an actor: one reads playhouse://host:port/name")
+                write!(f, "{name:?} is no name of an actor: names read playhouse://host:port/name")
             }
-            FindError::Unknown(name) => write!(f, "nobody is published as {name:?} there"),
+            FindError::Unknown(name) => write!(f, "no actor is published as {name:?} in that theater"),
             FindError::WrongType { name, expected, found } => {
                 write!(f, "{name:?} is a {found}, and a {expected} was asked for")
             }

@@ -1,4 +1,4 @@
-//! What a fuzzer calls: all that strangers can say. [`session`] is the innermost part.
+//! The entry points of a fuzzer: everything that a rejected peer can send. [`session`] is the innermost part.
 
 use std::io::Read;
 
@@ -10,10 +10,10 @@ use crate::node::theater::Theater;
 
 pub use crate::session::fuzz as session;
 
-/// Hears `bytes` as the first words of a caller, and of who was called; as they are, and behind a right beginning.
+/// Reads `bytes` as the first words of a caller, and as those of a called theater, unchanged and after a valid beginning.
 ///
 /// # Panics
-/// If what is heard is not what is said when it is said again.
+/// If a word that was read differs from its own encoding, read again.
 pub fn greeting(bytes: &[u8]) {
     fn word<W: Word + PartialEq + std::fmt::Debug>(words: &[u8]) {
         let heard = handshake::read::<W>(words).ok().and_then(Result::ok);
@@ -21,7 +21,7 @@ pub fn greeting(bytes: &[u8]) {
             let again = postcard::to_extend(word, Vec::new()).expect("it was read");
             assert_eq!(postcard::from_bytes(&again).as_ref(), Ok(word));
         }
-        // In pieces, it is the same.
+        // In pieces, the result is the same.
         let (first, second) = words.split_at(words.len() / 2);
         let pieces = handshake::read::<W>(first.chain(second));
         assert_eq!(pieces.ok().and_then(Result::ok), heard);
@@ -36,10 +36,10 @@ pub fn greeting(bytes: &[u8]) {
     }
 }
 
-/// Takes `bytes` as a frame apart.
+/// Takes `bytes` apart as a frame.
 ///
 /// # Panics
-/// If its head is not read again as it was written.
+/// If the frame's head, written and read again, differs.
 pub fn frame(bytes: &[u8]) {
     let Ok((head, rest)) = Head::read(bytes) else { return };
     assert!(rest.len() < bytes.len());
@@ -49,16 +49,15 @@ pub fn frame(bytes: &[u8]) {
     assert_eq!(Head::read(&again).expect("it was written"), (head, rest));
 }
 
-/// The number that starts an `actor` in `theater`.
+/// Returns the number that starts an `actor` in `theater`.
 pub fn kind_of_start(theater: &Theater, actor: &str) -> Option<usize> {
     theater.theater_core.registry.kinds().iter().position(|kind| kind.actor == actor && kind.message.is_none())
 }
 
-/// Has a link of `theater` with nobody take the frames that `bytes` is made of, each behind its length (one byte), and lose
-/// the other end.
+/// Gives the frames in `bytes`, each after its length (one byte), to an unconnected link of `theater`, and loses the link.
 ///
 /// # Panics
-/// If the link does, or keeps more of the other end than that has said.
+/// If the link panics, or keeps more for the other end than was sent.
 pub fn link(theater: &Theater, bytes: &[u8]) {
     let link = Link::of_a_rejected_peer(&theater.theater_core);
     let mut frames = 0;

@@ -1,8 +1,15 @@
 //! Theaters: actor systems that reach each other.
 //!
-//! Programs use `playhouse`, which re-exports this. The folders: `node` (a theater among others), `transport` (connections), [`session`] (what one end of a
-//! link keeps, without any input or output), `link` (sending and receiving), `naming` (actors of other theaters), `proxy` (the ways of their mail), `migration`,
-//! `diagnostics`, `sim` (theaters on one thread, for tests).
+//! Programs use `playhouse`, which re-exports this. The folders:
+//!
+//! - `node`: one theater of a cluster.
+//! - `transport`: connections.
+//! - [`session`]: the state of one end of a link, without any input or output.
+//! - `link`: sending and receiving.
+//! - `naming`: references to remote actors.
+//! - `proxy`: the routes of their mail.
+//! - `migration`, `diagnostics`.
+//! - `sim`: theaters on one thread, for tests.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]

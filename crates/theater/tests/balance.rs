@@ -1,4 +1,4 @@
-//! Theaters that send their mobile actors elsewhere by themselves.
+//! Theaters that migrate their mobile actors by themselves.
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
@@ -16,12 +16,12 @@ use support::{LIMIT, theater};
 
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Counts where it has been.
+/// Counts the theaters that it has been in.
 #[derive(Serialize, Deserialize, Default)]
 struct Nomad {
     heard: u64,
     arrivals: u32,
-    /// Whom it answers, whatever it hears.
+    /// The actor that it answers with every message.
     partner: Option<ActorRef<Nomad>>,
 }
 
@@ -37,7 +37,7 @@ remote_message!(Work -> ());
 struct Meet(ActorRef<Nomad>);
 remote_message!(Meet -> ());
 
-/// How much it has heard, and how often it has moved.
+/// Number of messages received, and of migrations.
 #[derive(Serialize, Deserialize)]
 struct Tell;
 remote_message!(Tell -> (u64, u32));
@@ -89,7 +89,7 @@ fn told(nomad: ActorRef<Nomad>) -> (u64, u32) {
     nomad.ask(Tell).within(LIMIT).wait().unwrap()
 }
 
-/// Who has moved how often, when nobody has for some looks.
+/// Returns the number of migrations of each actor, once none has migrated for some looks.
 fn settled(nomads: &[ActorRef<Nomad>]) -> Vec<u32> {
     let arrivals = || nomads.iter().map(|nomad| told(*nomad).1).collect::<Vec<_>>();
     let mut known = (arrivals(), Instant::now());
@@ -102,13 +102,14 @@ fn settled(nomads: &[ActorRef<Nomad>]) -> Vec<u32> {
     })
 }
 
+// GUARANTEE: Rebalancing settles
 #[test]
 fn load_is_evened_and_then_all_stay() {
     const NOMADS: usize = 40;
     let [busy, idle] = two();
     let nomads: Vec<_> = (0..NOMADS).map(|_| busy.system().spawn(Nomad::default())).collect();
     nomads.iter().for_each(|nomad| nomad.tell(Work));
-    // Nobody moves where nobody has said so.
+    // No actor migrates without rebalancing.
     assert_eq!(settled(&nomads), [0; NOMADS]);
     let balances = [&busy, &idle].map(|theater| theater.rebalance(Rebalance::load().every(LOOK).moves_max(8)));
     eventually(|| (nomads.iter().filter(|nomad| told(**nomad).1 > 0).count() > 0).then_some(()));
@@ -116,13 +117,14 @@ fn load_is_evened_and_then_all_stay() {
     let moved = moves.iter().filter(|moves| **moves > 0).count();
     assert!((1..NOMADS).contains(&moved), "{moved} have moved");
     assert!(moves.iter().sum::<u32>() < 3 * NOMADS as u32, "they go to and fro: {moves:?}");
-    // All of them work, here or there.
+    // All of them work in both theaters.
     let before: Vec<_> = nomads.iter().map(|nomad| told(*nomad).0).collect();
     eventually(|| nomads.iter().zip(&before).all(|(nomad, before)| told(*nomad).0 > *before).then_some(()));
     drop(balances);
     nomads.iter().for_each(|nomad| nomad.kill());
 }
 
+// GUARANTEE: Rebalancing settles
 #[test]
 fn who_talks_is_brought_together_and_stays() {
     let theaters = two();
@@ -141,13 +143,14 @@ fn who_talks_is_brought_together_and_stays() {
     assert_eq!(moves.iter().sum::<u32>() % 2, 1, "they are in two theaters after {moves:?} moves");
 }
 
+// GUARANTEE: Rebalancing settles
 #[test]
 fn who_hears_more_at_home_stays_there() {
     let theaters = two();
     let [a, b] = &theaters;
     let (x, y) = (a.system().spawn(Nomad::default()), b.system().spawn(Nomad::default()));
     a.publish("x", x).unwrap();
-    // Ten at home talk to it all the time, and one elsewhere.
+    // Ten local actors talk to it all the time, and one remote one.
     let others: Vec<_> = (0..10).map(|_| a.system().spawn(Nomad::default())).collect();
     for other in &others {
         other.ask(Meet(x)).wait().unwrap();

@@ -1,4 +1,4 @@
-//! What theaters leave behind, and what they take. In a process of its own: it counts what that has.
+//! The descriptors, threads and memory of theaters. The test has a process of its own, because it counts those of the process.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -20,15 +20,15 @@ fn open_descriptors() -> usize {
     std::fs::read_dir("/proc/self/fd").unwrap().count()
 }
 
-/// The names of the threads that are a theater's.
+/// Returns the names of the threads of theaters.
 fn threads() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    // Some end meanwhile.
+    // Some threads end during this loop.
     let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|name| name.starts_with("playhouse")).collect()
 }
 
-/// Threads may still be on their way out.
+/// Waits for `is_so`, because threads may still be ending.
 fn eventually(is_so: impl Fn() -> bool, otherwise: impl Fn() -> String) {
     let deadline = Instant::now() + support::LIMIT / 6;
     while !is_so() {
@@ -57,18 +57,18 @@ fn theaters_that_have_ended_keep_no_connections() {
     );
 }
 
-/// Bytes in memory that are no file's.
+/// Returns the resident bytes that belong to no file.
 fn resident() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let kib = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     kib.trim().strip_suffix(" kB").unwrap().parse::<usize>().unwrap() * 1024
 }
 
-struct Sought;
+struct Absent;
 
-impl Actor for Sought {}
+impl Actor for Absent {}
 
-playhouse_actor::remote!(Sought:);
+playhouse_actor::remote!(Absent:);
 
 #[test]
 fn what_links_read_into_is_in_memory_as_far_as_they_read_at_once() {
@@ -78,8 +78,8 @@ fn what_links_read_into_is_in_memory_as_far_as_they_read_at_once() {
     let others: Vec<_> = (0..LINKS).map(|_| theater()).collect();
     let before = resident();
     for other in &others {
-        // Both ends have read, then.
-        let found = here.find::<Sought>(&format!("playhouse://{}/nobody", other.address().unwrap())).wait();
+        // The answer proves that both ends have read.
+        let found = here.find::<Absent>(&format!("playhouse://{}/nobody", other.address().unwrap())).wait();
         assert!(matches!(found, Err(FindError::Unknown(_))), "{found:?}");
     }
     let taken = resident().saturating_sub(before);
@@ -90,7 +90,7 @@ fn what_links_read_into_is_in_memory_as_far_as_they_read_at_once() {
     }
 }
 
-/// TCP that does not say where it listens.
+/// TCP that does not return its listening address.
 #[derive(Clone, Debug, Default)]
 struct Nowhere(Arc<OnceLock<SocketAddr>>);
 
@@ -122,6 +122,7 @@ impl Listener for Hears {
     }
 }
 
+// GUARANTEE: Addresses are released
 #[test]
 fn a_theater_that_does_not_start_since_its_address_is_not_known_leaves_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,4 +1,4 @@
-//! What links promise when more is sent than is handled.
+//! The guarantees of links if more is sent than is handled.
 
 mod support;
 
@@ -19,13 +19,13 @@ fn work(time: Duration) {
     }
 }
 
-/// Answers each ball with two, until it has sent enough.
+/// Answers each ball with two, until it has sent its number.
 struct Player {
     number: usize,
     others: Vec<ActorRef<Player>>,
-    /// To each of the others.
+    /// Number of balls sent to each of the others.
     sent: Vec<u64>,
-    /// From each of the others.
+    /// Number of balls received from each of the others.
     came: Vec<u64>,
     last: u64,
     done: mpsc::Sender<()>,
@@ -58,7 +58,7 @@ impl Player {
 
     fn play(&mut self, balls: usize) {
         for _ in 0..balls {
-            // The one that has got least.
+            // The player with the fewest balls.
             let (to, _) = self.sent.iter().enumerate().min_by_key(|(_, sent)| **sent).unwrap();
             if self.sent[to] == self.last {
                 return;
@@ -95,7 +95,7 @@ impl Handler<Ball> for Player {
 }
 remote!(Player: Ball);
 
-/// Players in each theater, who play with those of the next one; returns when all have got all.
+/// Starts players in each theater that play with those of the next one; returns when all have received all balls.
 fn play(theaters: &[Theater], players: usize, each: u64) {
     let (done, all) = mpsc::channel();
     let teams: Vec<Vec<ActorRef<Player>>> = theaters
@@ -127,6 +127,7 @@ fn play(theaters: &[Theater], players: usize, each: u64) {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn two_theaters_that_flood_each_other_go_on() {
     let theaters = [theater(), theater()];
@@ -138,7 +139,7 @@ fn two_theaters_that_flood_each_other_go_on() {
     }
 }
 
-/// Always has something to do.
+/// An actor that always has work.
 struct Busy;
 struct Again;
 impl Message for Again {
@@ -151,6 +152,7 @@ impl Handler<Again> for Busy {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     let theaters = [theater(), theater()];
@@ -167,6 +169,7 @@ fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
     }
 }
 
+// GUARANTEE: No deadlock by backpressure between theaters
 #[test]
 fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     let theaters = [theater(), theater(), theater()];
@@ -176,15 +179,16 @@ fn three_theaters_that_flood_each_other_in_a_circle_go_on() {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
     const WRITERS: usize = 64;
     const EACH: u64 = 8_000;
-    /// Written into the link, and not handled yet: wherever that is. And how many there were at most.
+    /// The number of messages that are written into the link and not handled yet, at any place, and its maximum.
     static UNDER_WAY: AtomicU64 = AtomicU64::new(0);
     static UNDER_WAY_MAX: AtomicU64 = AtomicU64::new(0);
 
-    /// Counts what is written.
+    /// Counts the messages that are written.
     struct Probe;
     impl Serialize for Probe {
         fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -199,7 +203,7 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
         }
     }
 
-    /// What it has counts, since nothing of it is on the heap.
+    /// A message that is counted while it exists; nothing of it is on the heap.
     #[derive(Serialize, Deserialize)]
     struct Load {
         by: usize,
@@ -259,7 +263,7 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
         }
     }
 
-    // Where there is one worker, who reads also handles.
+    // With one worker, the worker that reads also handles.
     for workers in [1, 2] {
         let there = builder().system(System::builder().workers(workers)).start().unwrap();
         let [here, third] = [theater(), theater()];
@@ -291,8 +295,8 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
             let total = theater.system().stats().total;
             assert_eq!((total.dead_letters, total.crashes), (0, 0));
         }
-        // The window, and what waits behind it before its reader is overloaded: it does not grow with what is sent. Each
-        // time that a thread is not given the processor, and its stage is put aside, another window may come in.
+        // The bound is the window, and the messages that wait behind it before their reader is overloaded: it does not grow with
+        // the number sent. Each time that a thread loses the processor and its stage is parked, another window may come in.
         let bytes_max = UNDER_WAY_MAX.swap(0, Ordering::Relaxed) * size_of::<Load>() as u64;
         let bytes = total * size_of::<Load>() as u64;
         let windows = 3 + there.system().stats().total.takeovers;
@@ -303,17 +307,18 @@ fn many_writers_at_a_full_window_are_slowed_and_other_links_go_on() {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn large_messages_that_wait_behind_a_full_window_do_not_grow_with_what_is_sent() {
     const WRITERS: usize = 16;
     const EACH: u64 = 400;
     const CHUNK_BYTES: usize = 64 * 1024;
     const TURN: u64 = 2;
-    /// Those that are not written yet, and how many there were at most.
+    /// The number of messages that are not written yet, and its maximum.
     static WAITING: AtomicU64 = AtomicU64::new(0);
     static WAITING_MAX: AtomicU64 = AtomicU64::new(0);
 
-    /// Counts a message until it is written.
+    /// Counts as a message until it is written.
     #[derive(Default)]
     struct Waits(bool);
     impl Waits {
@@ -393,10 +398,11 @@ fn large_messages_that_wait_behind_a_full_window_do_not_grow_with_what_is_sent()
         }
     }
 
-    // A window's worth, and what each has sent in the turn in which that was full. Twice: it is full until what waited is
-    // written, and then some come again before the window is. While the link's stage is put aside since its thread was not given
-    // the processor, more come. Where others than the link's worker write, that is overloaded from 256 messages on that have waited
-    // for some time: as many come as are sent in that time, so only a part of all is a bound there.
+    // The bound is one window, plus the messages that each sender has sent in the turn in which the window was full. It counts
+    // twice: the window stays full until the waiting messages are written, and some come again before the window is full. While
+    // the link's stage is parked because its thread lost the processor, more messages come. Other workers than the link's write,
+    // too. The link's worker is overloaded once 256 messages have waited for some time, and all messages sent in that time come.
+    // The bound there is therefore a part of all messages.
     let window = 4 * 1024 * 1024 / CHUNK_BYTES as u64;
     let most = 2 * (window + WRITERS as u64 * TURN);
     for (workers, most) in [(1, most), (2, WRITERS as u64 * EACH / 2)] {

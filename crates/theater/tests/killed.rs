@@ -1,7 +1,7 @@
-//! A process is killed at each step of a migration: whoever was on its way lives once afterwards, or has died with it.
+//! A process is killed at each step of a migration: a migrating actor lives once afterwards, or has died with the process.
 //!
-//! The process that is killed is this program, started again. Actors go there, on from there, and home again; what is said on
-//! its links passes through this process, which counts, and kills it when so much has been said.
+//! The killed process is this program, started again. Actors go to it, on from it, and home again. Its links pass through this
+//! process, which counts their pieces, and kills it after a given number.
 #![cfg(unix)]
 
 #[allow(dead_code, reason = "other tests use all of it")]
@@ -67,12 +67,12 @@ impl<'de> Deserialize<'de> for Life {
     }
 }
 
-/// Goes from theater to theater, and keeps what it is told.
+/// Goes from theater to theater, and keeps its messages.
 #[derive(Serialize, Deserialize)]
 struct Traveller {
     incarnation: Life,
     last: BTreeMap<u8, u64>,
-    /// Came twice, or too late.
+    /// Messages that came twice, or too late.
     wrong: Vec<(u8, u64)>,
     tour: Vec<SocketAddr>,
     begun: bool,
@@ -108,7 +108,7 @@ struct Note {
 }
 remote_message!(Note -> ());
 
-/// The number of its life, and what came twice or too late.
+/// Answered with the number of its life, and the messages that came twice or too late.
 #[derive(Serialize, Deserialize)]
 struct Read;
 remote_message!(Read -> (u64, Vec<(u8, u64)>));
@@ -146,7 +146,7 @@ impl Handler<Read> for Traveller {
 }
 remote!(mobile Traveller: Go, GoTo, Note, Read);
 
-/// Writes to a traveller, one note after the other was answered, and watches it.
+/// Writes notes to a traveller, each after the answer to the last one, and watches it.
 struct Writer {
     number: u8,
     to: ActorRef<Traveller>,
@@ -157,7 +157,7 @@ struct Next;
 impl Message for Next {
     type Reply = ();
 }
-/// How many of its notes have been answered or not, and how often it was told that the traveller has ended.
+/// Answered with the numbers of its notes with an outcome and of notifications that the traveller has ended.
 struct Told;
 impl Message for Told {
     type Reply = (u64, u64);
@@ -187,7 +187,7 @@ impl Handler<Told> for Writer {
     }
 }
 
-/// No test: the process that is killed, when this program is started as one.
+/// No test: the process to be killed, if this program is started as one.
 #[test]
 fn the_other_process() {
     if std::env::var(OTHER).is_err() {
@@ -195,19 +195,19 @@ fn the_other_process() {
     }
     let theater = support::builder().start().unwrap();
     println!("\nlistening at {}", theater.address().unwrap());
-    // Until the end of the parent, or its own.
+    // It runs until the parent ends, or it is killed.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     std::process::exit(0);
 }
 
-/// The process that is killed, and when.
+/// The process to be killed, and the step of the kill.
 struct Victim {
     process: Mutex<Child>,
     address: SocketAddr,
     counting: AtomicBool,
-    /// Pieces of what is said on its links, until it is killed.
+    /// Number of pieces on its links until it is killed.
     left: AtomicUsize,
-    /// Whether the last piece passes.
+    /// The last piece passes.
     last_passes: bool,
 }
 
@@ -223,7 +223,7 @@ impl Victim {
         Arc::new(Victim { process: Mutex::new(process), address, counting, left, last_passes })
     }
 
-    /// It is called by way of this.
+    /// Returns a proxy through which it is called.
     fn between(self: &Arc<Self>) -> Between {
         let victim = Arc::clone(self);
         Between::new(self.address, 0, Fault::Asked(Arc::new(move || victim.passes())))
@@ -247,7 +247,7 @@ impl Victim {
         self.left.load(Ordering::Relaxed) == 0
     }
 
-    /// SIGKILL.
+    /// Sends SIGKILL.
     fn kill(&self) {
         let mut process = self.process.lock().unwrap();
         process.kill().unwrap();
@@ -270,7 +270,7 @@ enum Stop {
     Victim,
 }
 
-/// Where a traveller is born, and where it goes from there.
+/// The theater in which a traveller is born, and its further stops.
 type Tour = (Stop, &'static [Stop]);
 
 const TOURS: [Tour; 5] = [
@@ -281,7 +281,7 @@ const TOURS: [Tour; 5] = [
     (Stop::Victim, &[Stop::First, Stop::Second, Stop::Victim, Stop::Second]),
 ];
 
-/// The two theaters that nobody kills.
+/// The two theaters that survive.
 struct Survivors {
     theaters: [Theater; 2],
 }
@@ -294,14 +294,14 @@ struct Outcomes {
 
 impl Survivors {
     fn start() -> Survivors {
-        // Longer than a busy machine stands still: nobody else is to be lost.
+        // Longer than a pause on a busy machine, because no other theater is to be lost.
         let theater = || support::builder().lost_after(Duration::from_millis(600)).start().unwrap();
         let theaters = [theater(), theater()];
         theaters[1].connect(theaters[0].address().unwrap()).unwrap();
         Survivors { theaters }
     }
 
-    /// The victim is killed at this step of a tour. False: the tour has fewer steps.
+    /// Kills the victim at this step of a tour. Returns false if the tour has fewer steps.
     fn travel(
         &self,
         (born, tour): Tour,
@@ -349,7 +349,7 @@ impl Survivors {
         if written_to {
             writers.iter().for_each(|writer| writer.tell(Next));
         }
-        // What goes before is no step.
+        // The messages before this are no steps.
         for known in known {
             let read = known.ask(Read).within(LIMIT).wait();
             read.unwrap_or_else(|error| {
@@ -368,12 +368,13 @@ impl Survivors {
         let mut writers = Vec::from(writers);
         for (at, peer) in peers.iter().enumerate() {
             eventually(|| peer.is_lost().then_some(()));
-            // Begins to watch it just now.
+            // A writer that begins to watch it only now.
             let late = Writer { number: 2 + at as u8, to: known[at], sent: 0, ended: 0 };
             writers.push(self.theaters[at].system().spawn(late));
         }
 
-        // Both come to know the same, and it is so. Until then it may be on its way: into later lives, and never into an earlier one.
+        // Both survivors learn the same location, and it is true. Until then a traveller may be migrating: into later lives, and
+        // never into an earlier one.
         let mut latest = 0;
         let alive = eventually(|| {
             let read = known.map(|known| {
@@ -397,7 +398,7 @@ impl Survivors {
         });
         if alive {
             outcomes.lock().unwrap().alive += 1;
-            // It is as good as before: it goes to the other theater, and home.
+            // The traveller is unharmed: it goes to the other theater, and home.
             for theater in [second, first, second] {
                 known[0].ask(GoTo(theater.address().unwrap())).within(LIMIT).wait().unwrap();
                 let read = known[1].ask(Read).within(LIMIT).wait();
@@ -424,7 +425,7 @@ impl Survivors {
     }
 }
 
-/// All steps of all tours, some at a time: most of the time goes by until it is decided that the theater is lost.
+/// Runs all steps of all tours, several at a time, because most of the time passes until the theater counts as lost.
 fn all_steps(written_to: bool, steps: impl Fn(usize) -> bool + Sync) -> Outcomes {
     let outcomes = Mutex::default();
     let next = AtomicUsize::new(0);
@@ -449,13 +450,15 @@ fn all_steps(written_to: bool, steps: impl Fn(usize) -> bool + Sync) -> Outcomes
     outcomes.into_inner().unwrap()
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn whoever_moves_while_a_theater_is_killed_lives_once_or_dies_with_it() {
-    // The other half of the steps is taken with delays at the seams.
+    // The other half of the steps runs with delays at the seams.
     let outcomes = all_steps(false, |step| step.is_multiple_of(2) == playhouse_executor::jitter::is_on());
     assert!(outcomes.alive > 10 && outcomes.dead > 10, "{outcomes:?}");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_writes_to_an_actor_that_moves_while_a_theater_is_killed_is_told() {
     let outcomes = all_steps(true, |step| step % 8 == 1);

@@ -1,4 +1,4 @@
-//! Theaters that are lost, or that actors leave, while there is more to be sent than is handled.
+//! Theaters that are lost, or that actors leave, while more is sent than is handled.
 
 #[allow(dead_code, reason = "other tests use all of it")]
 mod faulty;
@@ -16,6 +16,7 @@ use playhouse_actor::*;
 use serde::{Deserialize, Serialize};
 use support::{LIMIT, builder, theater};
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn who_waits_for_room_on_the_way_to_a_mobile_actor_goes_on_when_its_theater_is_lost() {
     const WRITERS: usize = 4;
@@ -26,7 +27,7 @@ fn who_waits_for_room_on_the_way_to_a_mobile_actor_goes_on_when_its_theater_is_l
     struct Piece(Vec<u8>);
     remote_message!(Piece -> ());
 
-    /// Handles nothing as long as it is not open.
+    /// Handles nothing until it is opened.
     #[derive(Serialize, Deserialize)]
     struct Sink;
     impl Actor for Sink {}
@@ -90,7 +91,7 @@ remote_message!(GoTo -> ());
 struct Read;
 remote_message!(Read -> ());
 
-/// Ends as it comes home.
+/// Ends when it comes home.
 #[derive(Serialize, Deserialize)]
 struct Guest {
     arrivals: u32,
@@ -113,17 +114,18 @@ impl Handler<Read> for Guest {
 }
 remote!(mobile Guest: GoTo, Read);
 
+// GUARANTEE: Asks of an actor that ends at its arrival end
 #[test]
 fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
     const ROUNDS: usize = 100;
     const PATIENCE: Duration = Duration::from_secs(30);
-    /// In each theater.
+    /// Number of askers in each theater.
     const ASKERS: usize = 3;
     let (home, other) = (theater(), theater());
     home.connect(other.address().unwrap()).unwrap();
     for round in 0..ROUNDS {
         let guest = home.system().spawn(Guest { arrivals: 0 });
-        // The one before has answered the last ask, and its end may not be over.
+        // The guest before it has answered the last ask, and may not have ended yet.
         home.publish(format!("guest {round}"), guest).unwrap();
         let name = format!("playhouse://{}/guest {round}", home.address().unwrap());
         let from_there = other.find::<Guest>(&name).wait().unwrap();

@@ -1,7 +1,7 @@
-//! What links promise when the network itself is gone for a while: no packet comes through, and nobody is told.
+//! The guarantees of links during a partition of the network: no packet passes, and no end is told.
 //!
-//! Each test runs in a network namespace of its own, whose only interface it takes down. Where the machine allows none, it says
-//! so and proves nothing; `simulated.rs` has partitions on every machine.
+//! Each test runs in a network namespace of its own, and takes its only interface down. On a machine without namespaces the test
+//! says it and proves nothing; `simulated.rs` has partitions on every machine.
 #![cfg(target_os = "linux")]
 
 #[allow(dead_code, reason = "other tests use all of it")]
@@ -19,10 +19,10 @@ use numbers::{Echo, Seen, exchange_by};
 use playhouse_actor::AskError;
 use support::{LIMIT, theater};
 
-/// Set in the process that is in the namespace.
+/// Set in the process inside of the namespace.
 const INSIDE: &str = "PLAYHOUSE_TEST_NAMESPACE";
 
-/// Whether this process is in a namespace of its own. If not, runs the test `name` in one.
+/// Returns whether this process is in a namespace of its own. If not, runs the test `name` in one.
 fn is_inside(name: &str) -> bool {
     if std::env::var(INSIDE).is_ok() {
         network("up");
@@ -44,6 +44,7 @@ fn network(state: &str) {
     assert!(status.success(), "the network is not {state}");
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn a_network_that_is_gone_for_a_while_loses_repeats_and_reorders_nothing() {
     if !is_inside("a_network_that_is_gone_for_a_while_loses_repeats_and_reorders_nothing") {
@@ -69,6 +70,7 @@ fn a_network_that_is_gone_for_a_while_loses_repeats_and_reorders_nothing() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn a_network_that_is_gone_for_too_long_is_a_loss_at_both_ends_and_both_meet_again() {
     if !is_inside("a_network_that_is_gone_for_too_long_is_a_loss_at_both_ends_and_both_meet_again") {
@@ -86,7 +88,7 @@ fn a_network_that_is_gone_for_too_long_is_a_loss_at_both_ends_and_both_meet_agai
     eventually(|| (peer.is_lost() && back.is_lost()).then_some(()));
     network("up");
     let again = eventually(|| here.connect(there.address().unwrap()).ok());
-    // The reference from before is as good.
+    // The earlier reference is still valid.
     assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(3));
     let echo = here.spawn_at(&again, &Echo { expected: 4 }).unwrap();
     assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(4));

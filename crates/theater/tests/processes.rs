@@ -1,4 +1,4 @@
-//! What links promise when a process is killed. The other process is this program, started again.
+//! The guarantees of links if a process is killed. The other process is this program, started again.
 #![cfg(unix)]
 
 mod support;
@@ -14,10 +14,10 @@ use playhouse_theater::Theater;
 use serde::{Deserialize, Serialize};
 use support::LIMIT;
 
-/// Where the other process is to listen.
+/// The address that the other process is to listen at.
 const LISTEN: &str = "PLAYHOUSE_TEST_LISTENS";
 
-/// Counts, and says so now and then.
+/// Counts, and reports the count now and then.
 #[derive(Serialize, Deserialize)]
 struct Sink {
     came: Vec<u64>,
@@ -42,7 +42,7 @@ impl Message for Count {
     const WIRE: Option<WireForm<Count>> = Some(WireForm::of());
 }
 
-/// Is never answered.
+/// A message that is never answered.
 #[derive(Serialize, Deserialize)]
 struct Riddle(ActorRef<Clerk>);
 impl Message for Riddle {
@@ -84,7 +84,7 @@ impl Handler<Riddle> for Stuck {
 remote!(Sink: Item, Count);
 remote!(spawn Stuck: Riddle);
 
-/// Hears what the sink counts.
+/// Receives the counts of the sink.
 struct Clerk(mpsc::Sender<u64>);
 #[derive(Serialize, Deserialize)]
 struct Handled(u64);
@@ -95,13 +95,13 @@ impl Message for Handled {
 impl Actor for Clerk {}
 impl Handler<Handled> for Clerk {
     fn handle(&mut self, Handled(n): Handled, _: &mut Context<Self>) {
-        // At the end nobody listens.
+        // At the end of the test the receiver is gone.
         let _ = self.0.send(n);
     }
 }
 remote!(Clerk: Handled);
 
-/// Writes as fast as it may.
+/// Writes as fast as possible.
 struct Writer {
     number: usize,
     to: ActorRef<Sink>,
@@ -129,7 +129,7 @@ impl Handler<More> for Writer {
     }
 }
 
-/// Hears of the ends of those it watches.
+/// Receives the ends of the actors that it watches.
 struct Witness(mpsc::Sender<StopReason>, ActorRef<Sink>, ActorRef<Stuck>);
 impl Actor for Witness {
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -141,14 +141,14 @@ impl Actor for Witness {
     }
 }
 
-/// No test: the other process, when this program is started as one.
+/// No test: the other process, if this program is started as one.
 #[test]
 fn the_other_process() {
     let Ok(address) = std::env::var(LISTEN) else { return };
     let theater = support::builder().listen(address).start().unwrap();
     theater.publish("sink", theater.system().spawn(Sink { came: vec![0; WRITERS] })).unwrap();
     println!("\nlistening at {}", theater.address().unwrap());
-    // Until the end of the parent, or its own.
+    // It runs until the parent ends, or it is killed.
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     std::process::exit(0);
 }
@@ -168,7 +168,7 @@ impl Other {
         Other { process, address: address.expect("it says where it listens") }
     }
 
-    /// `kill` is SIGKILL.
+    /// Sends a signal; `kill` is SIGKILL.
     fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -179,7 +179,7 @@ impl Other {
         assert!(status.success(), "{name} was not sent");
     }
 
-    /// It stands still, until it is told to go on: its clock jumps then.
+    /// Stops the process until it is told to continue; its clock jumps at that moment.
     fn stand_still(&self) {
         self.signal("-STOP");
         loop {
@@ -208,10 +208,12 @@ impl Drop for Other {
     }
 }
 
+// GUARANTEE: A lost theater is reported
+// GUARANTEE: A restarted theater is another one
 #[test]
 fn a_theater_that_is_killed_under_load_is_lost_and_its_successor_is_another_one() {
     let here = support::builder().lost_after(Duration::from_millis(500)).start().unwrap();
-    // Another one, that does not feel it.
+    // Another theater, which is not affected.
     let third = support::theater();
     let third_peer = here.connect(third.address().unwrap()).unwrap();
     let mut other = Other::start("127.0.0.1:0");
@@ -242,10 +244,10 @@ fn a_theater_that_is_killed_under_load_is_lost_and_its_successor_is_another_one(
     assert!(peer.is_lost());
     let error = sink.ask(Count).wait().unwrap_err();
     assert!(matches!(error, AskError::TheaterLost { may_have_run: false } | AskError::Stopped), "{error:?}");
-    // Who was muted goes on.
+    // Muted senders continue.
     here.system().run_until_idle();
     known = known.max(handled.try_iter().max().unwrap_or(0));
-    // Each message was acknowledged or is reported. What was acknowledged is no more than was handled, and waited there.
+    // Each message was acknowledged or is reported. The acknowledged ones were handled, or waited in the killed process.
     let reported = here.system().stats().total.dead_letters;
     let acknowledged = total.checked_sub(reported).expect("no more is reported than was sent");
     let waited_max = 16 * 1024 * 1024 / 500;
@@ -265,6 +267,7 @@ fn a_theater_that_is_killed_under_load_is_lost_and_its_successor_is_another_one(
     third.shutdown().unwrap();
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn a_process_that_stands_still_for_a_while_loses_and_repeats_nothing() {
     let here = support::builder().start().unwrap();
@@ -282,7 +285,7 @@ fn a_process_that_stands_still_for_a_while_loses_and_repeats_nothing() {
             known = known.max(handled.recv_timeout(LIMIT).expect("the sink counts"));
         }
         other.stand_still();
-        // What it had said is heard, and then nothing.
+        // Its earlier counts are received, and nothing after that.
         while handled.recv_timeout(Duration::from_millis(300)).is_ok() {}
         other.go_on();
     }
@@ -291,6 +294,7 @@ fn a_process_that_stands_still_for_a_while_loses_and_repeats_nothing() {
     here.shutdown().unwrap();
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn a_process_that_stands_still_for_too_long_is_lost_and_reached_again_as_the_same() {
     let here = support::builder().lost_after(Duration::from_millis(200)).start().unwrap();
@@ -301,7 +305,7 @@ fn a_process_that_stands_still_for_too_long_is_lost_and_reached_again_as_the_sam
     assert_eq!(sink.ask(Count).wait(), Ok(1));
     let peer = here.connect(&other.address).unwrap();
     other.stand_still();
-    // It does not come in time: what it is asked ends with an error, and it must not be handled twice later.
+    // The process does not answer in time: an ask to it ends with an error, and must not be handled twice later.
     let error = sink.ask(Count).wait().unwrap_err();
     assert!(matches!(error, AskError::TheaterLost { .. }), "{error:?}");
     assert!(peer.is_lost());

@@ -1,4 +1,4 @@
-//! Actors that gossip and roam between theaters on threads, of which there are many more than cores.
+//! Actors that gossip and roam between theaters on threads, with many more threads than cores.
 
 #[macro_use]
 mod messages;
@@ -20,19 +20,19 @@ use playhouse_theater::{Peer, Theater};
 use roamers::{Play, Size};
 use support::LIMIT;
 
-/// Programs at one time.
+/// Number of concurrent programs.
 const COPIES: u64 = 4;
-/// Threads that do nothing else than take time, for each core.
+/// Number of threads for each core that only take time.
 const BUSY: usize = 8;
-/// New runs begin in this time.
+/// New runs begin within this time.
 const TIME: Duration = Duration::from_secs(12);
 
-/// Waits until all messages have been handled or are dead letters, or something is missing when the limit is over.
+/// Waits until all messages have been handled or are dead letters. At the limit, it reports the missing ones.
 fn wait_for_the_end(play: &Play, theaters: &[Theater]) {
     let until = Instant::now() + LIMIT;
     let mut settled = None;
     while Instant::now() < until {
-        // A handler may be about to send: that is settled which is so when all have rested.
+        // A handler may be about to send. The count is therefore final only once all handlers have returned.
         let now = play.journal(|journal| journal.settled().filter(|_| !journal.is_any_ask_open()));
         if now.is_some() && now == settled {
             return;
@@ -43,7 +43,7 @@ fn wait_for_the_end(play: &Play, theaters: &[Theater]) {
     }
 }
 
-/// One program, from its start to its end. Returns the number of moves.
+/// Runs one program from its start to its end. Returns the number of migrations.
 fn run(number: u64) -> u64 {
     let theaters: Vec<Theater> = (0..3).map(|_| support::theater()).collect();
     let size = Size { actors: 30, ttl: 60, moves_every: 6 };
@@ -68,7 +68,7 @@ fn run(number: u64) -> u64 {
 
 // -- first contact --------------------------------------------------------------------------------------------------------
 
-/// Actors begin to roam and to gossip in theaters that do not know each other.
+/// Lets actors begin to roam and to gossip in theaters that do not know each other.
 fn first_contact(run: u64) {
     const THEATERS: usize = 4;
     const ACTORS: u32 = 120;
@@ -82,7 +82,7 @@ fn first_contact(run: u64) {
         actor.tell(Meet(actors.clone(), addresses.clone()));
     }
     let look = || -> Vec<Gossip> { actors.iter().map(|actor| actor.ask(Look).within(LIMIT).wait().unwrap()).collect() };
-    // Until they have said something to most of the others, for the first time.
+    // Until they have sent a first message to most of the others.
     let until = Instant::now() + LIMIT;
     while look().iter().any(|one| one.sent.len() < ACTORS as usize / 4) && Instant::now() < until {
         thread::yield_now();
@@ -101,6 +101,7 @@ fn first_contact(run: u64) {
     theaters.into_iter().chain([home]).for_each(|theater| drop(theater.shutdown().unwrap()));
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn theaters_that_meet_by_references_that_are_passed_on_lose_repeat_and_reorder_nothing() {
     let usual = if playhouse_executor::jitter::is_on() { 2 } else { 10 };
@@ -110,6 +111,7 @@ fn theaters_that_meet_by_references_that_are_passed_on_lose_repeat_and_reorder_n
 
 // -- many messages --------------------------------------------------------------------------------------------------------
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_that_roam_on_few_cores_live_once_and_lose_repeat_and_reorder_nothing() {
     static DONE: AtomicBool = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! Actors that gossip and roam between three processes, of which one pauses, one leaves and one is killed. The other processes are this
-//! program, started again: they write what their actors do to this one, line by line, so that a kill loses none of it.
+//! Actors that gossip and roam between three processes, of which one pauses, one leaves and one is killed. The other processes
+//! are this program, started again. They write the events of their actors to this one, line by line, to keep them through a kill.
 #![cfg(unix)]
 
 #[macro_use]
@@ -22,19 +22,19 @@ use support::LIMIT;
 
 /// Set in the other processes, to their numbers. The first process has the number 0.
 const OTHER: &str = "PLAYHOUSE_TEST_ROAMS_AT";
-/// The lines about actors begin with this.
+/// The prefix of lines about actors.
 const MARK: &str = "roams: ";
 const NODES: u32 = 12;
 /// The peers of each actor.
 const PEERS: u32 = 3;
-/// Longer than any pause here.
+/// Longer than any pause in this test.
 const LOST_AFTER: Duration = Duration::from_secs(3);
 
 fn builder() -> TheaterBuilder {
     support::builder().lost_after(LOST_AFTER)
 }
 
-/// Every fourth actor stays where it is born.
+/// Returns true for every fourth actor, which stays in the theater of its birth.
 fn stays(node: u32) -> bool {
     node.is_multiple_of(4)
 }
@@ -48,20 +48,20 @@ fn process() -> u32 {
 /// A sender and a receiver.
 type Pair = (u32, u32);
 
-/// What the actors have done, in all processes.
+/// The events of the actors in all processes.
 #[derive(Default)]
 struct Journal {
     /// The number of messages of each pair.
     sent: BTreeMap<Pair, u64>,
     handled: BTreeMap<Pair, BTreeSet<u64>>,
-    /// Messages that were handled again, or behind a later one of a sender that never moves.
+    /// Messages that were handled again, or after a later one of an immobile sender.
     wrong: Vec<String>,
     dead: Vec<String>,
-    /// How often each actor has moved, and the process that it lives in since.
+    /// The number of migrations of each actor, and the process that it lives in since the last one.
     lives: BTreeMap<u32, (u32, u32)>,
-    /// The processes in which each actor has lived after so many moves.
+    /// The number of processes in which each actor has lived after each number of migrations.
     arrivals: BTreeMap<(u32, u32), u32>,
-    /// How often all were told to begin, and how often each actor has begun.
+    /// The number of times that all actors were told to begin, and that each actor has begun.
     begins: u64,
     begun: BTreeMap<u32, u64>,
     ended: Vec<(u32, StopReason)>,
@@ -84,7 +84,7 @@ fn journal() -> MutexGuard<'static, Journal> {
     JOURNAL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something has happened in this process: the first one enters it.
+/// Notes an event of this process; in the first process, enters it into the journal.
 fn note(line: &str) {
     if process() == 0 {
         enter(line);
@@ -134,7 +134,7 @@ impl Journal {
         self.handled.values().map(BTreeSet::len).sum()
     }
 
-    /// These actors have begun each time, and each message between them has been handled.
+    /// Returns whether these actors have begun each time, and each message between them has been handled.
     fn is_settled(&self, among: impl Fn(u32) -> bool) -> bool {
         let all = |(pair, sent): (&Pair, &u64)| self.handled.get(pair).map_or(0, BTreeSet::len) as u64 == *sent;
         let pairs = self.sent.iter().filter(|((from, to), _)| among(*from) && among(*to));
@@ -144,7 +144,7 @@ impl Journal {
     }
 }
 
-/// Waits until the journal is so.
+/// Waits until the journal satisfies `done`.
 fn wait(what: &str, done: impl Fn(&Journal) -> bool) {
     let until = Instant::now() + LIMIT;
     let mut journal = journal();
@@ -253,7 +253,7 @@ impl Handler<Gossip> for Node {
             let to = self.roll(self.theaters.len());
             ctx.migrate_to(self.theaters[to]);
         }
-        // Last: where all that was sent is handled, nobody is about to send more.
+        // This note comes last: once all sent messages are handled, no handler is about to send more.
         note(&format!("handles {from} {} {number}", self.id));
     }
 }
@@ -269,7 +269,7 @@ impl Handler<Which> for Node {
 }
 remote!(mobile Node: Meet, Begin, Gossip, GoTo, Which);
 
-/// Writes down whose end it is told of.
+/// Writes down the ends that it is notified of.
 struct Witness(Vec<ActorRef<Node>>);
 impl Actor for Witness {
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -284,7 +284,7 @@ impl Actor for Witness {
 
 // -- processes ----------------------------------------------------------------------------------------------------------
 
-/// No test: another process, when this program is started as one.
+/// No test: another process, if this program is started as one.
 #[test]
 fn another_process() {
     if process() == 0 {
@@ -293,7 +293,7 @@ fn another_process() {
     let theater = builder().start().unwrap();
     theater.system().on_dead_letter(|letter| note(&format!("dead {letter}")));
     println!("\nlistening at {}", theater.address().unwrap());
-    // Until the end of the first process, or its own.
+    // It runs until the first process ends, or it is killed.
     if let Some(Ok(line)) = std::io::stdin().lines().next() {
         let peer = theater.connect(line).unwrap();
         let evacuation = theater.evacuate(&[peer]);
@@ -326,13 +326,13 @@ impl Other {
         assert!(status.success(), "{name} was not sent");
     }
 
-    /// Its actors go to the theater at `to`, and it ends.
+    /// Lets its actors go to the theater at `to`, and ends it.
     fn leave(&mut self, to: SocketAddr) {
         writeln!(self.input.take().unwrap(), "{to}").unwrap();
         assert!(self.process.wait().unwrap().success());
     }
 
-    /// `kill` is SIGKILL.
+    /// Sends a signal; `kill` is SIGKILL.
     fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -346,6 +346,7 @@ impl Drop for Other {
     }
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_roam_between_processes_that_pause_leave_and_are_killed() {
     let here = builder().start().unwrap();
@@ -382,7 +383,7 @@ fn actors_roam_between_processes_that_pause_leave_and_are_killed() {
         assert_eq!((&journal.wrong, &journal.dead), (&vec![], &vec![]));
     };
 
-    // Some pause, for a shorter time than it takes to be lost.
+    // Some processes pause, for a shorter time than the one after which they are lost.
     for round in 0..4 {
         let before = journal().total();
         begin(40, true);
@@ -404,7 +405,7 @@ fn actors_roam_between_processes_that_pause_leave_and_are_killed() {
     let moves = journal().moves();
     assert!(moves > 50, "{moves} moves");
 
-    // One leaves while all gossip: its actors go on.
+    // One process leaves while all actors gossip: its actors continue.
     let before = journal().total();
     begin(200, false);
     wait("gossip goes on", |journal| journal.total() > before + 50);
@@ -413,7 +414,7 @@ fn actors_roam_between_processes_that_pause_leave_and_are_killed() {
     nothing_is_wrong();
     assert!((0..NODES).all(|id| !journal().is_at(id, 1)), "{:?}", journal().lives);
 
-    // One is killed: its actors die with it, which is told, and the others go on.
+    // One process is killed: its actors die with it and their watchers are notified; the others continue.
     for id in [1, 2, 3] {
         nodes[id].tell(GoTo(dies.address));
     }

@@ -1,8 +1,9 @@
-//! Actors that gossip, ask and roam, and others that are started, watched, move and end, for as long as one likes: nothing is lost, doubled or
-//! reordered, and the memory does not grow.
+//! Actors that gossip, ask and roam, and others that are started, watched, migrate and end, for any length of time. Nothing is
+//! lost, doubled or reordered, and the memory does not grow.
 //!
-//! `PLAYHOUSE_SOAK_SECONDS=3600 cargo test --release -p playhouse-theater --test soak -- --nocapture` takes an hour and prints a line for each
-//! thirtieth of it. Without the variable it takes some seconds and does not look at the memory, which grows until the program has warmed up.
+//! `PLAYHOUSE_SOAK_SECONDS=3600 cargo test --release -p playhouse-theater --test soak -- --nocapture` takes an hour and prints a
+//! line for each thirtieth of it. Without the variable it takes some seconds and does not check the memory, which grows until the
+//! program has warmed up.
 
 #[macro_use]
 mod messages;
@@ -21,21 +22,21 @@ use serde::{Deserialize, Serialize};
 use support::LIMIT;
 
 const THEATERS: usize = 3;
-/// Actors that live as long as the test.
+/// Number of actors that live for the whole test.
 const GOSSIPS: u32 = 30;
-/// Actors that are started at one time in each theater.
+/// Number of actors that are started at one time in each theater.
 const MAYFLIES: usize = 5;
-/// After its first move, each of them moves so often, and ends.
+/// Number of further migrations of each of them before it ends.
 const FLIGHTS: u32 = 3;
 const STARTED_EVERY: Duration = Duration::from_millis(25);
-/// Reports of one run.
+/// Number of reports of one run.
 const REPORTS: u32 = 30;
 
-/// Moves, and ends.
+/// Migrates, and ends.
 #[derive(Serialize, Deserialize)]
 struct Mayfly {
     theaters: Vec<SocketAddr>,
-    /// The number of the theater that it is in, or is about to come to.
+    /// The number of the theater that it is in, or is about to enter.
     at: usize,
     flights: u32,
 }
@@ -68,12 +69,12 @@ impl Handler<Fly> for Mayfly {
 }
 remote!(mobile Mayfly: Fly);
 
-/// Watches those that are to end.
+/// Watches the actors that are to end.
 #[derive(Default)]
 struct Watcher {
     watched: u64,
     ended: u64,
-    /// Ends that are none of an actor that has stopped.
+    /// Ends with another reason than a stop.
     wrong: Vec<String>,
 }
 
@@ -82,7 +83,7 @@ impl Message for Watch {
     type Reply = ();
 }
 
-/// Answered with how many were watched, how many of them have ended, and the ends that are wrong.
+/// Answered with the number of watched actors, the number of ended ones, and the wrong ends.
 struct Count;
 impl Message for Count {
     type Reply = (u64, u64, Vec<String>);
@@ -109,13 +110,14 @@ impl Handler<Count> for Watcher {
     }
 }
 
-/// The memory of this program, in KiB, where the operating system tells it.
+/// Returns the memory of this program in KiB if the operating system reports it.
 fn memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
     line.split_whitespace().nth(1)?.parse().ok()
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn a_program_that_runs_for_long_loses_repeats_and_reorders_nothing_and_does_not_grow() {
     let told = std::env::var("PLAYHOUSE_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
@@ -176,7 +178,7 @@ fn a_program_that_runs_for_long_loses_repeats_and_reorders_nothing_and_does_not_
     let dead: u64 = theaters.iter().map(|theater| theater.system().stats().total.dead_letters).sum();
     assert!(Gossip::is_settled(&all) && dead == 0, "messages are missing; {dead} dead letters");
     theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
-    // The last third against the second one. Bursts on a busy machine leave some of it with the allocator.
+    // Compares the last third with the second one. Bursts on a busy machine leave some memory with the allocator.
     if told.is_some() && memories.len() == REPORTS as usize {
         let highest = |of: &[u64]| of.iter().copied().max().unwrap_or_default();
         let (second, third) = memories[memories.len() / 3..].split_at(memories.len() / 3);

@@ -1,4 +1,4 @@
-//! What strangers say, in short: some 10,000 inputs each. `fuzz/` has the same for millions.
+//! The input of rejected peers, in short: some 10,000 inputs each. `fuzz/` runs millions.
 
 mod support;
 
@@ -7,7 +7,7 @@ use playhouse_actor::*;
 use playhouse_theater::fuzz;
 use serde::{Deserialize, Serialize};
 
-/// Takes whatever comes.
+/// Takes every message.
 #[derive(Serialize, Deserialize, Default)]
 struct Open {
     heard: u64,
@@ -33,7 +33,7 @@ impl Handler<Anything> for Open {
 }
 remote!(spawn Open: Anything);
 
-/// The same, where it is told to go.
+/// The same, but goes to the theater that it is told.
 #[derive(Serialize, Deserialize)]
 struct Mobile(Open);
 impl Actor for Mobile {}
@@ -56,7 +56,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end
     }
 
-    /// Mostly small numbers: kinds, lengths and handles are right more often.
+    /// Returns mostly small numbers, because kinds, lengths and handles are valid more often in that case.
     fn byte(&mut self) -> u8 {
         match self.below(4) {
             0 => self.below(256) as u8,
@@ -69,9 +69,9 @@ impl Random {
         (0..self.below(80)).map(|_| self.byte()).collect()
     }
 
-    /// Frames of each kind, each behind its length: an actor is started first, so that there is somebody to talk to.
+    /// Returns frames of each kind, each after its length. An actor is started first, to have a receiver.
     fn frames(&mut self, kind: u8) -> Vec<u8> {
-        // Spawn: handle 0, of that kind, by position, born at such a place, with an epoch, and 5 in its state.
+        // A spawn: handle 0, the given kind by position, a place of birth, an epoch, and 5 as its state.
         let slot = self.below(128) as u8;
         let mut all = vec![10, 5, 0, kind, 0, slot, 1, 7, 0, 0, 5];
         for _ in 0..self.below(8) {
@@ -85,11 +85,12 @@ impl Random {
     }
 }
 
-/// So many inputs; more, if the environment says so.
+/// Returns the number of inputs; more, if the environment says it.
 fn inputs() -> u64 {
     std::env::var("PLAYHOUSE_FUZZ_INPUTS").map_or(10_000, |inputs| inputs.parse().expect("a number"))
 }
 
+// GUARANTEE: Rejected peers harm no theater
 #[test]
 fn greetings_and_frames_of_strangers_are_read_or_refused() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
@@ -101,6 +102,7 @@ fn greetings_and_frames_of_strangers_are_read_or_refused() {
     }
 }
 
+// GUARANTEE: Rejected peers harm no theater
 #[test]
 fn a_link_takes_whatever_frames_a_stranger_sends() {
     let theater = support::theater();
@@ -114,7 +116,7 @@ fn a_link_takes_whatever_frames_a_stranger_sends() {
     }
     theater.system().run_until_idle();
     let total = theater.system().stats().total;
-    // One of those that are mobile may have the name of one that is about to end.
+    // A mobile actor may have the name of one that is about to end.
     assert!(total.spawned >= inputs() / 2, "{} started", total.spawned);
     assert_eq!(theater.system().stats().total.crashes, 0);
     theater.shutdown_within(support::LIMIT).unwrap();

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use playhouse_bench::Failure;
 use playhouse_bench::harness::benchmark::{Baseline, Benchmark};
+use playhouse_bench::harness::process::PARENT;
 use playhouse_bench::harness::runner::{Measured, Options, measure_baseline, measure_in_child};
 use playhouse_bench::registry;
 use playhouse_bench::report::COUNT_BASELINE_NS;
@@ -78,8 +79,14 @@ fn count_baseline(report: &Report) -> Result<f64, Failure> {
 
 /// This program, once more.
 pub fn this_program() -> Result<Command, Failure> {
-    let program = std::env::current_exe();
-    program.map(Command::new).map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))
+    let start = |program| {
+        let mut command = Command::new(program);
+        command.env(PARENT, std::process::id().to_string());
+        command
+    };
+    std::env::current_exe()
+        .map(start)
+        .map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))
 }
 
 /// This program, told to measure one benchmark.

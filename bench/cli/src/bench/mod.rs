@@ -14,6 +14,7 @@ use std::process::{Command, ExitCode};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use playhouse_bench::harness::benchmark::Family;
+use playhouse_bench::harness::process::PARENT;
 use playhouse_bench::harness::remote_peer;
 use playhouse_bench::harness::runner::{self, Options, answer_parent};
 use playhouse_bench::harness::sweep::STAGES_PER_WORKER;
@@ -141,6 +142,7 @@ pub fn run(args: &Args) -> ExitCode {
     remote_peer::set_program(|workers| {
         let mut command = Command::new(std::env::current_exe().unwrap_or_else(|_| "playhouse-bench".into()));
         command.args(["bench", "--partner", "--workers"]).arg(workers.to_string());
+        command.env(PARENT, std::process::id().to_string());
         command
     });
     if args.child {

@@ -151,7 +151,7 @@ impl Drop for Server {
         if let Some(driver) = &*lock(&self.place.driver) {
             let _ = driver.shutdown(Shutdown::Both);
         }
-        // Wakes the accepting thread. Where no call is possible, no thread accepts either.
+        // Wakes the accepting thread. If no call is possible, no thread accepts either.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();

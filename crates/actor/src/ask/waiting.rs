@@ -579,6 +579,8 @@ mod tests {
     struct Waiter;
     impl Actor for Waiter {}
 
+    // GUARANTEE: Cycles
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn a_long_chain_takes_a_step_for_each_edge_and_no_stack() {
         const ACTORS: usize = 100_000;

@@ -585,6 +585,7 @@ mod tests {
         });
     }
 
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn values_that_nest_too_deep_are_not_written() {
         on_a_small_stack(|| {
@@ -607,6 +608,7 @@ mod tests {
         });
     }
 
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn bytes_that_nest_too_deep_are_not_read() {
         on_a_small_stack(|| {

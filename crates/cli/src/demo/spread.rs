@@ -107,7 +107,7 @@ fn play(
         let report = watch(&world, &mut status, signals, &|| directing.is_finished());
         world.ended.store(true, Relaxed);
         let done = directing.join().unwrap_or_else(|_| Err(Failure::new("the director panicked")));
-        // Where both fail, the director's error is the cause.
+        // If both fail, the director's error is the cause.
         done.and_then(|done| Ok((report?, done)))
     })?;
     status.clear();

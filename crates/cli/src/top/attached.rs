@@ -117,6 +117,7 @@ fn find(theater: &Theater, address: &str) -> Result<ActorRef<Inspector>, String>
 mod tests {
     use super::*;
 
+    // GUARANTEE: Theaters that are gone are not shown
     #[test]
     fn a_theater_that_is_gone_is_not_looked_at_for_ever() {
         let theater = || Theater::builder().listen("127.0.0.1:0").inspected(true).start().unwrap();

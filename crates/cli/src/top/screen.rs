@@ -180,10 +180,13 @@ fn rows(table: &Table, width: u16, sort: Option<usize>) -> Vec<Line<'static>> {
     /// The letters that are left of a text, at least.
     const TEXT_MIN: usize = 8;
     let mut widths = table.widths();
+    // An address that is cut names no theater: the last columns are hidden instead.
+    let texts = (0..widths.len()).filter(|column| !table.is_number(*column)).count();
+    let text_min = if texts == 1 { usize::MAX } else { TEXT_MIN };
     let all = |widths: &[usize]| widths.iter().map(|width| width + 2).sum::<usize>();
     // The widest text gives way, a column at a time.
     while all(&widths) > usize::from(width) {
-        let texts = (0..widths.len()).filter(|column| !table.is_number(*column) && widths[*column] > TEXT_MIN);
+        let texts = (0..widths.len()).filter(|column| !table.is_number(*column) && widths[*column] > text_min);
         let Some(widest) = texts.max_by_key(|column| widths[*column]) else { break };
         widths[widest] -= 1;
     }

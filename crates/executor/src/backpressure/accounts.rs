@@ -1,23 +1,27 @@
 //! Accounts of stages, to find those that send more messages than they handle.
 //!
-//! A standing backlog is not overload. In a program with a fixed number of messages, each stage handles as many messages as it sends, and
-//! a muted stage only leaves a core unused. A flood has a source that sends more than it handles. A worker is *pressed* if its mail takes
-//! longer than 2 ms or exceeds 2 MiB. While a worker is pressed, the workers that send to it keep an account for each of their stages: the
-//! messages sent to all receivers, less the messages handled. If the debts of all stages of a worker are too large together, a stage that
-//! owes at least the average is muted when it sends to a pressed worker, or to a stage that passes its messages on to an overloaded worker
-//! ([`super::relays`]). The bound is for all stages together, because many sources may each owe little.
+//! A standing backlog is not overload. In a program with a fixed number of messages, each stage handles as many
+//! messages as it sends, and a muted stage only leaves a core unused. A flood has a source that sends more than it
+//! handles. A worker is *pressed* if its mail takes longer than 2 ms or exceeds 2 MiB. While a worker is pressed, the
+//! workers that send to it keep an account for each of their stages: the messages sent to all receivers, less the
+//! messages handled. If the debts of all stages of a worker are too large together, stages that owe at least the
+//! average may be muted. Such a stage is muted when it sends to a pressed worker, or to a stage that passes its
+//! messages on to an overloaded worker ([`super::relays`]). The bound is for all stages together, because many sources
+//! may each owe little.
 //!
-//! An account counts messages and not bytes, because a stage that answers each short message with a long one is no source. It counts
-//! messages to all receivers, because a source may go on by messages to itself.
+//! An account counts messages and not bytes, because a stage that answers each short message with a long one is no
+//! source. It counts messages to all receivers, because a source may go on by messages to itself.
 //!
-//! Accounts are kept while a worker that was sent to is pressed and for a while after that, because they cost a few nanoseconds for each
-//! message.
+//! Accounts are kept while a worker that was sent to is pressed and for a while after that, because they cost a few
+//! nanoseconds for each message.
 
 /// If the stages of a worker owe more messages than this together, those that owe most are muted.
 const DEBT_MAX: u64 = 128;
-/// The largest debt of a stage, in messages, for which it is not muted. A stage that has collected a few answers may send as many requests.
+/// The largest debt of a stage, in messages, for which it is not muted. A stage that has collected a few answers may
+/// send as many requests.
 const DEBT_OF_STAGE_MAX: u64 = 16;
-/// The largest number of handled messages that a stage may save as credit. A round of 200,000 requests may follow 200,000 answers.
+/// The largest number of handled messages that a stage may save as credit. A round of 200,000 requests may follow
+/// 200,000 answers.
 const CREDIT_MAX: i64 = 1 << 18;
 /// Checkups in a row, with no pressed worker that was sent to, after which accounts are closed.
 const CHECKUPS_MAX: u32 = 32;
@@ -77,8 +81,9 @@ impl Accounts {
         self.stages.resize(stages, Account::default());
     }
 
-    /// Notes that the stage has sent a message, and the pressed worker that gets it, if any. Returns `Some` if the stage is to be muted, because its
-    /// debt is too large: the bytes that it owes. It goes on when these are admitted, and owes them no longer.
+    /// Notes that the stage has sent a message, and the pressed worker that gets it, if any. Returns `Some` if the
+    /// stage is to be muted, because its debt is too large: the bytes that it owes. It goes on when these are admitted,
+    /// and owes them no longer.
     pub(crate) fn charge(&mut self, stage: u16, bytes: usize, pressed: Option<u16>) -> Option<u32> {
         let presses = pressed.is_some();
         self.receiver = pressed.unwrap_or(self.receiver);
@@ -127,8 +132,8 @@ impl Accounts {
         }
     }
 
-    /// Closes all accounts if no stage has sent to a pressed worker for 32 checkups, and the last such worker is not pressed any more. The
-    /// worker calls this at each checkup.
+    /// Closes all accounts if no stage has sent to a pressed worker for 32 checkups, and the last such worker is not
+    /// pressed any more. The worker calls this at each checkup.
     pub(crate) fn close_unused(&mut self, is_pressed: impl FnOnce(u16) -> bool) {
         if self.are_kept() {
             self.checkups = if is_pressed(self.receiver) { 0 } else { self.checkups + 1 };

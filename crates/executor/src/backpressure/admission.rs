@@ -1,14 +1,16 @@
 //! Rules by which sources go on at a worker whose backlog does not end.
 //!
-//! A worker with a standing backlog may never be relieved, because its messages go round. Sources therefore do not wait for that. They share
-//! a part of what the worker runs: for 2 bytes of mail that it has run, it admits 1 byte. A flood thus becomes slower than its receiver, so
-//! its backlog ends, and a source goes on beside a standing backlog.
+//! A worker with a standing backlog may never be relieved, because its messages go round. Sources therefore do not wait
+//! for that. They share a part of the worker's throughput: for 2 bytes of mail that it has run, it admits 1 byte. A
+//! flood thus becomes slower than its receiver; its backlog therefore ends, and a source goes on beside a standing
+//! backlog.
 //!
 //! Only mail from others counts. A worker may run many messages of its own actors while the backlog stays as it is.
 //!
-//! A message may pass many actors before it is done with, on two workers in turn. Each pass is mail that a worker runs, so half of that would
-//! be many times as much as the workers can do. The more the backlog exceeds the high-water mark, the more each admitted byte therefore costs:
-//! the fourth power of the excess. A chain of `n` actors comes to rest at a backlog of about the fourth root of `n / 2` times the mark.
+//! A message may pass many actors before it is worked off, on two workers in turn. Each pass is mail that a worker
+//! runs, and half of that would be many times as much as the workers can do. The more the backlog exceeds the
+//! high-water mark, the more each admitted byte therefore costs: the fourth power of the excess. A chain of `n` actors
+//! settles at a backlog of about the fourth root of `n / 2` times the mark.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const RUN_PER_ADMITTED: u64 = 2;
 /// The largest number of bytes that are saved for sources while none comes.
 const SAVED_BYTES_MAX: u64 = 64 * 1024;
-/// The largest cost of one admission, in bytes: a source that is admitted at the largest excess holds the others up for as long as the worker
-/// runs twice as much.
+/// The largest cost of one admission, in bytes: a source that is admitted at the largest excess holds the others up for
+/// as long as the worker runs twice as much.
 const COST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The bytes of sources that a worker has admitted while it was pressed, as a position in all that it may admit.
@@ -49,14 +51,15 @@ impl Admission {
         self.position.load(Ordering::Relaxed) < run / RUN_PER_ADMITTED
     }
 
-    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `excess`: the backlog as a multiple of the high-water mark.
-    /// `run`: the bytes of mail that it has run in all.
+    /// Admits `bytes` bytes, if the worker has run enough since the last ones. `excess`: the backlog as a multiple of
+    /// the high-water mark. `run`: the bytes of mail that it has run in all.
     pub(crate) fn admits(&self, bytes: u64, excess: u64, run: u64) -> bool {
         let earned = run / RUN_PER_ADMITTED;
         let cost = bytes.saturating_mul(excess.max(1).saturating_pow(4)).min(COST_BYTES_MAX);
         let take = |taken: u64| {
             let from = taken.max(earned.saturating_sub(SAVED_BYTES_MAX));
-            // The position may pass what was earned, because a source may owe more than is ever saved. The next one then waits longer.
+            // The position may pass the earned bytes, because a source may owe more than is ever saved. The next one
+            // then waits longer.
             (from < earned).then_some(from + cost)
         };
         // Relaxed: no other data depends on the number.

@@ -1,26 +1,31 @@
-//! Stages that are muted for each other, beside others that work.
+//! Mute deadlocks: stages that are muted for each other, beside others that work.
 //!
-//! A worker may be overloaded only by what is put aside for its muted stages: it is *held up* ([`crate::backpressure::overload`]). Where those
-//! are muted for workers that are held up as well, and so are all that these wait for, nobody is ever relieved. Such workers
-//! are a *knot*. (The artificial deadlock of bounded Kahn networks, where a part of the network is in it: Parks 1995, section 4.
-//! A reader of the network would have to go on with nothing to read; here it is writers that are let go on, by one stage
-//! at a time.) If all workers sleep, who falls asleep last sees to it at once ([`Worker::break_deadlock`]). If an actor somewhere
-//! always has something to do, the monitor does, which looks at every tick.
+//! A worker may be overloaded only by the parked records of its muted stages: it is *held up*
+//! ([`crate::backpressure::overload`]). If those are muted for workers that are held up as well, and so are all workers
+//! that these wait for, none is ever relieved. Such workers form a *mute deadlock*. (It is the artificial deadlock of
+//! bounded Kahn networks, with a part of the network in it: Parks 1995, section 4. A reader of the network would have
+//! to go on with nothing to read. In this runtime writers are let go on, one stage at a time.) If all workers sleep,
+//! the worker that fell asleep last breaks it at once ([`Worker::break_deadlock`]). If an actor of some worker always
+//! has work, the monitor breaks it, and looks at every tick.
 //!
-//! *What is found is a knot.* The workers K that it finds at one look, and again at the next one, were overloaded and held up
-//! at both, and all they waited for was in K. A worker is relieved when what is put aside becomes less (or its own actors put much
-//! more before themselves, which is no matter of others); that becomes less when a stage goes on, and that does when the worker it
-//! is muted for is relieved: one of K would have to be the first. A worker with a stage that waits for a full window waits for
-//! something [outside](OUTSIDE) of any knot: that ends by itself. A stuck handler may not; who waits for it counts for nothing
-//! here, and the others of its worker do not wait for it. The flags are read one after the other, so a worker may have been
-//! relieved and held up again between two looks. Then a stage goes on too early, by what was put aside for it.
+//! *Every reported deadlock is one.* Let K be the workers that the monitor finds at one look, and again at the next
+//! one. They were overloaded and held up at both looks, and waited only for workers in K. A worker is relieved when its
+//! parked bytes become fewer (or when its own actors put much more before themselves, which does not depend on others).
+//! Parked bytes become fewer when a stage goes on. A stage goes on when the worker it is muted for is relieved. One
+//! worker of K would therefore have to be the first.
 //!
-//! *A knot may be one of several systems.* A stage may be muted for a worker of another system ([`crate::backpressure::other_systems`]). Each
-//! system's own monitor then looks, at all workers that those of the system wait for, and has one of its own stages go on. At the former
-//! look, workers of other systems may not have been in the knot; a stage then goes on too early, as above.
+//! A worker with a stage that waits for a full window waits for an event [outside](OUTSIDE) of any deadlock, which ends
+//! by itself. A stuck handler may not end. Stages that wait for it do not count, and the others of its worker do not
+//! wait for it. The flags are read one after the other, and a worker may therefore have been relieved and held up again
+//! between two looks. A stage then goes on too early, by the number of its parked records.
 //!
-//! *A knot is found.* A worker that is overloaded works off its queue and its inbox, to which nothing comes any more but by
-//! stages that are not muted yet; then it is held up, or relieved.
+//! *A deadlock may span several systems.* A stage may be muted for a worker of another system
+//! ([`crate::backpressure::other_systems`]). Each system's own monitor then looks at all workers that those of the
+//! system wait for, and has one of its own stages go on. At the former look, workers of other systems may not have been
+//! in the deadlock; a stage then goes on too early, as above.
+//!
+//! *Every deadlock is found.* An overloaded worker works off its queue and its inbox. Only stages that are not muted
+//! yet send to them. The worker is then held up, or relieved.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
@@ -33,20 +38,20 @@ use crate::system::SystemCore;
 use crate::worker::Worker;
 use crate::worker::shared::{Presence, WorkerShared};
 
-/// In the place of a worker: something else is waited for.
+/// The number that stands for an event other than a worker's relief.
 pub(crate) const OUTSIDE: u16 = u16::MAX;
 
-/// What was seen of knots.
+/// The monitor's record of mute deadlocks.
 #[derive(Default)]
 pub(crate) struct MuteDeadlocks {
-    /// The workers in one at the last look.
+    /// The workers of the deadlock at the last look.
     last: Vec<u16>,
-    /// Whose turn it is.
+    /// The number of the next worker in turn.
     turn: usize,
 }
 
 impl MuteDeadlocks {
-    /// Looks; has one stage go on of a knot that was there at the last look too.
+    /// Searches for a deadlock, and has one stage go on of a deadlock that was found at the last look too.
     pub(crate) fn look(&mut self, system: &SystemCore) {
         let lasting = system.deadlock_among(|worker| self.last.contains(&worker));
         if lasting.is_empty() {
@@ -60,7 +65,8 @@ impl MuteDeadlocks {
 }
 
 impl Worker {
-    /// All workers sleep, this one fell asleep last: where some are in a knot, a stage goes on. True: here.
+    /// Called by the worker that fell asleep last. If some workers are in a deadlock, lets a stage go on. Returns
+    /// whether the stage is this worker's.
     pub(crate) fn break_deadlock(&self) -> bool {
         if self.system.deadlock().contains(&self.id) {
             {
@@ -74,7 +80,7 @@ impl Worker {
                 self.system.active_more();
                 self.note_departures(&inbox);
             }
-            self.let_go_on();
+            self.release_one();
             return true;
         }
         self.system.break_other_deadlocks();
@@ -83,14 +89,14 @@ impl Worker {
 }
 
 impl SystemCore {
-    /// Has one of the workers that wait for each other only go on. By a thread that runs none of them.
+    /// Has one of the workers in a deadlock go on. Called by a thread that runs none of them.
     pub(crate) fn break_other_deadlocks(&self) {
         if let Some(worker) = self.deadlock().first() {
             self.call_with(*worker, Signal::GO_ON);
         }
     }
 
-    /// Workers that wait for each other only.
+    /// Returns the workers that wait only for each other.
     fn deadlock(&self) -> Vec<u16> {
         self.deadlock_among(|_| true)
     }
@@ -126,9 +132,9 @@ impl SystemCore {
 }
 
 impl WorkerShared {
-    /// Whether its worker is overloaded by nothing but what is put aside for its muted stages.
+    /// Returns whether the worker is overloaded only by the parked records of its muted stages.
     fn is_held_up(&self) -> bool {
-        // Relaxed, all of it: it is looked at twice.
+        // Relaxed, all of it, because two looks have to agree.
         self.muted_stages.load(Ordering::Relaxed) > 0
             && (self.overloaded.load(Ordering::Relaxed) || self.pressed.load(Ordering::Relaxed))
             && self.held_up.load(Ordering::Relaxed)
@@ -144,7 +150,8 @@ mod tests {
     use crate::sync::signal::Signal;
     use crate::{Config, SystemCore};
 
-    /// A system in which each worker waits for those; who waits for nobody is overloaded by what comes.
+    /// Starts a system in which each worker waits for the given ones; a worker that waits for none is overloaded by its
+    /// mail.
     fn waiting(waits_for: &[&[u16]]) -> Arc<SystemCore> {
         let config = Config { workers: waits_for.len(), stages: waits_for.len(), simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
@@ -190,10 +197,10 @@ mod tests {
             *system.worker_table[0].waits_for.lock().unwrap() = vec![(systems[1 - at].id, 0)];
         }
         assert_eq!(systems.each_ref().map(|system| system.deadlock()), [[0], [0]]);
-        // One waits for a worker that runs.
+        // One worker waits for a worker that runs.
         *systems[1].worker_table[0].waits_for.lock().unwrap() = vec![(systems[0].id, 1)];
         assert_eq!(systems.each_ref().map(|system| system.deadlock()), [[], []]);
-        // It waits for one of a system that has ended.
+        // One worker waits for a worker of a system that has ended.
         end(&systems[1]);
         assert_eq!(systems[0].deadlock(), []);
         end(&systems[0]);

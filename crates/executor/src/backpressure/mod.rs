@@ -1,6 +1,7 @@
 //! Backpressure: accounts that find the senders to be slowed down, and the rules by which those go on.
 //!
-//! [`overload`] stops the stages of such senders. [`stage`] says which stages are full, and [`deadlock`] finds stages that are muted for each other.
+//! [`overload`] stops the stages of such senders. [`stage`] says which stages are full, and [`deadlock`] finds stages
+//! that are muted for each other.
 
 pub(crate) mod accounts;
 pub(crate) mod admission;

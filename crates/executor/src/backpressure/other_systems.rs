@@ -1,20 +1,22 @@
 //! Senders to actors of another system in this process.
 //!
-//! A worker of system A that sends to an actor of system B is no thread that B may block, because it has others to run. Its stage is muted in
-//! A, as for a receiver in A: while the worker in B is pressed, if the stage is a source by its account ([`super::accounts`]); and while
-//! that worker is overloaded, source or not. (No relay is noted over systems. What is put aside for the muted stage counts for its worker, so
-//! the overload reaches that stage's senders.) Requests do not come here: nobody is slowed that waits for an answer.
+//! A worker of system A that sends to an actor of system B is no thread that B may block, because it has others to run.
+//! Its stage is muted in A, like for a receiver in A. It is muted while the worker in B is pressed, if the stage is a
+//! source by its account ([`super::accounts`]); and while that worker is overloaded, source or not. (No relay is noted
+//! over systems. The parked records of the muted stage count for its worker, and the overload therefore reaches that
+//! stage's senders.) Requests are exempt: no sender is slowed that waits for an answer.
 //!
-//! *The stage goes on.* Its worker leaves word with the worker in B, and then looks whether that is pressed (I4, as in `overload.rs`): it sees
-//! the flag down, or is roused when that goes down, and when the worker in B admits sources. If the stage in B is full, the worker that
-//! lowers it rouses all that have left word with any worker of B. It is roused as well when B ends, and
-//! sees that. The monitor of A rouses it now and then besides.
+//! *The stage goes on.* Its worker registers with the worker in B, and then checks whether that is pressed (I4, as in
+//! `overload.rs`). It sees the flag down, or is roused when that goes down, and when the worker in B admits sources. If
+//! the stage in B is full, the worker that lowers it rouses all workers that have registered with any worker of B. A
+//! registered worker is roused as well when B ends, and sees that. The monitor of A rouses it now and then besides.
 //!
-//! *Nobody waits for ever.* Two systems that flood each other may mute all that would work off what is put aside. Such knots are
-//! looked for over all systems ([`crate::backpressure::deadlock`]).
+//! *No worker waits for ever.* Two systems that flood each other may mute all stages that would work off the parked
+//! records. Such deadlocks are searched for over all systems ([`crate::backpressure::deadlock`]).
 //!
-//! *Simulated systems.* One runs only while somebody runs it, so nobody waits for it. The thread that runs one is a thread outside for
-//! others, and waits as such, but not for long: it may be the one that is waited for.
+//! *Simulated systems.* A simulated system runs only while a thread runs it, and no thread waits for it. The thread
+//! that runs it is a thread outside for other systems, and waits like one, but not for long, because the other system
+//! may wait for that thread.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -29,36 +31,36 @@ use crate::worker::shared::WorkerShared;
 /// A worker of any system: the system's number, and the worker's.
 pub(crate) type AnyWorker = (u16, u16);
 
-/// In the place of a worker in an account: it is in another system.
-pub(crate) const ELSEWHERE: u16 = u16::MAX;
+/// The number in an account that stands for a worker of another system.
+pub(crate) const IN_OTHER_SYSTEM: u16 = u16::MAX;
 
-/// How long a thread that runs a simulated system waits for another system, at most, for each message.
+/// The largest time that a thread that runs a simulated system waits for another system, for each message.
 const SIMULATED_WAIT: Duration = Duration::from_millis(50);
 
-/// A system of this process: its number, and its life among those under that number.
+/// A system of this process: its number, and the epoch of that number's slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Home {
+pub(crate) struct SystemEpoch {
     pub(crate) system: u16,
     epoch: u64,
 }
 
-impl Home {
-    fn of(system: &SystemCore) -> Home {
-        Home { system: system.id, epoch: SLOTS[usize::from(system.id)].epoch.load(Ordering::Acquire) }
+impl SystemEpoch {
+    fn of(system: &SystemCore) -> SystemEpoch {
+        SystemEpoch { system: system.id, epoch: SLOTS[usize::from(system.id)].epoch.load(Ordering::Acquire) }
     }
 
     /// Returns the system, unless it has ended.
     pub(crate) fn find(self) -> Option<Arc<SystemCore>> {
         let system = SystemCore::by_id(self.system)?;
-        // Behind that, because another system may have moved in before.
+        // After the system was found, because another one may have taken the slot before.
         let epoch = SLOTS[usize::from(self.system)].epoch.load(Ordering::Acquire);
         (epoch == self.epoch).then_some(system)
     }
 }
 
 impl Worker {
-    /// A message in the normal lane goes from here to stage `target` of another `system`. Asks to mute the sender if that stage is full, or
-    /// its worker is pressed by the sender.
+    /// Notes a message in the normal lane to stage `target` of another `system`. Asks to mute the sender if that stage
+    /// is full, or its worker is pressed by the sender.
     pub(crate) fn note_sent_to_other_system(&self, system: &SystemCore, target: u16, bytes: usize) {
         if self.system.simulation.is_some() {
             return system.wait_while_overloaded_for(target, bytes as u64, Some(SIMULATED_WAIT));
@@ -70,16 +72,16 @@ impl Worker {
         }
         // SAFETY: the claimed record stays readable until the next one is claimed.
         let sender = unsafe { (*claimed).stage() };
-        let home = Some(Home::of(system));
+        let other_system = Some(SystemEpoch::of(system));
         let worker = system.route[usize::from(target)].load(Ordering::Relaxed);
         if system.full[usize::from(target)].is_full() {
-            self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, home });
+            self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, other_system });
         }
         let pressed = system.pressed_by(worker, target);
         if pressed.is_none() && !self.holding.get() {
             return;
         }
-        let source = self.accounts.borrow_mut().charge(sender, bytes, pressed.map(|_| ELSEWHERE));
+        let source = self.accounts.borrow_mut().charge(sender, bytes, pressed.map(|_| IN_OTHER_SYSTEM));
         let Some(receiver) = pressed else { return };
         let shared = &system.worker_table[usize::from(receiver)];
         if source.is_some() {
@@ -90,12 +92,12 @@ impl Worker {
         }
         let overloads = || shared.overloaded.load(Ordering::Relaxed).then(|| u32::try_from(bytes).unwrap_or(u32::MAX));
         if let Some(owed) = source.or_else(overloads) {
-            self.request_mute(MuteRequest { sender, receiver, target, source: Some(owed), home });
+            self.request_mute(MuteRequest { sender, receiver, target, source: Some(owed), other_system });
         }
     }
 
-    /// Leaves word with the worker that stage `target` of another system is muted for, and then looks whether the stage stays muted. Returns
-    /// that worker, and whether the target is full.
+    /// Registers with the worker that stage `target` of another system is muted for, and then checks whether the stage
+    /// stays muted. Returns that worker, and whether the target is full.
     pub(crate) fn stays_muted_in_other_systems(
         &self,
         system: &SystemCore,
@@ -103,12 +105,12 @@ impl Worker {
         source: bool,
     ) -> Option<(u16, bool)> {
         let target = usize::from(target);
-        // None: the system had ended when the sender noted its life, and another one had moved in.
+        // `None`: the system had ended when the sender noted its epoch, and another one had taken the slot.
         let worker = system.route.get(target)?.load(Ordering::Acquire);
         let receiver = if source { system.pressed_by(worker, target as u16).unwrap_or(worker) } else { worker };
         let shared = &system.worker_table[usize::from(receiver)];
         {
-            let mut muted = lock(&shared.muted_elsewhere);
+            let mut muted = lock(&shared.muted_of_other_systems);
             let me = (self.system_id, self.id);
             if !muted.contains(&me) {
                 muted.push(me);
@@ -129,19 +131,20 @@ impl Worker {
         (full || pressed).then_some((receiver, full))
     }
 
-    /// Returns the stages that are muted here, and for what.
+    /// Returns the muted stages of this worker, and the reasons.
     pub(crate) fn muted(&self) -> Vec<(u16, Reason)> {
         // SAFETY: in RUNTIME; short borrow.
         let parked = &unsafe { self.core() }.parked;
-        let muted = parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { .. }));
-        muted.map(|(stage, hold)| (*stage, hold.reason)).collect()
+        let muted = parked.iter().filter(|(_, parked)| matches!(parked.reason, Reason::Muted { .. }));
+        muted.map(|(stage, parked)| (*stage, parked.reason)).collect()
     }
 }
 
 impl WorkerShared {
-    /// Rouses the workers of other systems with stages that are muted for this office's worker. Those that stay muted leave word again.
+    /// Rouses the workers of other systems with stages that are muted for this worker. Those that stay muted register
+    /// again.
     pub(crate) fn rouse_other_systems(&self) {
-        let muted = std::mem::take(&mut *lock(&self.muted_elsewhere));
+        let muted = std::mem::take(&mut *lock(&self.muted_of_other_systems));
         for (system, worker) in muted {
             // Another system may have this number by now.
             if let Some(system) =

@@ -1,24 +1,29 @@
 //! Overload: senders to a worker with a large backlog are slowed down (Pony's muting, by stages).
 //!
-//! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if that mail exceeds
-//! 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle ([`crate::backpressure::accounts`]). A stage
-//! that sends no more than it handles is not muted, because a standing backlog is not overload. If it sends to an overloaded worker, the
-//! overload counts for its own senders ([`crate::backpressure::relays`]).
+//! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if
+//! that mail exceeds 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle
+//! ([`crate::backpressure::accounts`]). A stage that sends no more than it handles is not muted, because a standing
+//! backlog is not overload. If it sends to an overloaded worker, the overload counts for its own senders
+//! ([`crate::backpressure::relays`]).
 //!
-//! Senders in other systems of the process are slowed down by their own workers: [`crate::backpressure::other_systems`].
+//! Senders in other systems of the process are slowed down by their own workers:
+//! [`crate::backpressure::other_systems`].
 //!
-//! What counts is what is queued, and what is put aside for stages that are muted: a worker gets through that when those do whom
-//! its stages are muted for. Where they are muted for each other, one goes on: [`crate::backpressure::deadlock`]. Mail on deferred lists does not
-//! count, however much it is. It waits for something: an answer, a state in which its guard holds, a supervisor. That may have to
-//! come from the very stage that would be muted for it, or from another one that was; and nobody knows: messages do not say
-//! that before they are sent. Such a stage could stand still for ever beside others that work, which I4 rules out. One that is let
-//! go now and then all the same would be slowed, and no bound come of it. So for such mail there is a declared bound, which
+//! The load of a worker is its queue, and the parked records of its muted stages. The worker works those off when the
+//! workers that its stages are muted for work off theirs. If stages are muted for each other, one goes on:
+//! [`crate::backpressure::deadlock`].
+//!
+//! Mail on deferred lists does not count, whatever its size. It waits for an event: an answer, a state in which its
+//! guard holds, a supervisor. The event may have to come from the very stage that would be muted for it, or from
+//! another muted one. The runtime cannot know that, because messages do not say it before they are sent. Such a stage
+//! could stand still for ever beside others that work, which I4 rules out. A stage that is released now and then all
+//! the same would be slowed, without a bound on the list. For such mail there is therefore a declared bound, which
 //! counts it: [`crate::message::mailbox`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backpressure::deadlock::OUTSIDE;
-use crate::backpressure::other_systems::{AnyWorker, Home};
+use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
 use crate::backpressure::standing::BacklogView;
 use crate::migration::stub::Gate;
 use crate::sync::locks::lock;
@@ -30,13 +35,14 @@ use crate::worker::shared::WorkerShared;
 
 /// A worker with more bytes of mail from others than this is overloaded.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
-/// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN` records.
+/// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN`
+/// records.
 const PRESSED_NS: u64 = 2_000_000;
 /// With few records, others that send to the worker wait little even if each of them takes milliseconds.
 const PRESSED_RECORDS_MIN: u64 = 64;
 
-/// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and of the workers between
-/// them, and its receiver is to have work until the source's next messages arrive.
+/// A worker that was pressed is relieved below 3/4 of the bound. A muted source costs the cores of its own worker and
+/// of the workers between them, and its receiver is to have work until the source's next messages arrive.
 const PRESSED_LOW: (u64, u64) = (3, 4);
 /// A worker that was overloaded is relieved below half of the bound.
 const OVERLOADED_LOW: (u64, u64) = (1, 2);
@@ -44,10 +50,10 @@ const OVERLOADED_LOW: (u64, u64) = (1, 2);
 /// The load of a worker by its mail from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// It is below the low-water mark.
+    /// The load is below the low-water mark.
     Low,
     Medium,
-    /// It is at the high-water mark or above.
+    /// The load is at the high-water mark or above.
     High,
 }
 
@@ -84,11 +90,13 @@ impl WorkerShared {
 impl Worker {
     /// Raises or lowers the two flags of overload.
     ///
-    /// The load is what others have sent here and what is put aside for muted stages. Mail that this worker's actors pass on to each other
-    /// counts half until it is done with. Otherwise a flood through many actors would be small at each of them and large in all.
+    /// The load is the mail that others have sent to this worker and the parked records of muted stages. Mail that this
+    /// worker's actors pass on to each other counts half until it is worked off. Otherwise a flood through many actors
+    /// would be small at each of them and large in all.
     ///
-    /// The load counts only if it is more than what this worker's own actors have *made*, that is, sent beyond the mail that has come. To slow
-    /// others down would not help against that: a tree of a million actors that two workers build together is no flood.
+    /// The load counts only if it is more than this worker's own actors have *made*, that is, sent beyond the mail that
+    /// has come. Slowing others down would not help against own messages: a tree of a million actors that two workers
+    /// build together is no flood.
     pub(crate) fn weigh(&self) {
         let shared = self.shared();
         let (mail, own) = self.queued_mail();
@@ -99,17 +107,17 @@ impl Worker {
         };
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let muted = core.parked.values().filter(|hold| hold.bytes_max.is_none());
-        let muted: u64 = muted.map(|hold| hold.bytes() as u64).sum();
+        let muted = core.parked.values().filter(|parked| parked.bytes_max.is_none());
+        let muted: u64 = muted.map(|parked| parked.bytes() as u64).sum();
         let sent = mail + inbox_bytes + muted;
         let deferred_starts = core.deferred_starts.bytes();
         let made = core.mail.made(mail + own).min(own);
-        // All that has come and is not done with: also what the actors here pass on to each other.
+        // All mail that has come and is not worked off, including messages that the own actors pass on to each other.
         let came = (mail + own - made + inbox_bytes + muted).max(sent);
         // Mail that waits to be run for the first time counts in full, and mail that is passed on counts half.
         let weight = sent.max(came / 2);
         let (made, own) = (made + deferred_starts, own + deferred_starts);
-        // Mail that was put aside for muted stages is not run yet. What was noted once is never taken back.
+        // The parked mail of muted stages is not run yet. A noted amount is never taken back.
         let noted = shared.mail_run.load(Ordering::Relaxed);
         let mail_run = core.mail.run().saturating_sub(muted).max(noted);
         shared.mail_run.store(mail_run, Ordering::Relaxed);
@@ -128,7 +136,7 @@ impl Worker {
         shared.standing.look(&mut core.turnover, look);
         let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
         let coming = mail + inbox_bytes;
-        // Relaxed: who looks at it looks again.
+        // Relaxed: all readers look again.
         let average_ns = core.slow_pace.average_ns();
         let held_up = at_ease(shared.loads(coming, average_ns).pressed, coming, own);
         // The flag is read before it is written, because senders to this worker read the flags in the same cache line.
@@ -141,7 +149,8 @@ impl Worker {
                 flag.store(true, Ordering::Relaxed);
                 return false;
             }
-            // SeqCst, here and in `mute`: either the muter sees the flag down, or it is found here.
+            // SeqCst, in this function and in `mute`: either the muter sees the flag down, or the muter is found in
+            // `muted_on_me`.
             at_ease(load, weight, made) && flag.load(Ordering::Relaxed) && flag.swap(false, Ordering::SeqCst)
         };
         shared.note_excess(weight);
@@ -151,7 +160,8 @@ impl Worker {
         }
     }
 
-    /// Returns the bytes of the queue that others have sent, and those that this worker's own actors have sent. In RUNTIME.
+    /// Returns the bytes of the queue that others have sent, and those that this worker's own actors have sent. In
+    /// RUNTIME.
     pub(crate) fn queued_mail(&self) -> (u64, u64) {
         let queued = self.backlog_bytes();
         // SAFETY: in RUNTIME; short borrow.
@@ -159,20 +169,21 @@ impl Worker {
         (mail, queued - mail)
     }
 
-    /// Says what the stages that are muted here wait for.
-    fn tell_what_is_waited_for(&self) {
+    /// Publishes the workers that the muted stages of this worker wait for.
+    fn publish_waits(&self) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let mut waits_for: Vec<AnyWorker> = core
             .parked
             .values()
-            .filter_map(|hold| match hold.reason {
-                // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by itself.
-                Reason::Muted { stuck: true, home: Some(_), .. } => None,
+            .filter_map(|parked| match parked.reason {
+                // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by
+                // itself.
+                Reason::Muted { stuck: true, other_system: Some(_), .. } => None,
                 Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
                 Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
-                Reason::Muted { receiver, home, .. } => {
-                    Some((home.map_or(self.system_id, |home| home.system), receiver))
+                Reason::Muted { receiver, other_system, .. } => {
+                    Some((other_system.map_or(self.system_id, |other_system| other_system.system), receiver))
                 }
                 Reason::Detached | Reason::Paused => None,
             })
@@ -185,7 +196,7 @@ impl Worker {
         }
     }
 
-    /// Below the low-water mark: those who were muted go on.
+    /// Lets the muted senders go on, because the load is below the low-water mark.
     pub(crate) fn relieve(&self, shared: &WorkerShared) {
         // The lock orders this with a sender that saw the flag and is about to wait.
         drop(shared.lock());
@@ -199,7 +210,8 @@ impl Worker {
     /// Has all workers of this system look again whether their muted stages may go on.
     pub(crate) fn rouse_others(&self) {
         if self.parked.get() {
-            // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has looked again.
+            // A stage may be muted for its own worker, over a relay: the worker does not become idle before it has
+            // looked again.
             self.ownership.signal.raise(Signal::TICK);
         }
         for (other, _) in self.system.worker_table.made() {
@@ -209,7 +221,8 @@ impl Worker {
         }
     }
 
-    /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so at each checkup.
+    /// Wakes the sources that wait for this worker, because it has handled more messages and may admit them. It does so
+    /// at each checkup.
     pub(crate) fn call_sources(&self) {
         let shared = self.shared();
         if !shared.is_pressed() || !shared.may_admit() {
@@ -226,18 +239,18 @@ impl Worker {
         }
     }
 
-    /// Looks whether stages that are put aside may go on, and how full the worker is without.
+    /// Checks whether parked stages may go on, and measures the load without them.
     #[cold]
     pub(crate) fn review_parked(&self, may_go_on: bool) {
         self.unmute();
         self.weigh();
-        self.tell_what_is_waited_for();
+        self.publish_waits();
         if may_go_on {
-            self.let_go_on();
+            self.release_one();
         }
     }
 
-    /// Puts the stages aside that sent to an overloaded worker (Pony's muting, by stages).
+    /// Parks the stages that sent to an overloaded worker (Pony's muting, by stages).
     #[cold]
     pub(crate) fn mute(&self) {
         // SAFETY: in RUNTIME; short borrow, no call back.
@@ -245,12 +258,14 @@ impl Worker {
         if core.exempt.is_some_and(|(_, until)| until <= self.bytes_run()) {
             core.exempt = None;
         }
-        for MuteRequest { sender: stage, receiver, target, source, home } in std::mem::take(&mut core.mute_requests) {
+        for MuteRequest { sender: stage, receiver, target, source, other_system } in
+            std::mem::take(&mut core.mute_requests)
+        {
             // SAFETY: in RUNTIME; short borrow, no call back.
             let core = unsafe { self.core() };
-            if let Some(hold) = core.parked.get_mut(&stage) {
+            if let Some(parked) = core.parked.get_mut(&stage) {
                 // The stage has sent more in the same gulp.
-                if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut hold.reason, source) {
+                if let (Reason::Muted { source: owed_bytes, .. }, Some(more)) = (&mut parked.reason, source) {
                     *owed_bytes = Some(owed_bytes.unwrap_or(0).saturating_add(more));
                 }
                 continue;
@@ -258,18 +273,21 @@ impl Worker {
             if self.route_of(stage) != Some(self.id) || !self.may_be_muted(core, stage) {
                 continue;
             }
-            // The last handle of another system may be dropped in here.
-            let Some((receiver, stuck)) = self.stays_muted(home, receiver, target, source.is_some()) else { continue };
-            // SAFETY: as above.
+            // The last handle of another system may be dropped by `stays_muted`.
+            let Some((receiver, stuck)) = self.stays_muted(other_system, receiver, target, source.is_some()) else {
+                continue;
+            };
+            // SAFETY: in RUNTIME; short borrow, no call back.
             let core = unsafe { self.core() };
-            core.parked.insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, home }, None));
+            core.parked
+                .insert(stage, Parked::new(Reason::Muted { receiver, target, stuck, source, other_system }, None));
             if !stuck {
                 self.shared().muted_stages.fetch_add(1, Ordering::Relaxed);
             }
             self.system.open_more();
             self.ledger.mutes.add(1);
         }
-        // SAFETY: as above.
+        // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
         let pauses = std::mem::take(&mut core.pauses);
         let mut accounts = self.accounts.borrow_mut();
@@ -279,18 +297,19 @@ impl Worker {
             self.logs[self.id as usize].stop();
         }
         drop(accounts);
-        self.note_holds(core);
+        self.note_parked_stages(core);
         for (stage, gate) in pauses {
             self.pause(stage, &gate);
         }
     }
 
-    /// Not one that works off what was put aside for it, since it was let go on or is full: it would wait for itself.
+    /// Returns whether the stage may be muted. A stage that works off its parked records may not, because it was let go
+    /// on or is full: it would wait for itself.
     pub(crate) fn may_be_muted(&self, core: &Core, stage: u16) -> bool {
         core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.full[stage as usize].is_full()
     }
 
-    /// Puts aside what comes for the stage as long as the gate is closed.
+    /// Parks the mail of the stage as long as the gate is closed.
     fn pause(&self, stage: u16, gate: &Gate) {
         // SAFETY: in RUNTIME; short borrow, no call back.
         let core = unsafe { self.core() };
@@ -298,19 +317,26 @@ impl Worker {
             return;
         }
         core.parked.insert(stage, Parked::new(Reason::Paused, Some(gate.bytes_max())));
-        self.note_holds(core);
+        self.note_parked_stages(core);
         self.system.open_more();
         if !gate.wait(stage) {
             self.release(stage);
         }
     }
 
-    /// Leaves word with the receiver, then looks whether it is pressed: either it is seen relieved, or it will say so. Word
-    /// is left anew each time, because the receiver may have been relieved and be pressed again. The target is asked in the same way
-    /// whether it is full, wherever it is now ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
-    fn stays_muted(&self, home: Option<Home>, receiver: u16, target: u16, source: bool) -> Option<(u16, bool)> {
-        if let Some(home) = home {
-            return self.stays_muted_in_other_systems(&*home.find()?, target, source);
+    /// Registers with the receiver, then checks whether it is pressed: either it is seen relieved, or it will rouse
+    /// this worker. The registration is repeated each time, because the receiver may have been relieved and be pressed
+    /// again. The target is asked in the same way whether it is full, whichever worker runs it now
+    /// ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
+    fn stays_muted(
+        &self,
+        other_system: Option<SystemEpoch>,
+        receiver: u16,
+        target: u16,
+        source: bool,
+    ) -> Option<(u16, bool)> {
+        if let Some(other_system) = other_system {
+            return self.stays_muted_in_other_systems(&*other_system.find()?, target, source);
         }
         let shared = &self.system.worker_table[receiver as usize];
         if source {
@@ -324,12 +350,12 @@ impl Worker {
         (full || pressed).then_some((receiver, full))
     }
 
-    /// Whether the receiver of a muted stage admits the bytes that this owes.
-    fn is_admitted(&self, home: Option<Home>, receiver: u16, owed_bytes: u32) -> bool {
-        match home {
+    /// Returns whether the receiver of a muted stage admits the bytes that the stage owes.
+    fn is_admitted(&self, other_system: Option<SystemEpoch>, receiver: u16, owed_bytes: u32) -> bool {
+        match other_system {
             None => self.system.worker_table[receiver as usize].admits(u64::from(owed_bytes)),
-            Some(home) => {
-                let system = home.find().filter(|system| usize::from(receiver) < system.worker_table.len());
+            Some(other_system) => {
+                let system = other_system.find().filter(|system| usize::from(receiver) < system.worker_table.len());
                 system.is_none_or(|system| system.worker_table[receiver as usize].admits(u64::from(owed_bytes)))
             }
         }
@@ -338,22 +364,22 @@ impl Worker {
     /// Lets the stages go on whose receivers are no longer overloaded.
     fn unmute(&self) {
         let mut ready = Vec::new();
-        // No borrow of the core meanwhile: the last handle of another system may be dropped in here.
+        // No borrow of the core during the loop, because it may drop the last handle of another system.
         for (stage, reason) in self.muted() {
-            let Reason::Muted { receiver, target, source, home, .. } = reason else { continue };
-            let Some((receiver, is_full)) = self.stays_muted(home, receiver, target, source.is_some()) else {
+            let Reason::Muted { receiver, target, source, other_system, .. } = reason else { continue };
+            let Some((receiver, is_full)) = self.stays_muted(other_system, receiver, target, source.is_some()) else {
                 ready.push(stage);
                 continue;
             };
             if let (false, Some(owed_bytes)) = (is_full, source)
-                && self.is_admitted(home, receiver, owed_bytes)
+                && self.is_admitted(other_system, receiver, owed_bytes)
             {
                 ready.push(stage);
                 continue;
             }
             // SAFETY: in RUNTIME; short borrow, no call back.
-            let Some(hold) = unsafe { self.core() }.parked.get_mut(&stage) else { continue };
-            let Reason::Muted { receiver: known, stuck, .. } = &mut hold.reason else { continue };
+            let Some(parked) = unsafe { self.core() }.parked.get_mut(&stage) else { continue };
+            let Reason::Muted { receiver: known, stuck, .. } = &mut parked.reason else { continue };
             *known = receiver;
             // The stage may have caught up while its worker became overloaded, or the other way round.
             if *stuck != is_full {
@@ -371,15 +397,16 @@ impl Worker {
         }
     }
 
-    /// One of the stages that are muted here goes on, the one for which most was put aside; and for long enough that this is not
-    /// put aside again after a gulp.
-    pub(crate) fn let_go_on(&self) {
+    /// Lets one of this worker's muted stages go on, the one with the most parked bytes. It is exempt from muting for
+    /// long enough that it is not parked again after a gulp.
+    pub(crate) fn release_one(&self) {
         let run = self.bytes_run();
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let muted = core.parked.iter().filter(|(_, hold)| matches!(hold.reason, Reason::Muted { stuck: false, .. }));
+        let muted =
+            core.parked.iter().filter(|(_, parked)| matches!(parked.reason, Reason::Muted { stuck: false, .. }));
         if let Some((stage, bytes)) =
-            muted.map(|(stage, hold)| (*stage, hold.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
+            muted.map(|(stage, parked)| (*stage, parked.bytes() as u64)).max_by_key(|(_, bytes)| *bytes)
         {
             core.exempt = Some((stage, run + bytes));
             self.release(stage);
@@ -387,29 +414,29 @@ impl Worker {
     }
 
     /// Updates `holding` and `parked` after `Core::parked` or the accounts have changed.
-    pub(crate) fn note_holds(&self, core: &Core) {
+    pub(crate) fn note_parked_stages(&self, core: &Core) {
         self.holding.set(core.has_parked() || self.accounts.borrow().are_kept());
         self.parked.set(core.has_parked());
     }
 
-    /// A stage goes on; what was put aside for it comes first. In RUNTIME.
+    /// Lets a stage go on; its parked records come first. In RUNTIME.
     pub(crate) fn release(&self, stage: u16) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let Some(mut hold) = core.parked.remove(&stage) else { return };
-        self.note_holds(core);
+        let Some(mut parked) = core.parked.remove(&stage) else { return };
+        self.note_parked_stages(core);
         // Children may go to this stage again.
         self.note_own_stages();
-        if let Reason::Muted { stuck: false, .. } = hold.reason {
+        if let Reason::Muted { stuck: false, .. } = parked.reason {
             self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
         }
-        if hold.reason != Reason::Detached {
+        if parked.reason != Reason::Detached {
             self.system.open_less();
         }
-        self.mark(stage, &mut hold.lanes);
-        // It counted while it was put aside, and still does.
+        self.mark(stage, &mut parked.lanes);
+        // The mail counted while it was parked, and still does.
         // SAFETY: in RUNTIME; short borrow.
-        unsafe { self.core() }.mail.note_first(self.bytes_run(), hold.bytes() as u64);
-        self.put_back(hold.lanes);
+        unsafe { self.core() }.mail.note_first(self.bytes_run(), parked.bytes() as u64);
+        self.put_back(parked.lanes);
     }
 }

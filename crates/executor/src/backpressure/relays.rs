@@ -1,11 +1,12 @@
 //! Relays: stages that pass messages on to an overloaded worker.
 //!
-//! A stage that handles as many messages as it sends is not muted, even if its receiver's worker is overloaded. It is noted as a relay
-//! instead. While the worker is overloaded, a stage that sends to a relay counts as a sender to that worker, and becomes a relay, too. The
-//! overload thus reaches the source over any number of stages, and only the source is muted.
+//! A stage that handles as many messages as it sends is not muted, even if its receiver's worker is overloaded. It is
+//! noted as a relay instead. While the worker is overloaded, a stage that sends to a relay counts as a sender to that
+//! worker, and becomes a relay, too. The overload thus reaches the source over any number of stages, and only the
+//! source is muted.
 //!
-//! Where both the receiver's worker and the one that gets the messages next are pressed, the one with the larger backlog slows down the source
-//! (`SystemCore::more_pressed`).
+//! If both the receiver's worker and the one that gets the messages next are pressed, the one with the larger backlog
+//! slows down the source (`SystemCore::more_pressed`).
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -21,14 +22,15 @@ impl Relays {
 
     /// Notes that `stage` has sent to the overloaded `worker`.
     pub(crate) fn note(&self, stage: u16, worker: u16) {
-        // Relaxed: a sender that sees the note late is slowed down late. The note is read before it is written, because other workers read
-        // the same cache line.
+        // Relaxed: a sender that sees the note late is slowed down late. The note is read before it is written, because
+        // other workers read the same cache line.
         if self.0[usize::from(stage)].load(Ordering::Relaxed) != worker {
             self.0[usize::from(stage)].store(worker, Ordering::Relaxed);
         }
     }
 
-    /// Returns the worker to which `stage` passes messages on, if `is_overloaded` holds for that worker. Otherwise deletes the note.
+    /// Returns the worker to which `stage` passes messages on, if `is_overloaded` holds for that worker. Otherwise
+    /// deletes the note.
     pub(crate) fn passes_on_to(&self, stage: u16, is_overloaded: impl FnOnce(u16) -> bool) -> Option<u16> {
         let worker = self.0[usize::from(stage)].load(Ordering::Relaxed);
         if worker == NONE {

@@ -1,25 +1,27 @@
-//! Whether more is put aside for a stage than may be: who sends to it is muted then.
+//! Full stages: the limits on parked records. Senders to a full stage are muted.
 //!
-//! A stage that is put aside on its own account (a stuck handler, a closed gate) is full when more waits for it than its hold
-//! allows, and stays full until what was put aside has been run: behind that goes a *marker*, a record that does nothing but say so.
-//! If it were not full any more when it goes on, all who were muted would send before the first message of those that wait is
-//! run; and where that closes the gate again, more would wait each time, without a bound.
+//! A stage that is parked on its own account (a stuck handler, a closed gate) is full when more waits for it than its
+//! limit allows. It stays full until its parked records have been run. Behind those goes a *marker*, a record that does
+//! nothing but report that. Without the marker, all muted senders would send again before the first parked message is
+//! run. If that message closes the gate again, more would wait each time, without a bound.
 //!
-//! The marker is mail of its stage, so it stays behind what it was put behind, wherever that goes: into the queue, aside again, to
-//! the thread that takes the worker over. There is one for a stage at most. What is put aside behind it (the stage was held again
-//! before it was run) is what senders had sent before they were muted; it counts when the stage is held the next time. A
-//! full stage is not given to thieves (and not adopted: its worker has mail, or holds it); so it is full at one worker, where
-//! [`full_stages`](crate::worker::shared::Office::full_stages) counts it.
+//! The marker is mail of its stage, and therefore stays behind the same records wherever these go: into the queue,
+//! parked again, or to the thread that takes the worker over. A stage has one marker at most. Records that are parked
+//! behind it (the stage was parked again before the marker was run) were sent before the senders were muted. They count
+//! when the stage is parked the next time. A full stage is not given to thieves (and not adopted, because its worker
+//! has mail or has parked it). It is therefore full at one worker, whose
+//! [`full_stages`](crate::worker::shared::WorkerShared::full_stages) counts it.
 //!
-//! *Nobody is muted for ever.* A full stage is held, or its marker is under way. It is held for a gate or a stuck handler, and
-//! goes on when that ends. It is not muted ([`Worker::may_be_muted`]): what it sends while it works off what was put aside may be
-//! for itself, or for another one that is full, and its marker would wait behind that. So it sends unslowed, by what was put
-//! aside. A worker with a stage that is muted leaves word with the full stage, in the byte that says that it is full: the worker that
-//! lowers it finds that word and rouses all others. The word is not left with the stage's worker, because the stage may have another
-//! one by then: a thief's, before it was full again, or the thread's that took over the stages of a stuck handler.
+//! *No stage is muted for ever.* A full stage is parked, or its marker is under way. It is parked for a gate or a stuck
+//! handler, and goes on when that ends. It is not muted ([`Worker::may_be_muted`]). The messages that it sends while it
+//! works off its parked records may be for itself, or for another full stage, and its marker would wait behind them. It
+//! therefore sends unslowed, up to the number of its parked records. A worker with a muted stage registers with the
+//! full stage, in the byte that says that it is full. The worker that lowers the byte finds that and rouses all others.
+//! The worker does not register with the stage's worker, because the stage may have another one by then: a thief,
+//! before it was full again, or the thread that took over the stages of a stuck handler.
 //!
-//! *What it costs.* Nothing where no stage is full. As long as one is, the actors of its worker send to each other with a look at
-//! whom they send to, as actors of other workers do.
+//! *Costs.* A system without full stages pays nothing. As long as one is, the actors of its worker check the receiver
+//! of each message that they send to each other, like actors of other workers do.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -32,14 +34,14 @@ use crate::sync::signal::Signal;
 use crate::worker::core::{Core, Parked};
 use crate::worker::{Worker, current};
 
-/// Of one stage.
+/// The state of one stage: whether it is full, and the reasons.
 #[derive(Default)]
 pub(crate) struct StageBackpressure(AtomicU8);
 
 impl StageBackpressure {
-    /// What was put aside waits for a gate to open.
+    /// The parked records wait for a gate to open.
     pub(crate) const WAITS: u8 = 1;
-    /// It waits for a stuck handler to return.
+    /// The parked records wait for a stuck handler to return.
     pub(crate) const STUCK: u8 = 2;
     /// A marker is under way.
     const MARKED: u8 = 4;
@@ -54,31 +56,32 @@ impl StageBackpressure {
     /// Returns whether the stage is full. If it is, the worker that lowers it learns that others wait for that.
     pub(crate) fn wait_for(&self) -> bool {
         let waited_for = StageBackpressure::WAITED_FOR;
-        // Most often others wait already. Whoever lowers it later finds that, so nothing has to be written.
+        // Most often others wait already. The worker that lowers the byte later finds that, and nothing has to be
+        // written.
         let is_noted = |was: u8| was & StageBackpressure::FULL != 0 && was & waited_for != 0;
         is_noted(self.0.load(Ordering::SeqCst))
             || self.change(|was| (was & StageBackpressure::FULL != 0).then_some(was | waited_for)).is_some()
     }
 
-    /// Whether a stuck handler has to return before it is not full any more.
+    /// Returns whether a stuck handler has to return before the stage is no longer full.
     pub(crate) fn is_stuck(&self) -> bool {
-        // Relaxed: who asks looks again.
+        // Relaxed: the caller looks again.
         self.0.load(Ordering::Relaxed) & StageBackpressure::STUCK != 0
     }
 
-    /// It is full. True: it was not before.
+    /// Marks the stage as full. Returns whether it was not full before.
     pub(crate) fn raise(&self, why: u8) -> bool {
         self.0.fetch_or(why, Ordering::SeqCst) & StageBackpressure::FULL == 0
     }
 
-    /// A handler of it is stuck: if it is full, it is so for that.
+    /// Notes that a handler of the stage is stuck. If the stage is full, that is now the reason.
     pub(crate) fn note_stuck(&self) {
         if self.is_full() {
             self.0.fetch_or(StageBackpressure::STUCK, Ordering::SeqCst);
         }
     }
 
-    /// It goes on, by who runs it. True: it is full, and there is no marker yet.
+    /// Notes that the stage goes on; called by its worker. Returns true if the stage is full and has no marker yet.
     fn mark(&self) -> bool {
         let marked = StageBackpressure::WAITS | StageBackpressure::MARKED;
         let was = self
@@ -86,7 +89,7 @@ impl StageBackpressure {
         was.is_some_and(|was| was & StageBackpressure::MARKED == 0)
     }
 
-    /// The stage is not full any more. Returns whether others wait for that, or `None` if it was not full.
+    /// Marks the stage as no longer full. Returns whether others wait for that, or `None` if it was not full.
     fn lower(&self) -> Option<bool> {
         let was = self.0.swap(0, Ordering::SeqCst);
         (was & StageBackpressure::FULL != 0).then_some(was & StageBackpressure::WAITED_FOR != 0)
@@ -99,26 +102,26 @@ impl StageBackpressure {
 }
 
 impl Worker {
-    /// Something was put aside for `stage`: it may be full now. Then nobody sends to it without that being seen, nor for longer
-    /// than it takes to send once. In RUNTIME.
+    /// Checks whether `stage`, which has parked a record, is full now. From then on every send to it sees that, after
+    /// at most one send under way. In RUNTIME.
     pub(crate) fn fill(&self, core: &Core, stage: u16) {
         let why = core.parked.get(&stage).and_then(Parked::backpressure);
         if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
             self.shared().full_stages.fetch_add(1, Ordering::SeqCst);
-            // What this worker's own actors send, they append without a look at anything, as long as there is room.
+            // This worker's own actors append without any check, as long as there is room.
             self.logs[self.id as usize].stop();
             self.ownership.signal.raise(Signal::TICK);
         }
     }
 
-    /// What was put aside for `stage` goes on: puts a marker behind it if it is full.
+    /// Puts a marker behind the parked records of `stage`, which goes on, if the stage is full.
     pub(crate) fn mark(&self, stage: u16, lanes: &mut [Chain; 3]) {
         let backpressure = &self.system.full[stage as usize];
         let Some(first) = lanes.iter().find_map(Chain::first_record) else {
             return;
         };
         if backpressure.mark() {
-            // It is mail for whom that is for: of the same stage.
+            // The marker has the receiver of the first record, and therefore the same stage.
             // SAFETY: a whole record of the chain.
             let (cell, tag) = unsafe { (first.as_ref().cell, first.as_ref().tag) };
             let marker = Record { thunk: marker, cell, tag: (tag & IDENTITY) | CONTROL | (HEAD_BYTES / 8) as u64 };
@@ -129,7 +132,7 @@ impl Worker {
         }
     }
 
-    /// All has been run that was put aside for `stage`.
+    /// Notes that all parked records of `stage` have been run.
     fn is_through(&self, stage: u16) {
         let Some(waited_for) = self.system.full[stage as usize].lower() else { return };
         let shared = self.shared();
@@ -150,11 +153,11 @@ impl Worker {
 unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
     if matches!(op, Op::Describe | Op::Weigh) {
         let (actor, kind, name) = ("stage", MailKind::Control, "marker");
-        return Described { actor, kind, name, may_wait: false, is_gone: false, bytes: 0 }.say();
+        return Described { actor, kind, name, may_wait: false, is_gone: false, bytes: 0 }.answer();
     }
-    // None: the system has ended, nobody is muted any more.
+    // `None`: the system has ended, and no stage is muted any more.
     if let Some(worker) = current() {
-        // SAFETY: by the contract.
+        // SAFETY: the record is a whole marker.
         worker.is_through(unsafe { record.as_ref() }.stage());
     }
     PASSED

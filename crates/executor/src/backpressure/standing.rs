@@ -1,38 +1,42 @@
 //! Standing backlogs: mail that waits although no source has sent it.
 //!
-//! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its senders would keep
-//! accounts for ever and mute nobody. In a *turnover*, a worker runs as many bytes of mail as waited at its start. A worker that was
-//! pressed for a whole turnover without a sign of a source raises its bounds above the largest backlog of that turnover. After a sign of a
-//! source, one turnover is passed over, because the source has sent a part of what waits. A program with a fixed number of messages thus
-//! pays for accounts during a few turnovers.
+//! A program with a fixed number of messages may hold more mail than a worker may have without being pressed. Its
+//! senders would keep accounts for ever and mute no stage. In a *turnover*, a worker runs as many bytes of mail as
+//! waited at its start. A worker that was pressed for a whole turnover without a sign of a source raises its bounds
+//! above the largest backlog of that turnover. After a sign of a source, one turnover is passed over, because the
+//! source has sent a part of what waits. A program with a fixed number of messages thus pays for accounts during a few
+//! turnovers.
 //!
-//! A source that was admitted beside the backlog is no sign, because it may go on beside a standing backlog. But a turnover in which more than
-//! 1 byte was admitted for [`RUN_PER_ADMITTED_MAX`] bytes that were run raises no bounds: what waits may be the source's, which many actors pass on.
+//! A source that was admitted beside the backlog is no sign, because it may go on beside a standing backlog. But a
+//! turnover in which more than 1 byte was admitted for [`RUN_PER_ADMITTED_MAX`] bytes that were run raises no bounds.
+//! The waiting mail may then be the source's, which many actors pass on.
 //!
-//! A source that is slowed down is a sign for all workers of the system ([`Sources`]), because its messages may be passed on over any
-//! number of them, and only one of these slows it down.
+//! A source that is slowed down is a sign for all workers of the system ([`Sources`]). Its messages may be passed on
+//! over any number of them, and only one of these slows it down.
 //!
-//! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too slow to be found
-//! within a turnover is found later, because turnovers become longer and sources owe more in longer ones. The bounds fall when the backlog
-//! is small for [`SHRUNK_NS`].
+//! A source that comes later is slowed down when the backlog has become [`TIMES_STANDING`] times as large. A source too
+//! slow to be found within a turnover is found later, because turnovers become longer and sources owe more in longer
+//! ones. The bounds fall when the backlog is small for [`SHRUNK_NS`].
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// The bounds of a worker as a multiple of its standing backlog. Half of a bound is above the backlog, so the worker is relieved.
+/// The bounds of a worker as a multiple of its standing backlog. Half of a bound is above the backlog, and the worker
+/// is therefore relieved.
 const TIMES_STANDING: u64 = 3;
-/// At least so many bytes of mail are run for 1 byte of a source that was admitted, if the backlog is not to be the source's.
+/// At least this number of bytes of mail is run for 1 admitted byte of a source, if the backlog is not to be the
+/// source's.
 const RUN_PER_ADMITTED_MAX: u64 = 1024;
 /// The largest backlog of the last [`SHRUNK_NS`] replaces the standing one if it is smaller by more than this factor.
 const SHRUNK: u64 = 4;
-/// 100 ms in nanoseconds. Workers that throw a backlog to each other often have none for a shorter time.
+/// 100 ms in nanoseconds. Workers that pass a backlog to each other often have none for a shorter time.
 const SHRUNK_NS: u64 = 100_000_000;
 
 /// The standing backlog of a worker, as other threads see it.
 #[derive(Default)]
 pub(crate) struct Standing {
     bytes: AtomicU64,
-    /// A sign of a source since the worker's last look: a source was muted or refused, the worker has admitted more than it has run
-    /// enough for, or a sender without an account has sent mail.
+    /// A sign of a source since the worker's last look: a source was muted or refused, the worker has admitted more
+    /// than it has run enough for, or a sender without an account has sent mail.
     found: AtomicBool,
     /// Threads outside that wait.
     waiting: AtomicUsize,
@@ -76,7 +80,7 @@ impl Standing {
     }
 }
 
-/// The time at which a source was slowed down last, anywhere in the system, in nanoseconds of the system's clock.
+/// The time at which a source was slowed down last, on any worker of the system, in nanoseconds of the system's clock.
 #[derive(Default)]
 pub(crate) struct Sources(AtomicU64);
 
@@ -97,7 +101,7 @@ impl Sources {
     }
 }
 
-/// What a worker sees of its backlog.
+/// A worker's view of its backlog.
 #[derive(Clone, Copy)]
 pub(crate) struct BacklogView {
     pub(crate) pressed: bool,
@@ -116,12 +120,13 @@ pub(crate) struct BacklogView {
 /// The turnovers of a worker's mail.
 #[derive(Default)]
 pub(crate) struct Turnover {
-    /// The end of the present turnover, in bytes of mail that were run, and the largest backlog in it. That is `None` in a turnover of what
-    /// waited at a sign of a source. All is `None` while the worker is not pressed.
+    /// The end of the present turnover, in bytes of mail that were run, and the largest backlog in it. The backlog is
+    /// `None` in a turnover of the mail that waited at a sign of a source. All is `None` while the worker is not
+    /// pressed.
     pressed: Option<(u64, Option<u64>)>,
     /// The bytes that were run and admitted in all when the present turnover began.
     begun: (u64, u64),
-    /// Since when the backlog has been small, and the largest one since then.
+    /// The time since which the backlog has been small, and the largest one since then.
     small: (u64, u64),
     /// The last `source_ns` that was seen.
     source_ns: u64,
@@ -218,7 +223,7 @@ mod tests {
         let mut looks = Looks::default();
         looks.standing.note_source();
         assert_eq!(looks.look(true, 100_000, 0), 10);
-        // What stands is what waits when the source's mail was run.
+        // The backlog that waits when the source's mail was run is the standing one.
         assert_eq!(looks.look(true, 50_000, 50_000), 10);
         assert_eq!(looks.look(true, 300, 100_000), 10);
         assert_eq!(looks.look(true, 300, 100_299), 10);
@@ -259,22 +264,23 @@ mod tests {
         }
     }
 
+    // GUARANTEE: A standing backlog is not a flood
     #[test]
     fn the_bounds_fall_when_the_backlog_is_small_for_a_while() {
         let mut looks = Looks::default();
         looks.look(true, 1_000, 0);
         looks.look(true, 1_000, 1_000);
-        // It goes to and fro between two workers.
+        // The backlog goes to and fro between two workers.
         for turn in 0..50 {
             looks.now_ns += SHRUNK_NS / 10;
             assert_eq!(looks.look(false, if turn % 5 == 0 { 1_000 } else { 0 }, 1_000), 3_000);
         }
-        // It has ended, and what comes now is run at once.
+        // The backlog has ended, and new mail is run at once.
         looks.now_ns += SHRUNK_NS / 2;
         assert_eq!(looks.look(false, 200, 1_000), 3_000);
         looks.now_ns += SHRUNK_NS;
         assert_eq!(looks.look(false, 0, 1_000), 600);
-        // A worker that rests does not look.
+        // An idle worker does not look.
         looks.now_ns += 2 * SHRUNK_NS;
         assert_eq!(looks.look(false, 0, 1_000), 10);
     }
@@ -295,7 +301,7 @@ mod tests {
             looks.look(true, 1_000, run);
         }
         assert_eq!(looks.standing.raised(10), 3_000);
-        // The bound falls again if a source has sent what waits now.
+        // The bound falls again if a source has sent the mail that waits now.
         for run in (210_000..220_000).step_by(500) {
             looks.standing.note_source();
             looks.look(true, 3_000, run);

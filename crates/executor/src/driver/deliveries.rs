@@ -1,12 +1,13 @@
-//! A simulated system, one delivery at a time: whoever drives it sees what waits, and chooses what is handled next.
+//! A simulated system, one delivery at a time: its driver sees the messages that wait, and chooses the next one.
 //!
-//! The workers' own code draws its choices from a seed ([`crate::driver::simulated`]), and so comes by some of the orders there are.
-//! Who wants all of them has to choose. What was sent is taken out of the queue of the system's only worker and kept here;
-//! a delivery puts one record back and has it run alone. All that is new afterwards was sent by the actor that ran: so the
-//! sender of each message is known, and no message has to carry it.
+//! The workers' own code draws its choices from a seed ([`crate::driver::simulated`]), and therefore reaches only some
+//! of the possible orders. A test of all orders has to choose. The messages that were sent are taken out of the queue
+//! of the system's only worker and kept by this module. A delivery puts one record back and has it run alone. All new
+//! messages afterwards were sent by the actor that ran. The sender of each message is therefore known, and no message
+//! has to carry it.
 //!
-//! No handler runs on another one's stack meanwhile ([`crate::worker::inline_call`]): the room for that is said to be full. So a child's
-//! start and a request are messages like others, and have an order of their own.
+//! No handler runs on another one's stack during a delivery ([`crate::worker::inline_call`]), because the nesting depth
+//! counts as full. A child's start and a request are therefore messages like others, and have an order of their own.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -27,17 +28,17 @@ use crate::worker::queue::bounce_chain;
 /// A message that waits.
 #[derive(Clone, Copy, Debug)]
 pub struct Delivery {
-    /// What it is called here: numbers rise in the order in which messages are collected.
+    /// The number of the message in this system: numbers rise in the order in which messages are collected.
     pub number: u64,
-    /// For whom it is.
+    /// The receiver.
     pub to: RawAddress,
-    /// The lane it was sent in.
+    /// The lane that the message was sent in.
     pub lane: Lane,
-    /// What it is.
+    /// The kind of the message.
     pub kind: MailKind,
-    /// Whether it is for an async handler, which may wait.
+    /// Whether the message is for an async handler, which may wait.
     pub may_wait: bool,
-    /// Whether it passes by what waits for the receiver's handler, or for its start.
+    /// Whether the message passes by those that wait for the receiver's handler, or for its start.
     pub is_control: bool,
     /// The type of the message, with its path.
     pub message: &'static str,
@@ -45,39 +46,41 @@ pub struct Delivery {
     pub actor: &'static str,
 }
 
-/// What waits in a simulated system with one worker. Dropped, it gives back what still waits: the system may then run on by
-/// itself, and has to be shut down by others. Dropped inside an actor of the system, or after the end of the system, it makes dead letters
-/// of what waits.
+/// The messages that wait in a simulated system with one worker. Its drop gives back the messages that still wait. The
+/// system may then run on by itself, and another thread has to shut it down. A drop inside an actor of the system, or
+/// after the end of the system, turns the messages into dead letters.
 ///
-/// INVARIANT: the worker is touched only within a turn (`turns.rs`), so by one thread at a time, and by no handler's caller.
+/// INVARIANT: the worker is touched only within a turn (`turns.rs`), and therefore by one thread at a time, and by no
+/// handler's caller.
 pub struct Deliveries {
     steps: Steps,
-    held: BTreeMap<u64, Held>,
+    waiting: BTreeMap<u64, WaitingRecord>,
     next: u64,
 }
 
 /// A record out of its queue.
 ///
 /// INVARIANT: `words` are a whole record whose payload was not consumed.
-struct Held {
+struct WaitingRecord {
     words: Box<[u64]>,
 }
 
 // SAFETY: the payload of a record is Send.
-unsafe impl Send for Held {}
+unsafe impl Send for WaitingRecord {}
 
-impl Held {
+impl WaitingRecord {
     fn record(&self) -> &Record {
-        // SAFETY: by the invariant; eight bytes are what a record is aligned to.
+        // SAFETY: `words` are a whole record; a record is aligned to 8 bytes, and so are they.
         unsafe { &*self.words.as_ptr().cast::<Record>() }
     }
 }
 
 impl SystemCore {
-    /// What waits in this system. None: it is not simulated, has more workers than one, or has ended.
+    /// Returns the messages that wait in this system. Returns `None` if it is not simulated, has more than 1 worker, or
+    /// has ended.
     pub fn deliveries(self: &Arc<Self>) -> Option<Deliveries> {
         let steps = self.steps()?;
-        (steps.workers().len() == 1).then(|| Deliveries { steps, held: BTreeMap::new(), next: 0 })
+        (steps.workers().len() == 1).then(|| Deliveries { steps, waiting: BTreeMap::new(), next: 0 })
     }
 }
 
@@ -86,7 +89,7 @@ impl Deliveries {
         &self.steps.workers()[0]
     }
 
-    /// Takes what was sent since this was called last; in each lane in the order of sending.
+    /// Takes the messages that were sent since the last call; in each lane in the order of sending.
     ///
     /// # Panics
     /// From inside an actor of a simulated system.
@@ -98,12 +101,12 @@ impl Deliveries {
             worker.raise();
             worker.attend();
             worker.take_mail();
-            worker.let_all_deferred_starts_go_on();
+            worker.release_all_deferred_starts();
             while worker.advance() {
                 let at = worker.run_at.get();
                 let record = NonNull::new(at.cast::<Record>()).expect("segments are not null");
-                // SAFETY: at the cursor is a whole record of the own queue, which is passed by: from here on it is owned
-                // by `held`. Buried ones have no payload.
+                // SAFETY: a whole record of the own queue is at the cursor, which passes it. From this point on
+                // `waiting` owns the record. Buried ones have no payload.
                 unsafe {
                     let bytes = record.as_ref().bytes();
                     worker.run_at.set(at.add(bytes));
@@ -129,52 +132,55 @@ impl Deliveries {
                         message: about.name,
                         actor: about.actor,
                     });
-                    self.held.insert(number, Held { words });
+                    self.waiting.insert(number, WaitingRecord { words });
                 }
             }
         });
         found
     }
 
-    /// Whether the message would be handled now, or become a dead letter; and not be put aside since its receiver waits in
-    /// a handler, has not been started, or has crashed.
+    /// Returns whether the message would be handled now, or become a dead letter. Otherwise it would be deferred,
+    /// because its receiver waits in a handler, has not been started, or has crashed.
     ///
     /// # Panics
-    /// If it does not wait.
+    /// If the message does not wait.
     pub fn is_ready(&self, number: u64) -> bool {
-        let record = self.held(number).record();
+        let record = self.waiting(number).record();
         // SAFETY: cells are never freed.
         let header = unsafe { record.cell.as_ref() };
         let tag = header.tag();
         tag & status::VACANT != 0 || tag >> 16 != record.tag >> 16 || record.is_control() || header.is_ready()
     }
 
-    /// Whether the actor is in an async handler that waits for something.
-    pub fn is_suspended(&self, who: RawAddress) -> bool {
+    /// Returns whether the actor is in an async handler that waits.
+    pub fn is_suspended(&self, actor: RawAddress) -> bool {
         // SAFETY: cells are never freed.
-        !who.is_stale() && unsafe { who.cell.as_ref() }.has_status(status::SUSPENDED)
+        !actor.is_stale() && unsafe { actor.cell.as_ref() }.has_status(status::SUSPENDED)
     }
 
-    /// Whether what is sent to the actor in the ordinary way would be handled, or become a dead letter.
-    pub fn is_open(&self, who: RawAddress) -> bool {
+    /// Returns whether an ordinary message to the actor would be handled now, or become a dead letter.
+    pub fn is_open(&self, actor: RawAddress) -> bool {
         // SAFETY: cells are never freed.
-        who.is_stale() || unsafe { who.cell.as_ref() }.is_ready()
+        actor.is_stale() || unsafe { actor.cell.as_ref() }.is_ready()
     }
 
-    /// Delivers the message, and nothing else.
+    /// Delivers the message, and no other one.
     ///
     /// # Panics
-    /// If it does not wait, or from inside an actor of a simulated system.
+    /// If the message does not wait, or from inside an actor of a simulated system.
     pub fn deliver(&mut self, number: u64) {
         let _turn = self.steps.turn();
-        let held = self.held.remove(&number).unwrap_or_else(|| panic!("message {number} does not wait"));
+        let waiting = self
+            .waiting
+            .remove(&number)
+            .unwrap_or_else(|| panic!("message {number} does not wait: it was delivered, or never collected"));
         let worker = self.worker();
         worker.enter(|| {
             let mut chain = Chain::new();
             // SAFETY: a whole record, which is given up.
-            unsafe { chain.push_bytes(held.words.as_ptr().cast(), held.words.len() * 8, Some(&worker.pool)) };
+            unsafe { chain.push_bytes(waiting.words.as_ptr().cast(), waiting.words.len() * 8, Some(&worker.pool)) };
             worker.put_first(chain);
-            // What a signal would have been for is done at the next `collect`.
+            // The work that a signal would start is done at the next `collect`.
             worker.ownership.signal.clear(u32::MAX);
             worker.nested.set(NEST_MAX);
             worker.single.set(true);
@@ -187,13 +193,13 @@ impl Deliveries {
         });
     }
 
-    /// Whether a timer is due, not after `until`.
+    /// Returns whether a timer is due, not after `until`.
     pub fn has_timers(&self, until: Option<Duration>) -> bool {
         self.steps.next_timer().is_some_and(|next| until.is_none_or(|until| next <= until))
     }
 
-    /// Lets time pass to the next timer, if there is one, and fires all that are due then; but not beyond `until`, in the
-    /// system's time. False: no timer fires until then, and it is then.
+    /// Moves time on to the next timer, if there is one, and fires all that are due then; but not beyond `until`, in
+    /// the system's time. Returns false if no timer fires until then; the time is then `until`.
     ///
     /// # Panics
     /// From inside an actor of a simulated system.
@@ -214,8 +220,10 @@ impl Deliveries {
         }
     }
 
-    fn held(&self, number: u64) -> &Held {
-        self.held.get(&number).unwrap_or_else(|| panic!("message {number} does not wait"))
+    fn waiting(&self, number: u64) -> &WaitingRecord {
+        self.waiting
+            .get(&number)
+            .unwrap_or_else(|| panic!("message {number} does not wait: it was delivered, or never collected"))
     }
 }
 
@@ -223,14 +231,14 @@ impl Drop for Deliveries {
     fn drop(&mut self) {
         let turn = self.steps.try_turn();
         let mut chain = Chain::new();
-        for held in std::mem::take(&mut self.held).into_values() {
+        for waiting in std::mem::take(&mut self.waiting).into_values() {
             // SAFETY: a whole record, which is given up.
-            unsafe { chain.push_bytes(held.words.as_ptr().cast(), held.words.len() * 8, None) };
+            unsafe { chain.push_bytes(waiting.words.as_ptr().cast(), waiting.words.len() * 8, None) };
         }
         let worker = self.worker();
         match turn.filter(|turn| !self.steps.has_ended(turn)) {
             Some(_turn) => worker.enter(|| worker.enqueue(chain)),
-            // From inside an actor the queue must not change. An ended system runs nothing more.
+            // Inside an actor the queue must not change. An ended system runs nothing more.
             None => bounce_chain(chain, Undelivered::Shutdown),
         }
     }
@@ -238,6 +246,6 @@ impl Drop for Deliveries {
 
 impl std::fmt::Debug for Deliveries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Deliveries").field("waiting", &self.held.len()).finish_non_exhaustive()
+        f.debug_struct("Deliveries").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,9 @@
 //! The simulated driver: the workers' own code, one step at a time on the caller's thread, with virtual time.
 //!
-//! Every choice (which worker is next, how many messages it runs, which stage's messages come first, who steals from
-//! whom) is drawn from the seed, so a run can be replayed to the last message, and different seeds explore different
-//! interleavings. Choices that only reorder messages of different stages are always allowed: nothing is promised about
-//! their order.
+//! Every choice is drawn from the seed: which worker is next, the number of messages it runs, which stage's messages
+//! come first, and the victim of each steal. A run can therefore be replayed to the last message, and different seeds
+//! explore different interleavings. Choices that only reorder messages of different stages are always allowed, because
+//! their order is not promised.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -22,12 +22,12 @@ use crate::worker::Worker;
 pub struct Choices(u64);
 
 impl Choices {
-    /// The same seed, the same choices.
+    /// Creates a generator; the same seed gives the same choices.
     pub fn new(seed: u64) -> Choices {
         Choices(seed)
     }
 
-    /// Any number.
+    /// Returns any number.
     #[allow(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -37,7 +37,7 @@ impl Choices {
         z ^ (z >> 31)
     }
 
-    /// A number below `n`.
+    /// Returns a number below `n`.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -45,7 +45,7 @@ impl Choices {
         (self.next() % n as u64) as usize
     }
 
-    /// True once in `n` times, about.
+    /// Returns true about once in `n` calls.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -54,14 +54,16 @@ impl Choices {
     }
 }
 
-/// Returns the time in nanoseconds. One that has too many is 2^63 of them, less one: no timer is set for later.
+/// Returns the time in nanoseconds. A larger time than 2^63 - 1 nanoseconds counts as that, because no timer is set for
+/// later.
 pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
-/// Who drives several simulated systems at one time: see [`SystemCore::set_driver`].
+/// A driver of several simulated systems at one time: see [`SystemCore::set_driver`].
 pub trait Driver: Send + Sync + 'static {
-    /// Runs all of them until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`.
+    /// Runs all of them until no work is left, or until `done`. With a time: until that has passed, with all work that
+    /// is due in it, or until `done`.
     fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool);
 }
 
@@ -91,8 +93,8 @@ impl Simulation {
         }
     }
 
-    /// Runs until nothing is left to do, or `done`. With a time: until that has passed, with all that is to be done in it, or `done`. Where another thread
-    /// runs it, the two take turns.
+    /// Runs until no work is left, or until `done`. With a time: until that has passed, with all work that is due in
+    /// it, or until `done`. If another thread runs the system, the two take turns.
     ///
     /// # Panics
     /// From inside an actor of this system; and if this thread runs another simulated system, and another thread runs this one.
@@ -109,7 +111,7 @@ impl Simulation {
                 return;
             }
             if steps.rests() {
-                // Everybody rests: time moves on to the next timer, if there is one.
+                // All workers are idle: time moves on to the next timer, if there is one.
                 match (steps.next_timer_in(&turn), until) {
                     (Some(next), until) if until.is_none_or(|until| next <= until) => {
                         steps.advance_clock(next);
@@ -142,7 +144,7 @@ impl Simulation {
         self.driver.get().is_some()
     }
 
-    /// Whether the system has been swept.
+    /// Returns whether the system has been swept.
     fn has_ended(&self) -> bool {
         // Relaxed: it changes within a turn. Outside of one, the caller looks again in its next turn.
         self.ended.load(Ordering::Relaxed)
@@ -150,13 +152,14 @@ impl Simulation {
 }
 
 impl SystemCore {
-    /// Has whoever waits for this simulated system (`run_until_idle`, `wait`) run `driver` instead. Once; false: there is one
-    /// already, or the system is not simulated.
+    /// Has each thread that waits for this simulated system (`run_until_idle`, `wait`) run `driver` instead. Can be
+    /// called once; returns false if there is a driver already, or the system is not simulated.
     pub fn set_driver(&self, driver: Arc<dyn Driver>) -> bool {
         self.simulation.as_ref().is_some_and(|simulation| simulation.driver.set(driver).is_ok())
     }
 
-    /// A simulated system, for who drives it. None: it is not simulated, or has ended.
+    /// Returns the steps of a simulated system, for its driver. Returns `None` if the system is not simulated, or has
+    /// ended.
     pub fn steps(self: &Arc<Self>) -> Option<Steps> {
         self.simulation.as_ref()?;
         let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
@@ -190,27 +193,28 @@ impl Steps {
         self.simulation().driving.try_turn()
     }
 
-    /// Whether its workers have ended, or it has been swept.
+    /// Returns whether the system's workers have ended, or it has been swept.
     pub(crate) fn has_ended(&self, _: &Turn<'_>) -> bool {
         self.are_workers_ended()
     }
 
-    /// Whether the system's workers have ended, or it has been swept. Outside of a turn the answer may be out of date.
+    /// Returns whether the system's workers have ended, or it has been swept. Outside of a turn the answer may be out
+    /// of date.
     pub fn are_workers_ended(&self) -> bool {
         self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
     }
 
     fn simulation(&self) -> &Simulation {
-        self.system.simulation.as_ref().expect("it is simulated")
+        self.system.simulation.as_ref().expect("the system is simulated")
     }
 
-    /// Whether nobody has anything to do before the next timer. A system that has ended rests.
+    /// Returns whether no worker has work before the next timer. A system that has ended has none.
     pub fn rests(&self) -> bool {
         let is_any_up = || self.workers.iter().any(|worker| worker.shared().mail.is_up());
         self.are_workers_ended() || self.system.active() == 0 && !is_any_up()
     }
 
-    /// When the next timer is due, in the system's time.
+    /// Returns the time at which the next timer is due, in the system's time.
     ///
     /// # Panics
     /// From inside an actor of the system.
@@ -226,12 +230,12 @@ impl Steps {
         next.min().map(Duration::from_nanos)
     }
 
-    /// It is as late as `now`, unless it is later.
+    /// Sets the clock to `now`, unless it is later.
     pub fn advance_clock(&self, now: Duration) {
         self.system.advance_clock(nanoseconds(now));
     }
 
-    /// Fires the timers that are due, with everybody awake.
+    /// Fires the timers that are due, with all workers awake.
     ///
     /// # Panics
     /// From inside an actor of the system.
@@ -252,7 +256,7 @@ impl Steps {
         }
     }
 
-    /// One step of one worker.
+    /// Makes one step of one worker.
     ///
     /// # Panics
     /// From inside an actor of the system.
@@ -272,7 +276,8 @@ impl Steps {
         }
     }
 
-    /// A worker polls the reactor, as one that has nothing to do would, or (if not all rest) one that looks now and then.
+    /// Has a worker poll the reactor, like one without work would, or (if not all are idle) like one that polls now and
+    /// then.
     ///
     /// # Panics
     /// From inside an actor of the system.
@@ -302,11 +307,11 @@ impl std::fmt::Debug for Steps {
     }
 }
 
-/// One step of one worker.
+/// Makes one step of one worker.
 fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
     worker.raise();
     worker.attend();
-    // Where somebody else drives, time passes while others run.
+    // If another thread drives, time passes while others run.
     if worker.with_core(|core| core.wheel.next_ns()).flatten().is_some_and(|next| next <= system.now_ns()) {
         worker.fire_timers(system.now_ns());
     }
@@ -321,9 +326,9 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
             );
         });
     }
-    // A long queue is gone through more rarely.
+    // A long queue is partitioned more rarely.
     if choices.one_in(2 + worker.waiting_bytes() / 4096) {
-        // Some stage's messages first.
+        // The messages of one stage first.
         let mut stages = Vec::new();
         worker.for_each_waiting(|record| {
             // SAFETY: records of the worker's own queue.
@@ -341,7 +346,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         worker.checkup();
     }
     if !worker.advance() {
-        worker.show_that_nothing_waits();
+        worker.publish_empty();
         if worker.dirty.get() || worker.advance() {
             return worker.flush();
         }
@@ -359,8 +364,8 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         }
         return;
     }
-    // Often only one: the most interleavings.
+    // Often only one, which gives the most interleavings.
     let bound = if choices.one_in(2) { 1 } else { 1 + choices.below(8) as u64 };
     let stop = worker.gulp(bound);
-    debug_assert_ne!(stop, crate::worker::run::GulpEnd::Detached, "nobody takes over in simulation");
+    debug_assert_ne!(stop, crate::worker::run::GulpEnd::Detached, "a simulated system has no monitor that takes over");
 }

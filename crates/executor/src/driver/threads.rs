@@ -1,4 +1,5 @@
-//! The threads of workers. Each is started before its worker is handed over to it: if no thread can be had, nothing has to be undone.
+//! The threads of workers. Each is started before its worker is handed over to it: if no thread can be started, no step
+//! has to be undone.
 
 use std::io;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ impl WorkerThread {
     pub(crate) fn run(self, worker: Arc<Worker>) {
         let system = Arc::clone(&worker.system);
         *lock(&system.posts[worker.id as usize]) = Some(Arc::clone(&worker));
-        // Awake from the start, so the system is not idle before its workers have looked around.
+        // Awake from the start, because the system is not idle before its workers have made their first exchange.
         {
             let mut inbox = system.worker_table[worker.id as usize].lock();
             if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {

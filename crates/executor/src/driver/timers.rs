@@ -1,14 +1,15 @@
-//! Timers: a hierarchical wheel per worker (six levels of 64 slots, one millisecond at the finest), so that setting
-//! and cancelling are O(1) however many there are.
+//! Timers: a hierarchical wheel per worker (six levels of 64 slots, one millisecond at the finest). Setting and
+//! cancelling are O(1) for any number of timers.
 //!
-//! The entries of all timers are in one list, whose vacant places are used again. The wheel gives the memory of a burst back: it packs
-//! the list when less than a quarter of the places are in use ([`Wheel::pack`]). At least three quarters of the timers in the list have
-//! then ended since it was packed last, so the cost for each timer stays O(1).
+//! The entries of all timers are in one list, whose vacant entries are used again. The wheel gives the memory of a
+//! burst back: it packs the list when less than a quarter of the entries are in use ([`Wheel::pack`]). At least three
+//! quarters of the timers in the list have then ended since it was packed last, and the cost for each timer therefore
+//! stays O(1).
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a timer does when it fires. Returns the delay until it fires again, if it does.
+/// The task of a timer, called when it fires. Returns the delay until it fires again, if it does.
 pub type TimerTask = Box<dyn FnMut() -> Option<Duration> + Send>;
 
 /// Names a timer for cancelling it.
@@ -92,8 +93,8 @@ impl Wheel {
         self.link(index);
     }
 
-    /// Forgets the timer. Returns its task, which may hold a message of the program: the caller drops it where user code may run. Returns
-    /// `None` if the timer is gone already.
+    /// Forgets the timer. Returns its task, which may hold a message of the program: the caller drops it where user
+    /// code may run. Returns `None` if the timer is gone already.
     #[must_use]
     pub(crate) fn cancel(&mut self, id: u64) -> Option<TimerTask> {
         let index = self.by_id.remove(&id)?;
@@ -116,8 +117,8 @@ impl Wheel {
         }
     }
 
-    /// Moves all entries in use to a smaller list and gives the rest of the memory back. Only the wheel itself knows indices of entries.
-    /// Each entry stays in its slot; the order within a slot means nothing.
+    /// Moves all entries in use to a smaller list and gives the rest of the memory back. Only the wheel itself knows
+    /// indices of entries. Each entry stays in its slot; the order within a slot has no meaning.
     #[cold]
     fn pack(&mut self) {
         // With room for as many again: the next timers do not make the list grow at once.
@@ -146,7 +147,7 @@ impl Wheel {
         let slot = if (due >> (SLOT_BITS * (LEVELS as u32 - 1)))
             > (self.now >> (SLOT_BITS * (LEVELS as u32 - 1))) + (SLOTS as u64 - 1)
         {
-            // Beyond the horizon (some two years): wait in the last slot and be sorted again.
+            // Beyond the horizon (some two years), the entry waits in the last slot and is sorted again.
             ((self.now >> (SLOT_BITS * level as u32)) + SLOTS as u64 - 1) as usize % SLOTS
         } else {
             (due >> (SLOT_BITS * level as u32)) as usize % SLOTS
@@ -183,8 +184,8 @@ impl Wheel {
         }
     }
 
-    /// Nanoseconds at which [`Wheel::advance`] must be called next: when the earliest timer is due, or when a coarse
-    /// slot must be sorted into finer ones.
+    /// Returns the nanoseconds at which [`Wheel::advance`] must be called next: the time at which the earliest timer is
+    /// due, or at which a coarse slot must be sorted into finer ones.
     pub(crate) fn next_ns(&self) -> Option<u64> {
         self.next_tick().map(|tick| tick * TICK_NS)
     }
@@ -375,7 +376,7 @@ mod tests {
             let (entries, room) = (wheel.entries.len(), wheel.entries.capacity());
             assert!(wheel.cancel(id).is_some());
             packed += usize::from(wheel.entries.len() < entries);
-            // To and fro at one size does not pack the list and let it grow again and again.
+            // Alternating at one size does not pack the list and let it grow again and again.
             start(&mut wheel, BURST + id);
             assert!(wheel.cancel(BURST + id).is_some());
             grown += usize::from(wheel.entries.capacity() > room);

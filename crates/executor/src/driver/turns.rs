@@ -1,17 +1,18 @@
 //! The right to drive a simulated system: one thread has it at a time.
 //!
-//! A thread *drives* when it runs the workers of a simulated system, or of several. It does so in *turns*, for example one step of one
-//! worker. The rules:
+//! A thread *drives* when it runs the workers of a simulated system, or of several. It does so in *turns*, for example
+//! one step of one worker. The rules:
 //!
-//! 1. *Exclusion.* A thread touches workers only within a turn, and it has the right to drive during all of its turn. The right passes from
-//!    thread to thread under a mutex, so each turn sees all that earlier turns have done.
-//! 2. *Waiting.* A thread waits while another one has the right. Waiting threads get it in the order in which they came. A thread that
-//!    drives for long [gives way](Drive::give_way) between two turns, so each waiting thread gets the right although the system may never
-//!    become idle.
-//! 3. *Nesting.* Between turns, the thread with the right may ask for it again. Within a turn it runs actors. If one of those asks for the
-//!    right, it would wait for itself: that is a panic. If a thread has one right, asks for another one, and would have to wait, this is a
-//!    panic, too, because threads could wait for each other in a circle. The only exception is a driver of several systems, which takes the
-//!    rights of these in its turns. A circle contains at least one request of another kind.
+//! 1. *Exclusion.* A thread touches workers only within a turn, and it has the right to drive during all of its turn.
+//!    The right passes from thread to thread under a mutex, and each turn therefore sees all changes of earlier turns.
+//! 2. *Waiting.* A thread waits while another one has the right. Waiting threads get it in the order in which they
+//!    came. A thread that drives for long [gives way](Drive::give_way) between two turns. Each waiting thread therefore
+//!    gets the right although the system may never become idle.
+//! 3. *Nesting.* Between turns, the thread with the right may ask for it again. Within a turn it runs actors. An actor
+//!    that asks for the right would wait for its own thread, which is a panic. A thread with one right that asks for
+//!    another one and would have to wait panics, too, because threads could wait for each other in a circle. The only
+//!    exception is a driver of several systems, which takes the rights of these in its turns. A circle contains at
+//!    least one request of another kind.
 //! 4. *Panics.* The right ends with the value that stands for it, also when a panic unwinds the thread.
 
 use std::cell::Cell;
@@ -30,7 +31,7 @@ thread_local! {
     static RIGHTS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Says which thread drives.
+/// The lock that tells which thread drives.
 pub struct DriverLock {
     nested: &'static str,
     state: Mutex<State>,
@@ -39,7 +40,7 @@ pub struct DriverLock {
 
 #[derive(Default)]
 struct State {
-    /// The thread with the right, how often it has asked for it, and whether it is within a turn.
+    /// The thread with the right, the number of its requests for it, and whether it is within a turn.
     owner: Option<Owner>,
     /// The numbers of the threads that wait, in the order in which they came.
     waiting: VecDeque<u64>,
@@ -53,8 +54,8 @@ struct Owner {
 }
 
 impl DriverLock {
-    /// Creates a lock that nobody has. `nested` is the text of the panic of an actor that asks for it: "a simulated system was asked to
-    /// run from inside one of its own actors".
+    /// Creates a lock without an owner. `nested` is the text of the panic of an actor that asks for the right: "a
+    /// simulated system was asked to run from inside one of its own actors".
     pub const fn new(nested: &'static str) -> DriverLock {
         let state = State { owner: None, waiting: VecDeque::new(), next: 0 };
         DriverLock { nested, state: Mutex::new(state), passed_on: Condvar::new() }
@@ -98,7 +99,8 @@ impl DriverLock {
         Some(Turn(self))
     }
 
-    /// Returns with the right. `is_first`: this thread does not ask for it as the driver of several systems.
+    /// Returns as soon as this thread has the right. `is_first`: this thread does not ask for it as the driver of
+    /// several systems.
     ///
     /// # Errors
     /// Returns a text that says why this thread may not wait.
@@ -183,7 +185,7 @@ impl Drive<'_> {
         // A thread with another right may not wait.
         if RIGHTS.get() == 1 && !lock(&self.lock.state).waiting.is_empty() {
             self.lock.release(false);
-            // It waits behind those that wait now. It has no right, so it may.
+            // This thread waits behind those that wait now. It may, because it has no right.
             let _ = self.lock.acquire(false);
         }
     }
@@ -217,7 +219,7 @@ mod tests {
         panic.downcast::<&str>().expect("a panic with a text").to_string()
     }
 
-    /// Returns when so many threads wait for the lock.
+    /// Returns when `threads` threads wait for the lock.
     fn await_waiting(driving: &DriverLock, threads: usize) {
         while lock(&driving.state).waiting.len() < threads {
             std::thread::yield_now();

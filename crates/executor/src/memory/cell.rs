@@ -1,8 +1,8 @@
-//! Cells: the place of an actor in memory.
+//! Cells: the memory of actors.
 //!
 //! A cell is a header of 32 bytes and the actor's state behind it, in one allocation of type-stable memory
-//! ([`crate::memory::slab`]): once a cell, always a cell, so a stale address may always look at the header. What it finds
-//! there, the tag, tells it whether the actor it means still lives.
+//! ([`crate::memory::slab`]). Cell memory stays cell memory for ever, and a stale address may therefore always look at
+//! the header. The tag in the header tells whether the actor of the address still exists.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -15,30 +15,32 @@ use crate::message::address::RawAddress;
 use crate::message::deferred::Deferred;
 use crate::message::envelope::{Crash, Ending, Resident};
 
-/// Status bits, the low 16 of a cell's tag. Zero: the actor is here and takes messages.
+/// Status bits, the low 16 of a cell's tag. Zero: the cell holds an actor that takes messages.
 pub(crate) mod status {
-    /// No actor here.
+    /// The cell holds no actor.
     pub(crate) const VACANT: u64 = 1;
     /// An async handler waits: ordinary messages go to the deferred list.
     pub(crate) const SUSPENDED: u64 = 2;
-    /// It crashed and waits for its supervisor: messages go to the deferred list.
+    /// The actor crashed and waits for its supervisor: messages go to the deferred list.
     pub(crate) const CRASHED: u64 = 4;
-    /// Its first message is under way: whatever overtakes that goes to the deferred list.
+    /// The actor's first message is under way: messages that overtake it go to the deferred list.
     pub(crate) const NEW: u64 = 8;
-    /// The actor is elsewhere, and there is no state behind the header: what comes is sent on (`stub.rs`).
+    /// The cell is a stub: the actor is in another theater, no state is behind the header, and messages are forwarded
+    /// (`stub.rs`).
     pub(crate) const AWAY: u64 = 16;
-    /// The actor is on its way between two places, or what is sent on from here changes its way: whatever comes goes to
-    /// the deferred list, but for requests that [pass](crate::Control::passes).
+    /// The actor is migrating, or forwarded messages change their route. All messages go to the deferred list, except
+    /// requests that [pass](crate::Control::passes).
     pub(crate) const FROZEN: u64 = 32;
-    /// Messages wait on the deferred list for their guards: they are looked at again after each message that is run.
-    /// Set on an actor that is otherwise ready if and only if the guards of some of its deferred messages have refused them.
+    /// Messages wait on the deferred list for their guards, which are asked again after each message that is run. Set
+    /// on an actor that is otherwise ready if and only if the guards of some of its deferred messages have refused
+    /// them.
     pub(crate) const GUARDED: u64 = 64;
-    /// It is noted when a message was handled last ([`Cell::note_handled`](super::Cell::note_handled)).
+    /// The time of each message is noted ([`Cell::note_handled`](super::Cell::note_handled)).
     pub(crate) const NOTED: u64 = 128;
-    /// With NEW: its start may be put off (`deferred_starts.rs`).
-    pub(crate) const LATE: u64 = 256;
-    /// Deferred messages of an actor that is otherwise ready come before whatever comes now, which goes to the deferred list too. A
-    /// [`GoOn`](crate::message::envelope::GoOn) is on its way, behind other actors' messages.
+    /// With NEW: the actor's start may be deferred (`deferred_starts.rs`).
+    pub(crate) const DEFERRABLE: u64 = 256;
+    /// Deferred messages of an actor that is otherwise ready come before new messages, which go to the deferred list
+    /// too. A [`GoOn`](crate::message::envelope::GoOn) is under way, behind other actors' messages.
     pub(crate) const BEHIND: u64 = 512;
     /// With these, the actor still takes messages.
     pub(crate) const OPEN: u64 = GUARDED | NOTED;
@@ -48,7 +50,7 @@ pub(crate) mod status {
 /// Type-erased operations on the state.
 pub(crate) struct Kind {
     pub(crate) class: u16,
-    /// Which type it belongs to.
+    /// The type of the state.
     pub(crate) type_id: fn() -> std::any::TypeId,
     /// The name of the type, for people.
     pub(crate) name: fn() -> &'static str,
@@ -63,11 +65,11 @@ pub(crate) struct Kind {
 /// All zero bytes are a vacant cell that was never used.
 ///
 /// INVARIANT: between `occupy` and `vacate` the state behind the header is an initialised value of the type that
-/// `kind` belongs to, and only the thread that runs the cell's stage touches `cold` and the state (I1).
+/// `kind` belongs to. Only the thread that runs the cell's stage touches `cold` and the state (I1).
 #[repr(C)]
 pub(crate) struct Cell {
-    /// `generation:32 | stage:16 | status:16`. Written by the spawner and then by the stage's worker; read by anyone
-    /// who holds an address.
+    /// `generation:32 | stage:16 | status:16`. Written by the spawner and then by the stage's worker; read by any
+    /// thread with an address.
     tag: AtomicU64,
     kind: AtomicPtr<Kind>,
     cold: UnsafeCell<Option<Box<Cold>>>,
@@ -77,15 +79,15 @@ pub(crate) struct Cell {
     pub(crate) number: AtomicU32,
 }
 
-/// Beside the id of its system, in a cell and in an address: the actor's mailbox is bounded (`mailbox.rs`). No system has such
-/// an id, so who compares the two finds that they differ.
+/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox.rs`). No
+/// system has an id with this bit, and a comparison of the two words therefore finds that they differ.
 pub(crate) const BOUNDED: u16 = 0x8000;
 
 pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();
 const _: () = assert!(CELL_HEADER_BYTES <= 32);
 
-/// The part of a cell that few actors need. It is allocated at first use, and has cache lines of its own: another worker may run the actor
-/// that the next one belongs to.
+/// The part of a cell that few actors need. It is allocated at first use, and has cache lines of its own, because
+/// another worker may run the actor of the next one.
 #[repr(align(64))]
 pub(crate) struct Cold {
     /// The future of a suspended handler; borrows the state.
@@ -94,10 +96,10 @@ pub(crate) struct Cold {
     pub(crate) waking: Option<std::sync::Arc<crate::memory::future::WakeTarget>>,
     /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
     pub(crate) deferred: Deferred,
-    /// Of an actor that has left.
+    /// The route of a stub.
     pub(crate) route: Option<std::sync::Arc<crate::migration::stub::StubRoute>>,
     pub(crate) stop_after: bool,
-    /// When a message was handled last, where that is [noted](status::NOTED).
+    /// The time of the last message, if that is [noted](status::NOTED).
     pub(crate) handled_ns: u64,
     pub(crate) failure: Option<Crash>,
     /// The resident's own cold part.
@@ -105,15 +107,15 @@ pub(crate) struct Cold {
 }
 
 impl Cell {
-    /// Whether an actor of `system` lives here; false for a cell that was never used.
+    /// Returns whether the cell holds an actor of `system`; false for a cell that was never used.
     pub(crate) fn is_occupied_in(&self, system: u16) -> bool {
         !self.kind.load(Ordering::Relaxed).is_null() && self.tag() & status::VACANT == 0 && self.system() == system
     }
 
     #[inline(always)]
     pub(crate) fn tag(&self) -> u64 {
-        // Relaxed: the worker that runs the stage reads its own writes; anyone else only learns "same" or "gone",
-        // and what is behind the header is reached only after a hand-over through a lock or a log.
+        // Relaxed: the worker that runs the stage reads its own writes. Any other thread only learns "same" or "gone",
+        // and reaches the state only after a hand-over through a lock or a log.
         self.tag.load(Ordering::Relaxed)
     }
 
@@ -131,12 +133,12 @@ impl Cell {
         self.tag() & bits != 0
     }
 
-    /// Whether ordinary messages are run when they come; the guards of some may make them wait.
+    /// Returns whether ordinary messages are run when they come; the guards of some may make them wait.
     pub(crate) fn is_ready(&self) -> bool {
         self.tag() & status::MASK & !status::OPEN == 0
     }
 
-    /// Whether it would be [ready](Cell::is_ready) if it were not [behind](status::BEHIND).
+    /// Returns whether the cell would be [ready](Cell::is_ready) if it were not [behind](status::BEHIND).
     pub(crate) fn is_behind(&self) -> bool {
         self.tag() & status::MASK & !status::OPEN == status::BEHIND
     }
@@ -150,12 +152,12 @@ impl Cell {
         self.system_word() & !BOUNDED
     }
 
-    /// The id of the system as it is in addresses: with [`BOUNDED`].
+    /// Returns the id of the system as it is in addresses: with [`BOUNDED`].
     pub(crate) fn system_word(&self) -> u16 {
         self.system.load(Ordering::Relaxed) as u16
     }
 
-    /// The actor's mailbox is bounded. Before anybody knows its address.
+    /// Notes that the actor's mailbox is bounded. Called before any other thread has its address.
     pub(crate) fn set_bounded(&self) {
         self.system.store(u32::from(self.system_word() | BOUNDED), Ordering::Relaxed);
     }
@@ -167,21 +169,21 @@ impl Cell {
         unsafe { &*kind }
     }
 
-    /// The kind of who lives here, or did last.
+    /// Returns the kind of the present actor, or of the last one.
     pub(crate) fn kind_if_any(&self) -> Option<&'static Kind> {
         let kind = self.kind.load(Ordering::Relaxed);
         // SAFETY: a kind is a static.
         unsafe { kind.cast_const().as_ref() }
     }
 
-    /// Where the state lies.
+    /// Returns the address of the state.
     #[inline(always)]
     fn room<S>(cell: NonNull<Cell>) -> *mut S {
         // SAFETY: the class of the cell was chosen with room for an `S` (or a `Box<S>`) behind the header.
         unsafe { cell.as_ptr().cast::<u8>().add(CELL_HEADER_BYTES).cast() }
     }
 
-    /// Moves `state` in.
+    /// Moves `state` into the cell.
     ///
     /// # Safety
     /// The cell is vacant, owned by the caller and of the class for `S`.
@@ -193,7 +195,7 @@ impl Cell {
         stage: u16,
         system: u16,
     ) -> u64 {
-        // SAFETY: by the contract.
+        // SAFETY: the cell is vacant, owned by the caller and of the class for `S`.
         unsafe {
             Cell::put_state(cell, state);
             let this = cell.as_ref();
@@ -209,7 +211,7 @@ impl Cell {
     /// The cell is of the class for `S`, holds no state, and the caller owns it or runs its stage (I1).
     #[inline(always)]
     pub(crate) unsafe fn put_state<S: Resident>(cell: NonNull<Cell>, state: S) {
-        // SAFETY: by the contract.
+        // SAFETY: the cell has room for an `S`, and this thread alone touches its state.
         unsafe {
             if crate::memory::slab::is_inline::<S>() {
                 Cell::room::<S>(cell).write(state);
@@ -219,10 +221,10 @@ impl Cell {
         }
     }
 
-    /// Makes it the place of an `S` that lives elsewhere, with these bits in its status.
+    /// Makes the cell the stub of an `S` in another theater, with these bits in its status.
     ///
     /// # Safety
-    /// As [`Cell::occupy`].
+    /// The same as for [`Cell::occupy`].
     pub(crate) unsafe fn occupy_away(
         cell: NonNull<Cell>,
         kind: &'static Kind,
@@ -231,7 +233,7 @@ impl Cell {
         system: u16,
         status: u64,
     ) {
-        // SAFETY: by the contract.
+        // SAFETY: the cell is vacant, owned by the caller and of the class for `S`.
         unsafe {
             *Cell::cold(cell) = Some(cold);
             let this = cell.as_ref();
@@ -241,8 +243,8 @@ impl Cell {
         }
     }
 
-    /// Ends the occupation: the generation moves on, so every address to the former actor is stale. Returns false
-    /// where the generations of this cell are used up: then it must never be used again.
+    /// Ends the occupation. The generation moves on, and every address of the former actor becomes stale. Returns false
+    /// if the generations of this cell are used up: the cell must then never be used again.
     pub(crate) fn vacate(&self) -> bool {
         let generation = (self.tag() >> 32) as u32;
         self.set_tag((u64::from(generation.wrapping_add(1)) << 32) | status::VACANT);
@@ -253,7 +255,7 @@ impl Cell {
     /// The cell is occupied by an `S` and the caller runs its stage (I1), and nothing else borrows the state.
     #[inline(always)]
     pub(crate) unsafe fn state<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S {
-        // SAFETY: by the contract.
+        // SAFETY: the cell holds an `S`, which nothing else borrows, and the caller runs its stage.
         unsafe {
             if crate::memory::slab::is_inline::<S>() {
                 &mut *Cell::room::<S>(cell)
@@ -264,9 +266,9 @@ impl Cell {
     }
 
     /// # Safety
-    /// As [`Cell::state`]; afterwards the state is gone.
+    /// The same as for [`Cell::state`]; afterwards the state is gone.
     pub(crate) unsafe fn drop_state<S: Resident>(cell: NonNull<Cell>) {
-        // SAFETY: by the contract.
+        // SAFETY: the cell holds an `S`, which nothing else borrows, and the caller runs its stage.
         unsafe {
             if crate::memory::slab::is_inline::<S>() {
                 Cell::room::<S>(cell).drop_in_place();
@@ -276,23 +278,23 @@ impl Cell {
         }
     }
 
-    /// The cold part, if there is one.
+    /// Returns the cold part, if there is one.
     ///
     /// # Safety
     /// The caller runs the cell's stage (I1) and holds no other reference to the cold part.
     #[inline(always)]
     pub(crate) unsafe fn cold<'a>(cell: NonNull<Cell>) -> &'a mut Option<Box<Cold>> {
-        // SAFETY: by the contract.
+        // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
         unsafe { &mut *cell.as_ref().cold.get() }
     }
 
-    /// A message was handled: if that is to be noted, it is.
+    /// Notes that a message was handled, and its time if that is to be noted.
     ///
     /// # Safety
-    /// As [`Cell::cold`].
+    /// The same as for [`Cell::cold`].
     #[cold]
     pub(crate) unsafe fn note_handled(cell: NonNull<Cell>) {
-        // SAFETY: cells are never freed; by the contract.
+        // SAFETY: cells are never freed; the caller runs the cell's stage and holds no reference to the cold part.
         unsafe {
             if cell.as_ref().has_status(status::NOTED)
                 && let Some(worker) = crate::worker::current()
@@ -303,9 +305,9 @@ impl Cell {
     }
 
     /// # Safety
-    /// As [`Cell::cold`].
+    /// The same as for [`Cell::cold`].
     pub(crate) unsafe fn cold_mut<'a>(cell: NonNull<Cell>) -> &'a mut Cold {
-        // SAFETY: by the contract.
+        // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
         unsafe { Cell::cold(cell).get_or_insert_with(Cold::new) }
     }
 }

@@ -1,10 +1,10 @@
 //! Suspended handlers: the futures of `async` handlers that were not ready at once.
 //!
-//! The handler's future is built and polled in a block of memory. Each thread keeps some blocks of up to 4 KiB for later handlers. A future
-//! that is ready at once (most are) is dropped in place, and the thread keeps its block. Such a handler allocates nothing if the thread had
-//! a block. If the future is not ready, the block belongs to the actor until the handler has ended. The actor is *suspended*: the future
-//! borrows the actor's state, and ordinary messages go to the actor's deferred list until the future is done. Wake-ups arrive as control
-//! mail.
+//! The handler's future is built and polled in a block of memory. Each thread keeps some blocks of up to 4 KiB for
+//! later handlers. A future that is ready at once (most are) is dropped in place, and the thread keeps its block. Such
+//! a handler allocates nothing if the thread had a block. If the future is not ready, the block belongs to the actor
+//! until the handler has ended. The actor is *suspended*: the future borrows the actor's state, and ordinary messages
+//! go to the actor's deferred list until the future is done. Wake-ups arrive as control mail.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::RefCell;
@@ -23,8 +23,8 @@ use crate::message::send;
 use crate::worker;
 use crate::worker::user_code::{During, contained};
 
-/// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks with a larger one are
-/// not kept.
+/// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks
+/// with a larger one are not kept.
 const BLOCK_ALIGN: usize = 64;
 /// The least size of a block. All sizes are powers of 2.
 const BLOCK_BYTES_MIN: usize = 128;
@@ -105,7 +105,7 @@ impl Suspended {
     /// Builds the future that `make` returns in a block.
     ///
     /// # Safety
-    /// What the future borrows must live until the Suspended is dropped.
+    /// All borrows of the future must live until the Suspended is dropped.
     unsafe fn new<S: Resident, F: Future<Output = Outcome> + Send>(make: impl FnOnce() -> F) -> Suspended {
         unsafe fn poll<F: Future<Output = Outcome>>(at: NonNull<u8>, cx: &mut Context<'_>) -> TaskPoll<Outcome> {
             // SAFETY: `at` holds an F that does not move until it is dropped.
@@ -132,7 +132,7 @@ impl Drop for Suspended {
         struct Recycle<'a>(&'a mut ManuallyDrop<Block>);
         impl Drop for Recycle<'_> {
             fn drop(&mut self) {
-                // SAFETY: the Suspended is being dropped, so its block is taken once.
+                // SAFETY: the Suspended is being dropped, and its block is therefore taken once.
                 unsafe { ManuallyDrop::take(self.0) }.keep();
             }
         }
@@ -141,7 +141,7 @@ impl Drop for Suspended {
         // SAFETY: the block holds the future that `drop` was made for; it is not used afterwards.
         let drop = || unsafe { (self.drop)(at) };
         if std::thread::panicking() {
-            // The poll has panicked. A second panic, in the drop of what is left, would abort the process.
+            // The poll has panicked. A second panic, in the drop of the rest, would abort the process.
             contained(drop);
         } else {
             drop();
@@ -149,12 +149,12 @@ impl Drop for Suspended {
     }
 }
 
-/// Starts an async handler: one poll on the spot; suspends the actor if it is not done.
+/// Starts an async handler by one poll at once, and suspends the actor if the handler has not ended.
 ///
 /// # Safety
-/// As for a thunk with `Op::Run`.
+/// The same as for a thunk with `Op::Run`.
 pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>, envelope: E) -> Outcome {
-    // SAFETY: nobody else touches the state while the future lives: ordinary mail is deferred while the actor is
+    // SAFETY: nothing else touches the state while the future lives: ordinary mail is deferred while the actor is
     // suspended, control mail gets no state, and `stop` drops the future first.
     let state = unsafe { Cell::state::<S>(cell) };
     let mut cx = Cx::<S>::new(cell);
@@ -165,20 +165,20 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
         cx.note_failure(E::describe);
         cx.outcome()
     };
-    // SAFETY: as above.
+    // SAFETY: the future borrows the state, which nothing else touches while the future lives.
     let mut suspended = unsafe { Suspended::new::<S, _>(make) };
     // SAFETY: this thread runs the cell's stage. Few actors have a cold part, and it is not made for this.
     let target = unsafe { (*Cell::cold(cell)).as_mut().and_then(|cold| cold.waking.take()) };
     let own = OwnWaker::new(cell, suspended.send, target);
     let polled = suspended.poll(&mut Context::from_waker(&own.waker()));
     if let Some(target) = own.target.into_inner() {
-        // SAFETY: as above.
+        // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
         unsafe { Cell::cold_mut(cell) }.waking = Some(target);
     }
     match polled {
         TaskPoll::Ready(outcome) => outcome,
         TaskPoll::Pending => {
-            // SAFETY: as above.
+            // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
             let cold = unsafe { Cell::cold_mut(cell) };
             cold.suspended = Some(suspended);
             // SAFETY: the cell is alive; its status is written by this thread only (I1).
@@ -189,29 +189,30 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
     }
 }
 
-/// Polls the suspended handler of `cell`, if there is one still.
+/// Polls the suspended handler of `cell`, if there still is one.
 pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
     // SAFETY: called from control mail, by the thread that runs the cell's stage.
     let cold = unsafe { Cell::cold_mut(cell) };
     if let Some(target) = &cold.waking {
-        // Release what the wakers wrote before they woke us; from here on a new wake-up sends new mail.
+        // Acquires the writes of the wakers; from this point on, a new wake-up sends new mail.
         target.queued.swap(false, Ordering::AcqRel);
     }
     // Both are taken out for the poll: the handler may look at its cold part while it runs.
     let Some(mut suspended) = cold.suspended.take() else { return };
     let own = OwnWaker::new(cell, suspended.send, cold.waking.take());
     let polled = suspended.poll(&mut Context::from_waker(&own.waker()));
-    // SAFETY: as above; the earlier reference is not used any more, and neither is this one while a handler is dropped.
+    // SAFETY: this thread runs the cell's stage. No earlier reference is used any more, and this one is not used while
+    // a handler is dropped.
     unsafe { Cell::cold_mut(cell) }.waking = own.target.into_inner();
     match polled {
-        // SAFETY: as above.
+        // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
         TaskPoll::Pending => unsafe { Cell::cold_mut(cell) }.suspended = Some(suspended),
         TaskPoll::Ready(outcome) => {
             drop(suspended);
-            // SAFETY: as above.
+            // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
             let stop_after = std::mem::take(&mut unsafe { Cell::cold_mut(cell) }.stop_after);
-            // SAFETY: the cell is alive; its status is written by this thread only (I1), and the reference to the cold part is
-            // not used any more.
+            // SAFETY: the cell is alive; its status is written by this thread only (I1), and the reference to the cold
+            // part is not used any more.
             unsafe {
                 cell.as_ref().set_status(status::SUSPENDED, false);
                 Cell::note_handled(cell);
@@ -226,11 +227,11 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
     }
 }
 
-/// Whom a waker wakes.
+/// The actor that a waker wakes.
 pub(crate) struct WakeTarget {
     address: RawAddress,
     send: fn(RawAddress),
-    /// A poll is on its way already.
+    /// Mail for a poll is under way already.
     queued: AtomicBool,
 }
 
@@ -240,15 +241,16 @@ impl Wake for WakeTarget {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // AcqRel: what was written before the wake is seen by the poll that follows (pairs with the swap in `poll`).
+        // AcqRel: the following poll sees all writes from before the wake-up (pairs with the swap in `poll`).
         if !self.queued.swap(true, Ordering::AcqRel) || worker::runs_single_deliveries() {
             (self.send)(self.address);
         }
     }
 }
 
-/// From a worker behind what it has sent before, so a handler that yields lets others go on; from outside in the system
-/// lane, which never makes the waker wait. Not by `send_control`, which boxes: it would take longer.
+/// From a worker, the mail goes behind its earlier messages, and a handler that yields therefore lets others go on.
+/// From outside it goes in the system lane, which never makes the waker wait. `send_control` is not used, because it
+/// boxes, which would take longer.
 fn poll_address<S: Resident>(address: RawAddress) {
     match worker::current() {
         Some(worker) if worker.system_id == address.system() => send::post_request::<S, _>(address, ControlMail(Poll)),
@@ -256,15 +258,16 @@ fn poll_address<S: Resident>(address: RawAddress) {
     }
 }
 
-/// The address of an actor whose suspended handler awaits a single answer. [`Sleeper::wake`] needs no `WakeTarget`, whose cache line two
-/// workers would write.
+/// The address of an actor whose suspended handler awaits a single answer. [`Sleeper::wake`] needs no `WakeTarget`,
+/// whose cache line two workers would write.
 pub struct Sleeper {
     address: RawAddress,
     send: fn(RawAddress),
 }
 
 impl Sleeper {
-    /// Returns the actor whose handler is being polled with `waker`. Returns `None` for any other waker, and for a clone.
+    /// Returns the actor whose handler is being polled with `waker`. Returns `None` for any other waker, and for a
+    /// clone.
     pub fn polled_with(waker: &Waker) -> Option<Sleeper> {
         if !std::ptr::eq(waker.vtable(), &OWN) {
             return None;
@@ -280,7 +283,8 @@ impl Sleeper {
     }
 }
 
-/// The waker of a poll, on the stack. Each clone of it is the waker of a [`WakeTarget`]. Other threads may use it during the poll.
+/// The waker of a poll, on the stack. Each clone of it is the waker of a [`WakeTarget`]. Other threads may use it
+/// during the poll.
 struct OwnWaker {
     address: RawAddress,
     send: fn(RawAddress),
@@ -401,7 +405,7 @@ mod tests {
         }
     }
 
-    /// Uses the rare part of its cell when it is dropped.
+    /// Uses the cold part of its cell when it is dropped.
     struct Uses<'a>(&'a mut Cx<Waiter>);
 
     impl Drop for Uses<'_> {

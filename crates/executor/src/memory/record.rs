@@ -1,4 +1,4 @@
-//! Records: a message in its envelope, as it lies in a segment.
+//! Records: the form of a message and its envelope in a segment.
 
 use std::any::Any;
 use std::cell::Cell as StdCell;
@@ -20,7 +20,7 @@ use crate::migration::stub::AwayCx;
 use crate::worker::deferred_starts::DeferredStart;
 use crate::worker::user_code::{contained, during};
 
-/// What a thunk is asked to do with its record.
+/// The operations of a thunk on its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Op {
@@ -28,97 +28,100 @@ pub(crate) enum Op {
     Run,
     /// The envelope cannot be delivered: consume it.
     Bounce(Undelivered),
-    /// The actor is elsewhere: send the envelope on. The cell has the status AWAY and this worker runs its stage.
+    /// The actor is in another theater: forward the envelope. The cell has the status AWAY and this worker runs its
+    /// stage.
     Away,
-    /// For control mail: as `Run` or `Away` if it passes a frozen cell; if not, return `WAITS` and consume nothing.
+    /// For control mail: the same as `Run` or `Away` if it passes a frozen cell; if not, return `WAITS` and consume
+    /// nothing.
     Frozen,
-    /// Say what it is ([`described`]); return `WAITS` and consume nothing.
+    /// Describe the record ([`described`]); return `WAITS` and consume nothing.
     Describe,
-    /// As `Describe`, with what it takes of a mailbox ([`weighed`]). For messages; consumed by a panic.
+    /// The same as `Describe`, with the record's share of a mailbox ([`weighed`]). For messages; consumed by a panic.
     Weigh,
-    /// As for `Run`, for a message: return `WAITS` if its guard says that it has to wait, else `CONTINUE`, and consume nothing. Consumed by a
-    /// panic.
+    /// For a message, under the conditions of `Run`: return `WAITS` if its guard says that it has to wait, else
+    /// `CONTINUE`, and consume nothing. Consumed by a panic.
     Ask,
 }
 
 thread_local! {
-    /// What the last record that was asked is, and whom it is for. Not an argument of the thunks: those are called for each
-    /// message, and this is asked only where messages are delivered one at a time.
+    /// The description of the last record that was asked. Not an argument of the thunks, because those are called for
+    /// each message, and this is asked only if messages are delivered one at a time.
     static DESCRIBED: StdCell<Option<Described>> = const { StdCell::new(None) };
 }
 
-/// What a record is, and the type that it is for.
+/// The kind and name of a record, and the type of its receiver.
 #[derive(Clone, Copy)]
 pub(crate) struct Described {
     pub(crate) actor: &'static str,
     pub(crate) kind: MailKind,
     pub(crate) name: &'static str,
-    /// Whether its handler may wait.
+    /// Its handler may wait.
     pub(crate) may_wait: bool,
-    /// It was dropped for another one: its record is still here, and nothing in it.
+    /// The message was dropped for another one: its record still exists, without a payload.
     pub(crate) is_gone: bool,
-    /// What it takes of a mailbox, if that was asked for.
+    /// Its share of a mailbox in bytes, if that was asked for.
     pub(crate) bytes: usize,
 }
 
 impl Described {
     fn note<S: Resident>((kind, name): (MailKind, &'static str), may_wait: bool, bytes: usize) -> Outcome {
-        Described { actor: S::name(), kind, name, may_wait, is_gone: false, bytes }.say()
+        Described { actor: S::name(), kind, name, may_wait, is_gone: false, bytes }.answer()
     }
 
-    /// The answer of a thunk that is asked.
-    pub(crate) fn say(self) -> Outcome {
+    /// Stores the answer of a thunk that is asked.
+    pub(crate) fn answer(self) -> Outcome {
         DESCRIBED.set(Some(self));
         WAITS
     }
 }
 
-/// What `record` is.
+/// Returns the description of `record`.
 ///
 /// # Safety
-/// A whole record whose payload was not consumed.
+/// The record is whole, and its payload was not consumed.
 pub(crate) unsafe fn described(record: NonNull<Record>) -> Described {
-    // SAFETY: by the contract; nothing is consumed.
-    unsafe { told(record, Op::Describe) }
+    // SAFETY: the record is whole, and its payload was not consumed; nothing is consumed.
+    unsafe { described_by(record, Op::Describe) }
 }
 
-/// What `record` is, and what it takes of a mailbox.
+/// Returns the description of `record` with its share of a mailbox.
 ///
 /// # Safety
-/// A whole record whose payload was not consumed. By a panic it is.
+/// The record is whole, and its payload was not consumed. A panic consumes it.
 pub(crate) unsafe fn weighed(record: NonNull<Record>) -> Described {
-    // SAFETY: by the contract.
-    unsafe { told(record, Op::Weigh) }
+    // SAFETY: the record is whole, and its payload was not consumed.
+    unsafe { described_by(record, Op::Weigh) }
 }
 
 /// # Safety
-/// As for `op`.
-unsafe fn told(record: NonNull<Record>, op: Op) -> Described {
-    // SAFETY: by the contract.
+/// The same as for `op`.
+unsafe fn described_by(record: NonNull<Record>, op: Op) -> Described {
+    // SAFETY: the caller fulfils the conditions of `op`.
     unsafe { (record.as_ref().thunk)(record, op) };
-    DESCRIBED.take().expect("every record that is not buried says what it is")
+    DESCRIBED.take().expect("every record that is not buried describes itself")
 }
 
-/// What the worker has to do after a thunk returned. Zero is the common case.
+/// The next step of the worker after a thunk returned. Zero is the common case.
 pub(crate) type Outcome = u32;
-/// Go on.
+/// The worker goes on.
 pub(crate) const CONTINUE: Outcome = 0;
 /// The actor stops.
 pub(crate) const STOP: Outcome = 1;
-/// The actor was killed: as stop, without the hooks.
+/// The actor was killed: it stops without the hooks.
 pub(crate) const KILL: Outcome = 2;
 /// The actor may run its deferred messages again.
 pub(crate) const RESUME: Outcome = 3;
-/// The actor failed on its own account (`Cx::fail`): the error is in its cold part.
+/// The actor failed by `Cx::fail`: the error is in its cold part.
 pub(crate) const FAIL: Outcome = 4;
 
-/// The record was moved elsewhere before, or had nothing in it any more: it does not count.
+/// The record was moved before, or had no payload any more: it does not count.
 pub(crate) const PASSED: Outcome = 5;
 
-/// The cell is frozen, and this does not pass it; or its guard does not hold: the record was not consumed.
+/// The cell is frozen, and the request does not pass it; or the message's guard does not hold. The record was not
+/// consumed.
 pub(crate) const WAITS: Outcome = 6;
 
-/// Consumes the record. Called exactly once for each record, but for one that [waits](WAITS).
+/// Consumes the record. Called exactly once for each record, except for one that [waits](WAITS).
 pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
@@ -127,7 +130,7 @@ pub const INLINE_BYTES_MAX: usize = 256;
 const WORDS: u64 = 0x07ff;
 /// A dead-letter hook has sent the message.
 const FROM_HOOK: u64 = 0x0800;
-/// The last word is what caused the message: see `observed.rs`.
+/// The last word is the cause of the message: see `observed.rs`.
 const CAUSED: u64 = 0x1000;
 const LANE_SHIFT: u32 = 13;
 const LANE: u64 = 3 << LANE_SHIFT;
@@ -136,8 +139,9 @@ pub(crate) const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
 ///
-/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | from_hook:1 | words:11`. Its upper 48 bits are compared with the tag of the
-/// cell at delivery: the liveness check, the residency check and the "is it suspended?" check in one.
+/// `tag` is `generation:32 | stage:16 | control:1 | lane:2 | caused:1 | from_hook:1 | words:11`. Its upper 48 bits are
+/// compared with the tag of the cell at delivery: the liveness check, the residency check and the "is it suspended?"
+/// check in one.
 #[repr(C)]
 pub(crate) struct Record {
     pub(crate) thunk: Thunk,
@@ -155,7 +159,7 @@ impl Record {
         ((self.tag & WORDS) as usize) * 8
     }
 
-    /// The tag that the cell has when this record can be run right away.
+    /// Returns the tag of the cell in which this record can be run at once.
     #[inline(always)]
     pub(crate) fn resident_tag(&self) -> u64 {
         self.tag & IDENTITY
@@ -166,13 +170,13 @@ impl Record {
         (self.tag >> 16) as u16
     }
 
-    /// Whether it passes by a suspended actor's deferred list.
+    /// Returns whether the record passes by a suspended actor's deferred list.
     pub(crate) fn is_control(&self) -> bool {
         self.tag & CONTROL != 0
     }
 
-    /// The lane it was sent in. It is kept in the record, so that older urgent mail stays before newer wherever the two
-    /// are put.
+    /// Returns the lane of the send. The record keeps it, and older urgent mail therefore stays before newer wherever
+    /// the two are put.
     pub(crate) fn lane(&self) -> Lane {
         match (self.tag & LANE) >> LANE_SHIFT {
             0 => Lane::Normal,
@@ -181,17 +185,17 @@ impl Record {
         }
     }
 
-    /// Whether a dead-letter hook has sent it.
+    /// Returns whether a dead-letter hook has sent the record.
     pub(crate) fn is_from_hook(&self) -> bool {
         self.tag & FROM_HOOK != 0
     }
 
-    /// A dead-letter hook sends it.
+    /// Notes that a dead-letter hook sends the record.
     pub(crate) fn mark_from_hook(&mut self) {
         self.tag |= FROM_HOOK;
     }
 
-    /// It is for the cell that `other` is for, of its lane, and from whom that is.
+    /// Takes the cell, the lane and the dead-letter hook's mark of `other`.
     fn follow(&mut self, other: &Record) {
         const FOLLOWED: u64 = IDENTITY | LANE | FROM_HOOK;
         self.cell = other.cell;
@@ -207,7 +211,7 @@ impl Record {
         self.tag = (self.tag & !LANE) | (bits << LANE_SHIFT);
     }
 
-    /// What caused it, if that is known.
+    /// Returns the cause of the record, if it is known.
     pub(crate) fn cause(&self) -> Option<NonZeroU64> {
         if self.tag & CAUSED == 0 {
             return None;
@@ -216,7 +220,7 @@ impl Record {
         unsafe { NonZeroU64::new(ptr::from_ref(self).byte_add(self.bytes() - CAUSE_BYTES).cast::<u64>().read()) }
     }
 
-    /// Turns the record into one that does nothing: its payload was moved elsewhere.
+    /// Turns the record into one that does nothing: its payload was moved away.
     pub(crate) fn bury(&mut self) {
         self.thunk = NOTHING;
         self.tag |= CONTROL;
@@ -227,8 +231,8 @@ impl Record {
     }
 }
 
-/// The thunk of buried records. A static, and not inlined: it is told from others by its address, and a function may have one for each
-/// unit that the crate is compiled in.
+/// The thunk of buried records. A static, and not inlined, because it is recognised by its address, and a function may
+/// have one for each codegen unit of the crate.
 static NOTHING: Thunk = nothing;
 
 #[inline(never)]
@@ -239,19 +243,19 @@ unsafe fn nothing(_: NonNull<Record>, _: Op) -> Outcome {
 /// Bytes that a cause adds to a record.
 pub(crate) const CAUSE_BYTES: usize = 8;
 
-/// Puts `cause` behind the record, which is `CAUSE_BYTES` longer by that.
+/// Puts `cause` behind the record, which becomes `CAUSE_BYTES` longer.
 ///
 /// # Safety
-/// A whole record without a cause that the caller owns, and the bytes behind it are valid for writes.
+/// The record is whole, without a cause and owned by the caller, and the bytes behind it are valid for writes.
 pub(crate) unsafe fn put_cause(mut record: NonNull<Record>, cause: NonZeroU64) {
-    // SAFETY: by the contract; records are aligned to 8, and so is what is behind them.
+    // SAFETY: the bytes behind the record are valid for writes; records are aligned to 8, and so are those bytes.
     unsafe {
         record.byte_add(record.as_ref().bytes()).cast::<u64>().write(cause.get());
         record.as_mut().tag = (record.as_ref().tag + (CAUSE_BYTES / 8) as u64) | CAUSED;
     }
 }
 
-/// Bytes of the record of an `E`, a multiple of eight.
+/// Returns the bytes of the record of an `E`, a multiple of eight.
 #[inline(always)]
 pub const fn record_bytes<E>() -> usize {
     HEAD_BYTES + if is_inline::<E>() { size_of::<E>().next_multiple_of(8) } else { 8 }
@@ -263,7 +267,7 @@ const fn is_inline<E>() -> bool {
 
 #[inline(always)]
 unsafe fn payload<E>(record: NonNull<Record>) -> *mut E {
-    // SAFETY: the caller has a record with an `E`: its payload follows the head.
+    // SAFETY: the caller has a record with an `E`, whose payload follows the head.
     unsafe { record.as_ptr().cast::<u8>().add(HEAD_BYTES).cast() }
 }
 
@@ -274,7 +278,7 @@ unsafe fn payload<E>(record: NonNull<Record>) -> *mut E {
 #[inline(always)]
 unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, identity: u64, control: u64, envelope: E) {
     let words = (record_bytes::<E>() / 8) as u64;
-    // SAFETY: by the contract.
+    // SAFETY: the caller guarantees that `target` has room for the record and is aligned.
     unsafe {
         let record = NonNull::new_unchecked(target.cast::<Record>());
         record.write(Record { thunk, cell, tag: (identity & IDENTITY) | control | words });
@@ -286,22 +290,22 @@ unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, ide
     }
 }
 
-/// The envelope in its record.
+/// Returns the envelope in its record.
 ///
 /// # Safety
-/// As [`unwrap`]; the record is not consumed, and not looked at in another way, while the reference is used.
+/// The same as for [`unwrap`]; the record is neither consumed nor accessed in another way while the reference is used.
 pub(crate) unsafe fn peek<'a, E>(record: NonNull<Record>) -> &'a mut E {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds an `E`, and no other access overlaps with the reference.
     unsafe { if is_inline::<E>() { &mut *payload::<E>(record) } else { &mut *payload::<Box<E>>(record) } }
 }
 
 /// Moves the envelope out of its record.
 ///
 /// # Safety
-/// The record was written by [`write()`] for the same `E`, and its payload is still there.
+/// The record was written by [`write()`] for the same `E`, and its payload was not consumed.
 #[inline(always)]
 pub(crate) unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
-    // SAFETY: by the contract; the record is consumed, so the payload is moved out once.
+    // SAFETY: the record holds an `E`; it is consumed, and the payload is therefore moved out once.
     unsafe { if is_inline::<E>() { payload::<E>(record).read() } else { *payload::<Box<E>>(record).read() } }
 }
 
@@ -311,11 +315,11 @@ pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
     const IS_CONTROL: bool;
 
     /// # Safety
-    /// As [`write()`].
+    /// The same as for [`write()`].
     #[inline(always)]
     unsafe fn write_record(self, target: *mut u8, cell: NonNull<Cell>, identity: u64) {
         let control = if Self::IS_CONTROL { CONTROL } else { 0 };
-        // SAFETY: by the contract; THUNK is the thunk for Self.
+        // SAFETY: `target` has room for the record; THUNK is the thunk for Self.
         unsafe { write(target, Self::THUNK, cell, identity, control, self) };
     }
 }
@@ -354,7 +358,7 @@ impl<S: Resident, E: Envelope<S>> Deliverable<S> for FirstMail<E> {
     const IS_CONTROL: bool = true;
 }
 
-/// As [`ControlMail`], but it waits its turn behind the messages that were sent before it.
+/// A [`ControlMail`] that waits its turn behind the messages that were sent before it.
 #[repr(transparent)]
 pub(crate) struct OrderedMail<C>(pub(crate) C);
 
@@ -364,10 +368,10 @@ impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
 }
 
 /// # Safety
-/// A thunk: the record holds an `E` for a cell of kind `S`; for `Op::Run` the cell is resident, ordinary, and its
-/// stage is run by this thread (I1), so the state is not borrowed by anybody else.
+/// A thunk: the record holds an `E` for a cell of kind `S`. For `Op::Run` the cell is resident and ordinary, and this
+/// thread runs its stage (I1); nothing else therefore borrows the state.
 unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds an `E`; for `Op::Run`, this thread alone touches the state.
     unsafe {
         if op != Op::Run {
             return do_not_run_sync::<S, E>(record, op);
@@ -375,7 +379,7 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
         let cell = record.as_ref().cell;
         let (state, mut cx) = (Cell::state::<S>(cell), Cx::new(cell));
         let turned_away = during(E::describe, || {
-            let turned_away = turn_away(record, |e: &mut E| e.admission(state, &mut cx), E::bounce);
+            let turned_away = apply_admission(record, |e: &mut E| e.admission(state, &mut cx), E::bounce);
             if turned_away.is_none() {
                 unwrap::<E>(record).run(state, &mut cx);
             }
@@ -386,47 +390,48 @@ unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op)
     }
 }
 
-/// What `ask` says of the envelope in `record`, which is dropped while a panic in there goes on.
+/// Returns the answer of `ask` about the envelope in `record`. If `ask` panics, the envelope is dropped during the
+/// panic.
 ///
 /// # Safety
 /// The record holds an `E`, and is not touched again after a panic.
 #[inline(always)]
-pub(crate) unsafe fn or_lose<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mut E) -> R) -> R {
-    struct Lose<E>(NonNull<Record>, std::marker::PhantomData<E>);
-    impl<E> Drop for Lose<E> {
+pub(crate) unsafe fn drop_on_panic<E, R>(record: NonNull<Record>, ask: impl FnOnce(&mut E) -> R) -> R {
+    struct DropOnPanic<E>(NonNull<Record>, std::marker::PhantomData<E>);
+    impl<E> Drop for DropOnPanic<E> {
         fn drop(&mut self) {
             // The guard has panicked. A second panic, in the drop of the message, would abort the process.
-            // SAFETY: the contract of `or_lose`.
+            // SAFETY: the record holds an `E`, and is not touched again after a panic.
             contained(|| drop(unsafe { unwrap::<E>(self.0) }));
         }
     }
-    let lose = Lose::<E>(record, std::marker::PhantomData);
-    // SAFETY: by the contract; nothing is consumed meanwhile.
+    let lose = DropOnPanic::<E>(record, std::marker::PhantomData);
+    // SAFETY: the record holds an `E`; nothing is consumed during the call.
     let said = ask(unsafe { peek::<E>(record) });
     std::mem::forget(lose);
     said
 }
 
-/// Asks an envelope for its [`Admission`]. Some: it is not to be run now, and the record waits or was consumed. Where all
-/// that `admission` ever says is `Run`, this is nothing once compiled.
+/// Asks an envelope for its [`Admission`]. Returns `Some` if the envelope is not to be run now; the record then waits
+/// or was consumed. If `admission` can only return `Run`, this compiles to nothing.
 ///
 /// # Safety
 /// The record holds an `E`.
 #[inline(always)]
-unsafe fn turn_away<E>(
+unsafe fn apply_admission<E>(
     record: NonNull<Record>,
     admission: impl FnOnce(&mut E) -> Admission,
     bounce: impl FnOnce(E, Undelivered),
 ) -> Option<Outcome> {
-    // A guard that panics crashes its actor, and its message is lost by that.
-    // SAFETY: by the contract; a record whose run has panicked is not touched again.
-    let admission = unsafe { or_lose(record, admission) };
+    // A guard that panics crashes its actor, and its message is lost.
+    // SAFETY: the record holds an `E`; a record whose run has panicked is not touched again.
+    let admission = unsafe { drop_on_panic(record, admission) };
     match admission {
         Admission::Run => return None,
         Admission::Wait => return Some(WAITS),
-        // SAFETY: by the contract; the record is consumed here.
+        // SAFETY: the record holds an `E`, which is consumed once.
         Admission::Drop => drop(unsafe { unwrap::<E>(record) }),
-        // SAFETY: as above.
+        // SAFETY: the record holds an `E`, which is consumed once.
         Admission::Bounce(why) => unsafe {
             quietly(record.as_ref().is_from_hook(), || bounce(unwrap::<E>(record), why));
         },
@@ -434,18 +439,19 @@ unsafe fn turn_away<E>(
     Some(CONTINUE)
 }
 
-/// Kept apart: inlined, it made each message pay for the registers that a dead letter needs (3 ns).
+/// Performs every operation except `Run`. Kept apart: inlined, it made each message pay for the registers that a dead
+/// letter needs (3 ns).
 ///
 /// # Safety
-/// As [`run_sync`].
+/// The same as for [`run_sync`].
 #[cold]
 #[inline(never)]
 unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
     unsafe {
         match op {
             Op::Describe => Described::note::<S>(E::describe(), false, 0),
-            Op::Weigh => Described::note::<S>(E::describe(), false, or_lose(record, |e: &mut E| e.bytes())),
+            Op::Weigh => Described::note::<S>(E::describe(), false, drop_on_panic(record, |e: &mut E| e.bytes())),
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
             Op::Bounce(why) => {
                 unwrap::<E>(record).bounce(why);
@@ -460,44 +466,45 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
     }
 }
 
-/// Consumes what cannot be delivered.
+/// Consumes a record that cannot be delivered.
 ///
 /// # Safety
-/// A whole record whose payload was not consumed.
+/// The record is whole, and its payload was not consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
-    // SAFETY: by the contract.
-    unsafe { turn_back(record, Op::Bounce(why)) };
+    // SAFETY: the record is whole, and its payload was not consumed.
+    unsafe { bounce_or_forward(record, Op::Bounce(why)) };
 }
 
-/// Consumes what cannot be delivered here, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has sent it, no hook is told of that.
+/// Consumes a record that cannot be delivered by this cell, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has
+/// sent it, no hook is called for it.
 ///
 /// # Safety
-/// The contract of the record's thunk.
-pub(crate) unsafe fn turn_back(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract.
+/// The conditions of the record's thunk.
+pub(crate) unsafe fn bounce_or_forward(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: the caller fulfils the conditions of the record's thunk.
     unsafe { quietly(record.as_ref().is_from_hook(), || (record.as_ref().thunk)(record, op)) }
 }
 
-/// What a thunk answers to [`Op::Ask`].
+/// Returns the answer of a thunk to [`Op::Ask`].
 ///
 /// # Safety
-/// As [`run_sync`].
+/// The same as for [`run_sync`].
 unsafe fn ask_guard<S: Resident, E>(
     record: NonNull<Record>,
     admission: impl FnOnce(&mut E, &mut S, &mut Cx<S>) -> Admission,
 ) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
     let admission = unsafe {
         let cell = record.as_ref().cell;
-        or_lose(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
+        drop_on_panic(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
     };
     if matches!(admission, Admission::Wait) { WAITS } else { CONTINUE }
 }
 
 /// # Safety
-/// As [`run_sync`], and the cell has the status NEW.
+/// The same as for [`run_sync`], and the cell has the status NEW.
 unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
     unsafe {
         if matches!(op, Op::Describe | Op::Weigh) {
             return Described::note::<S>((MailKind::Start, E::describe().1), false, 0);
@@ -507,13 +514,13 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
         }
         let cell = record.as_ref().cell;
         let mut late = None;
-        if cell.as_ref().has_status(status::LATE) {
+        if cell.as_ref().has_status(status::DEFERRABLE) {
             late = DeferredStart::of(record);
             if late.is_none() {
                 return PASSED;
             }
         }
-        cell.as_ref().set_status(status::NEW | status::LATE, false);
+        cell.as_ref().set_status(status::NEW | status::DEFERRABLE, false);
         let outcome = run_sync::<S, E>(record, op);
         drop(late);
         after_first(cell, outcome)
@@ -523,10 +530,10 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
 /// Returns the outcome of a start: that of its message, or that the actor stops or runs its deferred messages.
 ///
 /// # Safety
-/// As [`run_first`].
+/// The same as for [`run_first`].
 #[inline(never)]
 unsafe fn after_first(cell: NonNull<Cell>, outcome: Outcome) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     match unsafe { Cell::cold(cell) } {
         Some(cold) if outcome == CONTINUE => {
             if std::mem::take(&mut cold.stop_after) {
@@ -540,15 +547,15 @@ unsafe fn after_first(cell: NonNull<Cell>, outcome: Outcome) -> Outcome {
 }
 
 /// # Safety
-/// As [`run_sync`].
+/// The same as for [`run_sync`].
 unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
     unsafe {
         match op {
             Op::Run => {
                 let cell = record.as_ref().cell;
                 let admission = |e: &mut E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
-                match during(E::describe, || turn_away(record, admission, E::bounce)) {
+                match during(E::describe, || apply_admission(record, admission, E::bounce)) {
                     Some(outcome) => outcome,
                     None => future::start::<S, E>(cell, unwrap::<E>(record)),
                 }
@@ -563,16 +570,16 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
                 cx.outcome()
             }
             Op::Describe => Described::note::<S>(E::describe(), true, 0),
-            Op::Weigh => Described::note::<S>(E::describe(), true, or_lose(record, |e: &mut E| e.bytes())),
+            Op::Weigh => Described::note::<S>(E::describe(), true, drop_on_panic(record, |e: &mut E| e.bytes())),
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
         }
     }
 }
 
 /// # Safety
-/// As [`run_sync`], but the cell may be suspended: then the state is borrowed by its future.
+/// The same as for [`run_sync`], but the cell may be suspended: its future then borrows the state.
 unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: the record holds a `C` for a cell of kind `S`, which this thread runs.
     unsafe {
         let away = record.as_ref().cell.as_ref().has_status(status::AWAY);
         let op = match op {
@@ -583,7 +590,7 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
                 let about = peek::<C>(record).describe();
                 return Described::note::<S>(about, about.0 == MailKind::WakeUp, 0);
             }
-            // Nobody bounds requests, whatever they say that they are.
+            // Requests have no bound, whatever they say of their kind.
             Op::Weigh => return Described::note::<S>((MailKind::Control, "control"), false, 0),
             Op::Ask => return CONTINUE,
             op => op,
@@ -609,7 +616,7 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
     }
 }
 
-/// The largest record, in one with its place, with a cause.
+/// The largest record: one with its permit and a cause.
 const LOOSE_BYTES: usize = record_bytes::<WithPermit>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
 const _: () = assert!(LOOSE_BYTES / 8 <= WORDS as usize);
 
@@ -624,7 +631,8 @@ impl Loose {
         Loose { bytes: ManuallyDrop::new([MaybeUninit::uninit(); LOOSE_BYTES]) }
     }
 
-    /// Writes `mail` here. The caller moves the bytes on or consumes the record: nothing is dropped here.
+    /// Writes `mail` into this room. The caller moves the bytes on or consumes the record, because the room drops
+    /// nothing.
     pub(crate) fn write<S: Resident, D: Deliverable<S>>(
         &mut self,
         mail: D,
@@ -639,20 +647,20 @@ impl Loose {
         }
     }
 
-    /// As [`Loose::write`]; where the message in `own` is not on a shelf, it is moved behind its place.
+    /// Does the same as [`Loose::write`]. If the message in `own` is not droppable, it is moved behind its permit.
     ///
     /// # Safety
-    /// `own` is a whole record without a cause for which `placed` was found.
-    pub(crate) unsafe fn write_with_permit(&mut self, placed: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
+    /// `own` is a whole record without a cause for which `permit` was found.
+    pub(crate) unsafe fn write_with_permit(&mut self, permit: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
         let target = self.bytes.as_mut_ptr().cast::<u8>();
-        // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `Placed`.
+        // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `WithPermit`.
         unsafe {
-            let (cell, tag, is_here) = (own.as_ref().cell, own.as_ref().tag, matches!(placed, WithPermit::Here(_)));
-            write(target, PERMITTED, cell, tag, 0, placed);
+            let (cell, tag, is_behind) = (own.as_ref().cell, own.as_ref().tag, matches!(permit, WithPermit::Inline(_)));
+            write(target, PERMITTED, cell, tag, 0, permit);
             let mut record = NonNull::new_unchecked(target.cast::<Record>());
-            if is_here {
+            if is_behind {
                 let bytes = own.as_ref().bytes();
-                ptr::copy_nonoverlapping(own.as_ptr().cast::<u8>(), carried(record).as_ptr().cast(), bytes);
+                ptr::copy_nonoverlapping(own.as_ptr().cast::<u8>(), behind_permit(record).as_ptr().cast(), bytes);
                 record.as_mut().tag += (bytes / 8) as u64;
             }
             record
@@ -660,53 +668,54 @@ impl Loose {
     }
 }
 
-/// The record of a message that lies behind its place in `record`.
+/// Returns the record of a message that lies behind its permit in `record`.
 ///
 /// # Safety
-/// A whole record with a [`Placed`].
-pub(crate) unsafe fn carried(record: NonNull<Record>) -> NonNull<Record> {
-    // SAFETY: by the contract, within the record, or just behind it.
+/// A whole record with a [`WithPermit`].
+pub(crate) unsafe fn behind_permit(record: NonNull<Record>) -> NonNull<Record> {
+    // SAFETY: the record is whole, and the address is within it, or just behind it.
     unsafe { record.byte_add(record_bytes::<WithPermit>()) }
 }
 
-/// What the guard of the message in `own` says ([`Op::Ask`]). If it panics, the message is lost.
+/// Returns the answer of the guard of the message in `own` ([`Op::Ask`]). If the guard panics, the message is lost.
 ///
 /// # Safety
-/// A whole record that came in `record`, whose cell is resident and run by this thread.
+/// `own` is a whole record that came in `record`, whose cell is resident and run by this thread.
 pub(crate) unsafe fn ask_own(mut own: NonNull<Record>, record: NonNull<Record>) -> Outcome {
-    // SAFETY: by the contract.
+    // SAFETY: `own` is whole, and this thread runs the cell of `record`.
     unsafe {
         own.as_mut().follow(record.as_ref());
         (own.as_ref().thunk)(own, Op::Ask)
     }
 }
 
-/// Does with the message in `own` what is to be done with `record`, in which it came.
+/// Applies `op`, the operation for `record`, to the message in `own`, which came in `record`.
 ///
 /// # Safety
-/// A whole record, and as for its thunk on the cell of `record`.
+/// `own` is a whole record, and fulfils the conditions of its thunk on the cell of `record`.
 pub(crate) unsafe fn run_own(mut own: NonNull<Record>, record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: by the contract; the record is consumed by its thunk, or moved to the list of those that wait.
+    // SAFETY: `own` fulfils the conditions of its thunk; the thunk consumes it, or it is moved to the list of those
+    // that wait.
     unsafe {
         own.as_mut().follow(record.as_ref());
         let outcome = (own.as_ref().thunk)(own, op);
         if outcome != WAITS {
             return outcome;
         }
-        // Its guard has changed its mind since it was asked.
+        // The guard has changed its answer since it was asked.
         crate::worker::current().expect("mail is run on a worker").wait_for_guard(own);
         PASSED
     }
 }
 
-/// A record in a place of its own. Not consumed when this is dropped: what is in it is lost then.
+/// A record in memory of its own. Its drop does not consume the record, and the payload is then lost.
 pub(crate) struct Kept(Box<[MaybeUninit<u64>]>);
 
 impl Kept {
     /// # Safety
-    /// A whole record that the caller owns, and gives up.
+    /// The record is whole, and the caller owns it and gives it up.
     pub(crate) unsafe fn of(record: NonNull<Record>) -> Kept {
-        // SAFETY: by the contract; records are aligned to 8, and their sizes are multiples of that.
+        // SAFETY: the caller gives up a whole record; records are aligned to 8, and their sizes are multiples of that.
         unsafe {
             let words = record.as_ref().bytes() / 8;
             let mut place = Box::new_uninit_slice(words);
@@ -735,10 +744,11 @@ impl<S: Resident> KindOf<S> {
 }
 
 /// # Safety
-/// The cell holds an `S` that nobody borrows; afterwards it holds none.
+/// The cell holds an `S` that nothing borrows; afterwards it holds none.
 unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::message::envelope::Ending) {
-    // SAFETY: by the contract. The future, if any, borrows the state and goes first. A panic in one of the steps is reported by the panic
-    // hook. It neither keeps the next steps from being taken nor reaches the caller, who may be another actor.
+    // SAFETY: nothing but the future, if any, borrows the state, and the future goes first. The panic hook reports a
+    // panic in one of the steps. The next steps are taken all the same, and the panic does not reach the caller, which
+    // may be another actor.
     unsafe {
         if cell.as_ref().has_status(status::AWAY) {
             return forget(cell);
@@ -748,11 +758,12 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::message::envelop
         if has_cold {
             drop_suspended(cell);
         }
-        // An actor that was never started has no end to tell of.
+        // An actor that was never started has no end to report.
         let unstarted = cell.as_ref().has_status(status::NEW);
         let ending = if unstarted { crate::message::envelope::Ending::Killed } else { ending };
         let mut cx = Cx::<S>::new(cell);
-        // What has waited is bounced when its end was told, as what is still queued: who watches it may be told why.
+        // The waiting messages are bounced after the end was reported, like those that are still queued, because a
+        // watcher may learn the reason first.
         let waited = Cell::cold(cell).as_mut().map(|cold| cold.deferred.take());
         let extra = if has_cold { take_extra(cell) } else { None };
         let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
@@ -774,30 +785,30 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::message::envelop
 }
 
 /// # Safety
-/// As [`stop`], and nothing lives there; what was known of the actor's whereabouts goes.
+/// The same as for [`stop`], and the cell holds no state. The route of the stub is dropped.
 #[inline(never)]
 unsafe fn forget(cell: NonNull<Cell>) {
-    // SAFETY: by the contract.
+    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     if let Some(mut cold) = unsafe { Cell::cold(cell) }.take() {
         crate::worker::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
     }
 }
 
 /// # Safety
-/// As [`stop`].
+/// The same as for [`stop`].
 #[inline(never)]
 pub(crate) unsafe fn drop_suspended(cell: NonNull<Cell>) {
-    // SAFETY: by the contract.
+    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     if let Some(suspended) = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.suspended.take()) {
         contained(|| drop(suspended));
     }
 }
 
 /// # Safety
-/// As [`stop`].
+/// The same as for [`stop`].
 #[inline(never)]
 unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
-    // SAFETY: by the contract.
+    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     let mut cold = unsafe { Cell::cold(cell) }.take()?;
     let extra = cold.extra.take();
     crate::worker::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
@@ -805,13 +816,13 @@ unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
 }
 
 /// # Safety
-/// The cell holds an `S` that nobody else borrows.
+/// The cell holds an `S` that nothing else borrows.
 unsafe fn crash<S: Resident>(cell: NonNull<Cell>, error: crate::message::envelope::Crash) -> Outcome {
-    // SAFETY: by the contract; a crashed async handler's future is dropped before the state is touched.
+    // SAFETY: nothing else borrows the state; a crashed async handler's future is dropped before the state is touched.
     unsafe {
         drop_suspended(cell);
         let mut cx = ControlCx::<S>::new(cell);
-        // An actor whose supervision has panicked ends, and nothing more is asked of it.
+        // An actor whose supervision has panicked ends, and no further hook is called.
         contained(|| S::crashed(error, &mut cx)).map_or(KILL, |()| cx.outcome())
     }
 }

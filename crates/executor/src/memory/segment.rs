@@ -1,8 +1,8 @@
-//! Segments and chains: where envelopes wait.
+//! Segments and chains: the memory in which records wait.
 //!
-//! The copy queue of C∀ (cforall-actors, "Copy Queue") without its doubling and without its high watermark: records
-//! are written in place into fixed segments that are chained, so growth never copies, and consumed segments go back
-//! to a small pool, so the memory of a burst is given back.
+//! The copy queue of C∀ (cforall-actors, "Copy Queue") without its doubling and without its high watermark. Records are
+//! written in place into fixed segments that are chained. Growth therefore never copies, and consumed segments go back
+//! to a small pool, which gives the memory of a burst back.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
@@ -15,16 +15,18 @@ pub(crate) const SEGMENT_BYTES: usize = 16 * 1024;
 const HEADER_BYTES: usize = 16;
 /// Bytes of one segment that hold records.
 pub(crate) const BODY_BYTES: usize = SEGMENT_BYTES - HEADER_BYTES;
-/// A chain of one segment with at most this many bytes is copied behind a short queue, if there is room in its last segment.
+/// A chain of one segment with at most this many bytes is copied behind a short queue, if there is room in its last
+/// segment.
 const COPY_BYTES_MAX: usize = 1024;
 /// Behind a queue with more bytes than this, a chain of one segment is copied whatever its size is.
 const SHORT_QUEUE_BYTES: usize = 64 * 1024;
 
-/// Returns the largest number of bytes that are copied into the last segment of a queue with `queued` bytes. Larger chains are linked to
-/// it, with all their segments.
+/// Returns the largest number of bytes that are copied into the last segment of a queue with `queued` bytes. Larger
+/// chains are linked to it, with all their segments.
 ///
-/// Behind a long queue all copies save memory, because the records are not run soon: two segments in a row are then at least half full
-/// together. If the segments of starved workers held 1 KiB each, their queues would take 16 times the memory of their messages.
+/// Behind a long queue all copies save memory, because the records are not run soon: two segments in a row are then at
+/// least half full together. If the segments of starved workers held 1 KiB each, their queues would take 16 times the
+/// memory of their messages.
 pub(crate) fn copy_bytes_max(queued: usize) -> usize {
     if queued > SHORT_QUEUE_BYTES { BODY_BYTES } else { COPY_BYTES_MAX }
 }
@@ -57,9 +59,9 @@ impl Segment {
     }
 
     /// # Safety
-    /// `segment` came from [`Segment::allocate`] and nobody uses it any more.
+    /// `segment` came from [`Segment::allocate`] and is no longer used.
     unsafe fn free(segment: *mut Segment) {
-        // SAFETY: by the contract, allocated with the same layout.
+        // SAFETY: the segment was allocated with the same layout, and is no longer used.
         unsafe { dealloc(segment.cast(), LAYOUT) };
     }
 
@@ -74,17 +76,17 @@ impl Segment {
     }
 }
 
-/// A last-in-first-out pool of empty segments that belongs to one worker: the same two or three segments serve a
-/// steady load and stay in its cache.
+/// A last-in-first-out pool of empty segments that belongs to one worker. The same two or three segments serve a steady
+/// load and stay in its cache.
 pub(crate) struct Pool {
     free: Cell<*mut Segment>,
     count: Cell<usize>,
 }
 
-// SAFETY: a pool owns its segments, and nothing is in them.
+// SAFETY: a pool owns its segments, which are empty.
 unsafe impl Send for Pool {}
 
-/// Segments kept by a worker; what is beyond goes back to the allocator.
+/// The largest number of segments that a worker keeps; further ones go back to the allocator.
 const POOL_MAX: usize = 64;
 
 impl Pool {
@@ -117,11 +119,11 @@ impl Pool {
     #[inline]
     pub(crate) unsafe fn put(&self, segment: *mut Segment) {
         if self.count.get() >= POOL_MAX {
-            // SAFETY: owned by the caller, who gives it up.
+            // SAFETY: owned by the caller, which gives it up.
             unsafe { Segment::free(segment) };
             return;
         }
-        // SAFETY: as above.
+        // SAFETY: the caller owns the segment and gives it up.
         unsafe { (*segment).next = self.free.get() };
         self.free.set(segment);
         self.count.set(self.count.get() + 1);
@@ -144,8 +146,8 @@ impl Drop for Pool {
 
 /// A queue of records in order of arrival: a list of segments, each with `used` bytes of records.
 ///
-/// A chain owns the payloads of its records: whoever holds it runs them or bounces them. Dropping a chain that still
-/// has records is a bug (payloads would leak), and is asserted against in debug builds.
+/// A chain owns the payloads of its records: its owner runs them or bounces them. Dropping a chain that still has
+/// records is a bug (payloads would leak), which debug builds assert against.
 pub(crate) struct Chain {
     pub(crate) first: *mut Segment,
     pub(crate) last: *mut Segment,
@@ -177,7 +179,8 @@ impl Chain {
         #[cfg(test)]
         steps::count();
         debug_assert!(size <= BODY_BYTES);
-        // SAFETY: `last` is null or a live segment of this chain; `used + size <= BODY_BYTES` is checked before the copy.
+        // SAFETY: `last` is null or a live segment of this chain; `used + size <= BODY_BYTES` is checked before the
+        // copy.
         unsafe {
             if self.last.is_null() || (*self.last).used + size > BODY_BYTES {
                 let segment = pool.map_or_else(Segment::allocate, Pool::take);
@@ -195,7 +198,7 @@ impl Chain {
         self.bytes += size;
     }
 
-    /// Bytes for which there is room in the last segment.
+    /// Returns the bytes for which the last segment has room.
     pub(crate) fn room(&self) -> usize {
         // SAFETY: `last` is null or a live segment of this chain.
         if self.last.is_null() { 0 } else { BODY_BYTES - unsafe { (*self.last).used } }
@@ -217,14 +220,14 @@ impl Chain {
         other.forget();
     }
 
-    /// Forgets the segments: they were taken over by someone else.
+    /// Forgets the segments, which another owner has taken over.
     pub(crate) fn forget(&mut self) {
         self.first = ptr::null_mut();
         self.last = ptr::null_mut();
         self.bytes = 0;
     }
 
-    /// The record that comes first.
+    /// Returns the first record.
     pub(crate) fn first_record(&self) -> Option<NonNull<Record>> {
         // SAFETY: the chain owns its segments; one that is not empty begins with a whole record.
         (!self.is_empty()).then(|| unsafe { NonNull::new_unchecked(Segment::body(self.first).cast()) })
@@ -291,7 +294,7 @@ impl Drop for Chain {
 pub(crate) unsafe fn for_each_between(from: *mut u8, to: *mut u8, visit: &mut impl FnMut(NonNull<Record>)) {
     let mut at = from;
     while at < to {
-        // SAFETY: by the contract a whole record starts at `at`, and segments are never null.
+        // SAFETY: the caller guarantees that a whole record starts at `at`, and segments are never null.
         unsafe {
             let record = NonNull::new_unchecked(at.cast::<Record>());
             let size = record.as_ref().bytes();
@@ -309,7 +312,7 @@ pub(crate) mod steps {
         static STEPS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// Counts a record that this thread moves to a chain, or looks at among deferred ones.
+    /// Counts a record that this thread moves to a chain, or visits among deferred ones.
     pub(crate) fn count() {
         STEPS.set(STEPS.get() + 1);
     }

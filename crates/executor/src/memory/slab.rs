@@ -1,8 +1,8 @@
 //! Type-stable memory for cells.
 //!
-//! Memory that once held a cell is never anything else again, not even after its system is gone: an address is
-//! copyable and keeps nothing alive, so it may outlive everything. Cells are cut from chunks by size class; vacant
-//! cells wait on lists, first in the worker that saw the actor end, then in the process.
+//! Memory that once held a cell is never used for anything else, not even after its system has ended. An address is
+//! copyable and keeps nothing alive, and may therefore outlive everything. Cells are cut from chunks by size class.
+//! Vacant cells wait on lists, first in the worker that saw the actor end, then in the process.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 use std::collections::BTreeMap;
@@ -16,13 +16,14 @@ use crate::sync::locks::lock;
 /// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
 pub const STATE_BYTES_MAX: usize = 480;
 const CLASSES: usize = STATE_BYTES_MAX / 8 + 1;
-/// With what the allocator adds, 64 pages. Under Miri, 4, because the end of a system looks at each cell.
-/// Miri takes 10 s to do so in 64 pages.
+/// With what the allocator adds, 64 pages. Under Miri, 4, because the end of a system visits each cell. Miri takes 10 s
+/// for that with 64 pages.
 const CHUNK_BYTES: usize = if cfg!(miri) { 16 } else { 256 } * 1024 - 2 * CHUNK_ALIGN;
 /// A cell of 64 bytes is one cache line.
 const CHUNK_ALIGN: usize = 64;
-/// What a chunk is cut from. Aligned as any memory is, and not as a chunk: what is aligned further is zeroed by hand, and then
-/// all of it takes memory, however few cells are used. A system whose actors are of many sizes has a chunk for each.
+/// The layout that a chunk is cut from. It has the alignment of any memory, and not that of a chunk. Memory of a larger
+/// alignment is zeroed by hand, and then all of it is resident, however few cells are used. A system whose actors are
+/// of many sizes has a chunk for each.
 const CHUNK_LAYOUT: Layout = match Layout::from_size_align(CHUNK_BYTES + CHUNK_ALIGN - ANY_ALIGN, ANY_ALIGN) {
     Ok(layout) => layout,
     Err(_) => panic!("chunk layout"),
@@ -33,18 +34,18 @@ const SLOT_INDEX_BITS: u32 = 16;
 const _: () = assert!(CHUNK_BYTES / CELL_HEADER_BYTES < 1 << SLOT_INDEX_BITS);
 /// Vacant cells of a class that a worker keeps before it gives them to the process.
 const KEPT_MAX: usize = 8192;
-/// The bytes of unused cells that a list cuts from its chunk for one stage at a time, about. The cells of a stage move between workers
-/// together. Neighbours of different stages would share cache lines that several workers write. Runs of a power of 2 would put the first
-/// actors of all stages into the same places of the caches.
+/// The approximate bytes of unused cells that a list cuts from its chunk for one stage at a time. The cells of a stage
+/// move between workers together. Neighbours of different stages would share cache lines that several workers write.
+/// Runs of a power of 2 would put the first actors of all stages into the same cache sets.
 const RUN_BYTES: usize = 19 * CHUNK_ALIGN;
-/// How many steps before its use a vacant cell is fetched into the cache.
+/// The number of steps before its use at which a vacant cell is fetched into the cache.
 const FETCHED_AHEAD: usize = 6;
 
 pub(crate) const fn is_inline<S>() -> bool {
     size_of::<S>() <= STATE_BYTES_MAX && align_of::<S>() <= 8
 }
 
-/// The class of cells for an `S`: the number of words behind the header.
+/// Returns the class of cells for an `S`: the number of words behind the header.
 pub(crate) const fn class_of<S>() -> u16 {
     if is_inline::<S>() { size_of::<S>().div_ceil(8) as u16 } else { 1 }
 }
@@ -63,16 +64,16 @@ const fn cell_bytes(class: u16) -> usize {
     CELL_HEADER_BYTES + class as usize * 8
 }
 
-/// Vacant cells of a class. Not linked through the cells themselves: those lie anywhere by the time they are used again,
-/// and following a link from one to the next waits for memory each time (60 of the 125 ns that an actor of `fib` took).
-/// So it is known some steps ahead which cell comes, and it is fetched.
+/// Vacant cells of a class. They are not linked through the cells themselves, because those lie anywhere by the time
+/// they are used again. Each step along such a link would wait for memory (60 of the 125 ns that an actor of `fib`
+/// took). The list therefore knows the next cells some steps ahead, and fetches them.
 struct List {
     vacant: Vec<NonNull<Cell>>,
     /// The chunk that is being cut.
     fresh: Option<Chunk>,
-    /// Rests of the runs that were cut from it, in the order of their stages.
+    /// Remainders of the runs that were cut from it, in the order of their stages.
     runs: Vec<(u16, Run)>,
-    /// The place of the run that was used last. Children go to one stage after the other.
+    /// The index of the run that was used last. Children go to one stage after the other.
     last: usize,
 }
 
@@ -90,7 +91,7 @@ impl Run {
         self.at == self.end
     }
 
-    /// Takes `bytes` bytes off the front, or all of it.
+    /// Takes `bytes` bytes off the front, or all bytes if there are fewer.
     fn cut(&mut self, bytes: usize) -> Run {
         let cut = Run { at: self.at, end: self.at.wrapping_add(bytes.min(self.end.addr() - self.at.addr())) };
         self.at = cut.end;
@@ -131,7 +132,7 @@ pub(crate) struct CellAllocator {
     lists: Box<[List; CLASSES]>,
 }
 
-// SAFETY: a nursery owns the cells on its lists; it is only a bag of memory.
+// SAFETY: an allocator owns the cells on its lists, and shares none with other threads.
 unsafe impl Send for CellAllocator {}
 
 /// A run of cells of one class.
@@ -139,15 +140,16 @@ unsafe impl Send for CellAllocator {}
 struct Chunk {
     base: *mut u8,
     class: u16,
-    /// The cells before this address were cut from the chunk, by the owner of the list that it is in. The others were never used.
+    /// The cells before this address were cut from the chunk, by the owner of the list that it is in. The others were
+    /// never used.
     cut: &'static AtomicPtr<u8>,
 }
 
-/// What no worker owns: left-over cells, and where all chunks are.
+/// The memory that no worker owns: left-over cells, and the list of all chunks.
 struct CellReserve {
     lists: Vec<(u16, List)>,
     chunks: Vec<Chunk>,
-    /// Where in `chunks` the chunk at an address is.
+    /// The index in `chunks` of the chunk at an address.
     numbers: BTreeMap<usize, usize>,
 }
 
@@ -157,7 +159,7 @@ unsafe impl Send for CellReserve {}
 static COMMONS: Mutex<CellReserve> =
     Mutex::new(CellReserve { lists: Vec::new(), chunks: Vec::new(), numbers: BTreeMap::new() });
 
-fn commons() -> std::sync::MutexGuard<'static, CellReserve> {
+fn reserve() -> std::sync::MutexGuard<'static, CellReserve> {
     lock(&COMMONS)
 }
 
@@ -166,7 +168,7 @@ impl CellAllocator {
         CellAllocator { lists: Box::new([const { List::new() }; CLASSES]) }
     }
 
-    /// A vacant cell of `class` for an actor of `stage`, owned by the caller.
+    /// Returns a vacant cell of `class` for an actor of `stage`, owned by the caller.
     #[inline]
     pub(crate) fn take(&mut self, class: u16, stage: u16) -> NonNull<Cell> {
         let list = &mut self.lists[class as usize];
@@ -200,9 +202,9 @@ impl CellAllocator {
                 return;
             }
         }
-        let mut commons = commons();
-        if let Some(at) = commons.lists.iter().rposition(|(c, _)| *c == class) {
-            let found = commons.lists.swap_remove(at).1;
+        let mut reserve = reserve();
+        if let Some(at) = reserve.lists.iter().rposition(|(c, _)| *c == class) {
+            let found = reserve.lists.swap_remove(at).1;
             (list.vacant, list.fresh) = (found.vacant, found.fresh);
             for (stage, mut run) in found.runs {
                 let own = list.run_of(stage);
@@ -211,23 +213,24 @@ impl CellAllocator {
                     continue;
                 }
                 while !run.is_empty() {
-                    // SAFETY: as in `take`.
+                    // SAFETY: `cut` returns an address inside a zeroed chunk; an all-zero header is a vacant cell of
+                    // generation 0.
                     list.vacant.push(unsafe { NonNull::new_unchecked(run.cut(cell_bytes(class)).at.cast()) });
                 }
             }
             return;
         }
-        // SAFETY: the size is not zero. Never freed: see the module text.
+        // SAFETY: the size is not zero. The memory is never freed: see the module text.
         let raw = unsafe { alloc_zeroed(CHUNK_LAYOUT) };
         if raw.is_null() {
             handle_alloc_error(CHUNK_LAYOUT);
         }
-        // At most what the layout has besides a chunk.
+        // At most the bytes that the layout has besides a chunk.
         let base = raw.wrapping_add(raw.addr().next_multiple_of(CHUNK_ALIGN) - raw.addr());
         let chunk = Chunk { base, class, cut: Box::leak(Box::new(AtomicPtr::new(base))) };
-        let number = commons.chunks.len();
-        commons.numbers.insert(base.addr(), number);
-        commons.chunks.push(chunk);
+        let number = reserve.chunks.len();
+        reserve.numbers.insert(base.addr(), number);
+        reserve.chunks.push(chunk);
         list.fresh = Some(chunk);
     }
 
@@ -237,9 +240,9 @@ impl CellAllocator {
         let list = &mut self.lists[class as usize];
         list.vacant.push(cell);
         if list.vacant.len() >= KEPT_MAX {
-            // All to the process: a worker that only ends actors feeds one that only spawns.
+            // All cells go to the process: a worker that only ends actors feeds one that only spawns.
             let vacant = std::mem::replace(&mut list.vacant, Vec::with_capacity(KEPT_MAX));
-            commons().lists.push((class, List { vacant, ..List::new() }));
+            reserve().lists.push((class, List { vacant, ..List::new() }));
         }
     }
 }
@@ -251,44 +254,45 @@ impl Chunk {
 
     /// Returns the cells that were never used.
     fn uncut(self) -> Run {
-        // Relaxed: the owner of the list reads its own writes. Who looks for an actor has heard of it after its cell was cut.
+        // Relaxed: the owner of the list reads its own writes. A thread that looks for an actor knows of it only after
+        // its cell was cut.
         Run { at: self.cut.load(Ordering::Relaxed), end: self.end() }
     }
 }
 
-/// A number for the cell: where its chunk is among all, and where it is in that.
+/// Returns a number for the cell: the index of its chunk among all, and its index in the chunk.
 pub(crate) fn slot_of(cell: NonNull<Cell>) -> u64 {
     let address = cell.as_ptr().addr();
-    let commons = commons();
-    let (&base, &number) = commons.numbers.range(..=address).next_back().expect("every cell lies in a chunk");
-    let index = (address - base) / cell_bytes(commons.chunks[number].class);
+    let reserve = reserve();
+    let (&base, &number) = reserve.numbers.range(..=address).next_back().expect("every cell lies in a chunk");
+    let index = (address - base) / cell_bytes(reserve.chunks[number].class);
     (number as u64) << SLOT_INDEX_BITS | index as u64
 }
 
-/// The cell with this number, if there is one.
+/// Returns the cell with this number, if there is one.
 pub(crate) fn cell_in(slot: u64) -> Option<NonNull<Cell>> {
-    let chunk = *commons().chunks.get(usize::try_from(slot >> SLOT_INDEX_BITS).ok()?)?;
+    let chunk = *reserve().chunks.get(usize::try_from(slot >> SLOT_INDEX_BITS).ok()?)?;
     let at = chunk.base.wrapping_add((slot & ((1 << SLOT_INDEX_BITS) - 1)) as usize * cell_bytes(chunk.class));
     (at < chunk.end()).then(|| NonNull::new(at.cast())).flatten()
 }
 
-/// Calls `visit` with cells that are occupied by actors of `system`, as far as this thread sees: with `count` at most, and with every one if
-/// there are no more.
+/// Calls `visit` with cells that are occupied by actors of `system`, as far as this thread sees: with at most `count`
+/// cells, or with every one if there are fewer.
 ///
-/// The cells are those of the process. Cells that were never used are not looked at.
+/// The cells are those of the process. Cells that were never used are not visited.
 pub(crate) fn sweep(system: u16, mut count: u64, mut visit: impl FnMut(NonNull<Cell>)) {
     if count == 0 {
         return;
     }
-    let chunks: Vec<Chunk> = commons().chunks.clone();
+    let chunks: Vec<Chunk> = reserve().chunks.clone();
     for chunk in chunks {
         let (end, bytes) = (chunk.uncut().at, cell_bytes(chunk.class));
         let mut at = chunk.base;
         while at != end {
-            // SAFETY: every `cell_bytes` of a chunk start with a header (all zero if it was never used), whose fields are atomic, so cells of
-            // other systems may be looked at.
+            // SAFETY: every `cell_bytes` of a chunk start with a header (all zero if it was never used), whose fields
+            // are atomic; cells of other systems may therefore be read.
             let cell = unsafe { NonNull::new_unchecked(at.cast::<Cell>()) };
-            // SAFETY: as above.
+            // SAFETY: the header lies in a chunk, and all fields that are read are atomic.
             if unsafe { cell.as_ref() }.is_occupied_in(system) {
                 visit(cell);
                 count -= 1;
@@ -303,10 +307,10 @@ pub(crate) fn sweep(system: u16, mut count: u64, mut visit: impl FnMut(NonNull<C
 
 impl Drop for CellAllocator {
     fn drop(&mut self) {
-        let mut commons = commons();
+        let mut reserve = reserve();
         for (class, list) in self.lists.iter_mut().enumerate() {
             if !list.is_empty() {
-                commons.lists.push((class as u16, std::mem::replace(list, List::new())));
+                reserve.lists.push((class as u16, std::mem::replace(list, List::new())));
             }
         }
     }
@@ -325,7 +329,7 @@ mod tests {
     fn neighbours_in_memory_are_of_one_stage_and_no_cell_is_given_twice() {
         let mut all = HashSet::new();
         let chunk_cells = CHUNK_BYTES / cell_bytes(CLASS);
-        // The unused cells of a nursery go to the next one.
+        // The unused cells of an allocator go to the next one.
         for _ in 0..3 {
             let mut allocator = CellAllocator::new();
             let mut of_stage = [const { Vec::new() }; 3];
@@ -342,7 +346,7 @@ mod tests {
             }
         }
         // 3 halves of a chunk, and the rest of 1 run for each stage: no memory is lost.
-        let chunks = commons().chunks.iter().filter(|chunk| chunk.class == CLASS).count();
+        let chunks = reserve().chunks.iter().filter(|chunk| chunk.class == CLASS).count();
         assert_eq!(chunks, 2);
     }
 

@@ -20,13 +20,13 @@ pub enum Lane {
     System = 0,
     /// Messages that overtake normal ones.
     Urgent = 1,
-    /// Everything else.
+    /// All other messages.
     Normal = 2,
 }
 
 /// An address without its type: the cell and `generation:32 | stage:16 | system:16`.
 ///
-/// The stage is in the address, so a sender never touches the cell of the receiver.
+/// The stage is in the address, and a sender therefore never touches the cell of the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RawAddress {
     pub(crate) cell: NonNull<Cell>,
@@ -35,14 +35,14 @@ pub struct RawAddress {
 
 // SAFETY: an address only names a cell of type-stable memory; every use of it goes through the cell's atomics.
 unsafe impl Send for RawAddress {}
-// SAFETY: as above; it has no interior of its own.
+// SAFETY: an address only names a cell of type-stable memory; it has no interior of its own.
 unsafe impl Sync for RawAddress {}
 
-// A panic elsewhere cannot leave an address broken.
+// A panic in other code cannot leave an address broken.
 impl std::panic::UnwindSafe for RawAddress {}
 impl std::panic::RefUnwindSafe for RawAddress {}
 
-/// Hashes addresses, which nobody chooses in order to make them collide.
+/// Hashes addresses, which no attacker chooses to make them collide.
 #[derive(Debug, Default)]
 pub struct Spread(u64);
 
@@ -68,7 +68,7 @@ impl Hasher for Spread {
 }
 
 impl RawAddress {
-    /// The address of the actor in `cell`.
+    /// Returns the address of the actor in `cell`.
     #[inline(always)]
     pub(crate) fn of(cell: NonNull<Cell>) -> RawAddress {
         // SAFETY: cells are never freed.
@@ -76,31 +76,33 @@ impl RawAddress {
         RawAddress { cell, tag: (header.tag() & !status::MASK) | u64::from(header.system_word()) }
     }
 
-    /// The id of the system that the actor lives in.
+    /// Returns the id of the actor's system.
     #[inline(always)]
     pub fn system(self) -> u16 {
         self.system_word() & !BOUNDED
     }
 
-    /// With [`BOUNDED`], so that it differs from the id of any system where the actor's mailbox is bounded.
+    /// Returns the id of the system with [`BOUNDED`]. If the actor's mailbox is bounded, it differs from the id of any
+    /// system.
     #[inline(always)]
     pub(crate) fn system_word(self) -> u16 {
         self.tag as u16
     }
 
-    /// Returns a number that the layer above keeps for the cell of the actor. It is 0 in a new cell, and stays when the actor ends.
+    /// Returns a number that the layer above keeps for the cell of the actor. It is 0 in a new cell, and stays when the
+    /// actor ends.
     pub fn cell_number(self) -> &'static AtomicU32 {
         // SAFETY: cells are never freed.
         let cell: &'static Cell = unsafe { self.cell.as_ref() };
         &cell.number
     }
 
-    /// Whether the actor's mailbox is bounded.
+    /// Returns whether the actor's mailbox is bounded.
     pub fn is_bounded(self) -> bool {
         self.system_word() & BOUNDED != 0
     }
 
-    /// The stage of the actor.
+    /// Returns the stage of the actor.
     #[inline(always)]
     pub fn stage(self) -> u16 {
         (self.tag >> 16) as u16
@@ -111,51 +113,55 @@ impl RawAddress {
         self.tag & !status::MASK
     }
 
-    /// With a type again. The caller knows that the address was one of an `S`: the executor checks it no more.
+    /// Gives the address a type again. The caller knows that the address was one of an `S`, because the executor does
+    /// not check it.
     #[inline(always)]
     pub(crate) fn typed<S>(self) -> Address<S> {
         Address { raw: self, state: PhantomData }
     }
 
-    /// With a type again, if an `S` lives at the address. None where the actor has ended.
+    /// Gives the address a type again, if its actor is an `S`. Returns `None` if the actor has ended.
     pub fn of_type<S: Resident>(self) -> Option<Address<S>> {
         // SAFETY: cells are never freed.
         let cell = unsafe { self.cell.as_ref() };
-        // The kind was written before the address was made; if the cell has a new tenant by now, of whatever kind, the
+        // The kind was written before the address was made. If the cell has a new actor by now, of any kind, the
         // address is stale all the same.
         let fits = !self.is_stale() && (cell.kind().type_id)() == std::any::TypeId::of::<S>();
         fits.then(|| self.typed())
     }
 
-    /// Returns the address with a type again, if an `S` lives there or the actor has ended. One that has ended may be said to have been of any type.
+    /// Gives the address a type again, if its actor is an `S` or has ended. An actor that has ended may be given any
+    /// type.
     pub fn of_type_or_ended<S: Resident>(self) -> Option<Address<S>> {
         self.of_type().or_else(|| self.is_stale().then(|| self.typed()))
     }
 
-    /// The type of who lives at the address. None where the actor has ended.
+    /// Returns the type of the actor at the address. Returns `None` if the actor has ended.
     pub fn resident_type(self) -> Option<std::any::TypeId> {
-        // Of a cell that is stale already there may be no kind.
+        // A cell whose actor has ended may have no kind.
         if self.is_stale() {
             return None;
         }
-        // SAFETY: cells are never freed. The kind is that of the address's own life or of a later one: then it is stale.
+        // SAFETY: cells are never freed. The kind is that of the address's own incarnation, or of a later one; the
+        // address is then stale.
         let kind = unsafe { self.cell.as_ref() }.kind();
         let id = (kind.type_id)();
         (!self.is_stale()).then_some(id)
     }
 
-    /// The name of the type of the actor at the address, for reports. None where the actor has ended.
+    /// Returns the name of the type of the actor at the address, for reports. Returns `None` if the actor has ended.
     pub fn resident_name(self) -> Option<&'static str> {
         if self.is_stale() {
             return None;
         }
-        // SAFETY: cells are never freed. The kind is that of the address's own life or of a later one: then it is stale.
+        // SAFETY: cells are never freed. The kind is that of the address's own incarnation, or of a later one; the
+        // address is then stale.
         let kind = unsafe { self.cell.as_ref() }.kind();
         let name = (kind.name)();
         (!self.is_stale()).then_some(name)
     }
 
-    /// Whether the actor is known to have ended. False may be out of date at once; true stays true.
+    /// Returns whether the actor is known to have ended. False may be out of date at once; true stays true.
     pub fn is_stale(self) -> bool {
         // SAFETY: cells are never freed.
         let tag = unsafe { self.cell.as_ref() }.tag();
@@ -184,7 +190,7 @@ impl<S> Clone for Address<S> {
 impl<S> Copy for Address<S> {}
 
 impl<S> Address<S> {
-    /// Without the type.
+    /// Returns the address without the type.
     #[inline(always)]
     pub fn raw(self) -> RawAddress {
         self.raw
@@ -205,14 +211,14 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, SyncMail(envelope));
     }
 
-    /// Sends the first message of a new actor: no other message is handled before it, whichever way it comes. It `may_be_late`
-    /// where it waits in the queue of the worker that the sender runs on (`deferred_starts.rs`).
+    /// Sends the first message of a new actor: no other message is handled before it, on any route. It
+    /// `may_be_deferred` if it waits in the queue of the worker that the sender runs on (`deferred_starts.rs`).
     ///
     /// # Safety
-    /// Nobody else knows the address yet.
-    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E, may_be_late: bool) {
-        let bits = if may_be_late { status::NEW | status::LATE } else { status::NEW };
-        // SAFETY: cells are never freed; by the contract nobody else writes the status.
+    /// No other thread knows the address yet.
+    pub(crate) unsafe fn send_first<E: Envelope<S>>(self, envelope: E, may_be_deferred: bool) {
+        let bits = if may_be_deferred { status::NEW | status::DEFERRABLE } else { status::NEW };
+        // SAFETY: cells are never freed; no other thread knows the address and writes the status.
         unsafe { self.raw.cell.as_ref() }.set_status(bits, true);
         send::post(self.raw, FirstMail(envelope));
     }
@@ -223,28 +229,28 @@ impl<S: Resident> Address<S> {
         send::post(self.raw, AsyncMail(envelope));
     }
 
-    /// Sends a request whose sender waits for an answer: it does not wait for the receiver's worker as well.
+    /// Sends a request whose sender waits for an answer. The sender does not wait for the receiver's worker as well.
     pub fn send_request<E: Envelope<S>>(self, envelope: E) {
         send::post_request(self.raw, SyncMail(envelope));
     }
 
-    /// As [`Address::send_request`], for a handler that may wait.
+    /// Does the same as [`Address::send_request`], for a handler that may wait.
     pub fn send_request_async<E: AsyncEnvelope<S>>(self, envelope: E) {
         send::post_request(self.raw, AsyncMail(envelope));
     }
 
-    /// As [`Address::send_request`], where there is room for it.
+    /// Does the same as [`Address::send_request`], if there is room for the request.
     ///
     /// # Errors
-    /// Gives the message back where the receiver's [mailbox](crate::Mailbox) is full.
+    /// Gives the message back if the receiver's [mailbox](crate::Mailbox) is full.
     pub fn try_send<E: Envelope<S>>(self, envelope: E) -> Result<(), E> {
         send::try_post(self.raw, SyncMail(envelope)).map_err(|mail| mail.0)
     }
 
-    /// As [`Address::try_send`], for a handler that may wait.
+    /// Does the same as [`Address::try_send`], for a handler that may wait.
     ///
     /// # Errors
-    /// As [`Address::try_send`].
+    /// The same as for [`Address::try_send`].
     pub fn try_send_async<E: AsyncEnvelope<S>>(self, envelope: E) -> Result<(), E> {
         send::try_post(self.raw, AsyncMail(envelope)).map_err(|mail| mail.0)
     }
@@ -264,38 +270,40 @@ impl<S: Resident> Address<S> {
         send::post_lane(self.raw, Lane::System, ControlMail(AnyControl::new(control)));
     }
 
-    /// Sends a request to the cell behind what is queued (but for a start, which may be put off behind it), past what waits for its
-    /// suspended handler. Does not wait where the receiver's worker is overloaded: who sends it may be the one that all wait for.
+    /// Sends a request to the cell behind the queue (except a start, which may be deferred behind the request). The
+    /// request passes the messages that wait for a suspended handler. Does not wait if the receiver's worker is
+    /// overloaded, because all others may wait for the sender.
     pub fn send_control_behind<C: Control<S>>(self, control: C) {
         send::post_request(self.raw, ControlMail(AnyControl::new(control)));
     }
 
-    /// Sends a request to the cell in the urgent lane. From a request that was sent [behind](Address::send_control_behind) what
-    /// is queued, it comes behind all that was sent in any lane before that one: what was sent in a higher lane may have been
-    /// in the inbox still.
+    /// Sends a request to the cell in the urgent lane. Sent from a request that was itself sent
+    /// [behind](Address::send_control_behind) the queue, it comes behind all messages that were sent in any lane before
+    /// that request. Messages of a higher lane may still have been in the inbox.
     pub fn send_control_urgently<C: Control<S>>(self, control: C) {
         send::post_lane(self.raw, Lane::Urgent, ControlMail(AnyControl::new(control)));
     }
 
-    /// Sends a request to the cell behind the messages that were sent to it before, also those that are deferred. Does not wait, as
-    /// [`Address::send_control_behind`].
+    /// Sends a request to the cell behind the messages that were sent to it before, also the deferred ones. Does not
+    /// wait, like [`Address::send_control_behind`].
     pub fn send_control_in_order<C: Control<S>>(self, control: C) {
         send::post_request(self.raw, OrderedMail(AnyControl::new(control)));
     }
 
-    /// Runs the handler at once, on the caller's stack, where that cannot be told from sending: the actor is idle,
-    /// belongs to the running worker, and nothing is queued for it (kumar §8.1.3). Otherwise gives the envelope back.
+    /// Runs the handler at once, on the caller's stack, if no program can tell that from sending: the actor is idle,
+    /// belongs to the running worker, and no message is queued for it (kumar §8.1.3). Otherwise gives the envelope
+    /// back.
     ///
     /// # Errors
-    /// The envelope, where the short cut cannot be taken.
+    /// The envelope, if the short cut cannot be taken.
     pub fn call_now<E: Envelope<S>>(self, envelope: E) -> Result<(), E> {
         inline_call::call_now(self.raw, SyncMail(envelope)).map_err(|mail| mail.0)
     }
 
-    /// As [`Address::call_now`], for a handler that may wait.
+    /// Does the same as [`Address::call_now`], for a handler that may wait.
     ///
     /// # Errors
-    /// The envelope, where the short cut cannot be taken.
+    /// The envelope, if the short cut cannot be taken.
     pub fn call_now_async<E: AsyncEnvelope<S>>(self, envelope: E) -> Result<(), E> {
         inline_call::call_now(self.raw, AsyncMail(envelope)).map_err(|mail| mail.0)
     }
@@ -304,13 +312,13 @@ impl<S: Resident> Address<S> {
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<Address<u8>>() == 16);
 
-/// A way of sending an `M` to an `S`, named by a type so that it can be erased.
+/// A method to send an `M` to an `S`, named by a type because it can then be erased.
 pub trait Sends<S, M, R = ()> {
-    /// Sends, and says what came of it.
+    /// Sends the message and returns the result.
     fn send(to: Address<S>, message: M) -> R;
 }
 
-/// An address that takes an `M`, whatever lives there.
+/// An address that takes an `M`, whatever the type of its actor.
 pub struct Port<M, R = ()> {
     raw: RawAddress,
     send: fn(RawAddress, M) -> R,
@@ -323,18 +331,21 @@ impl<M, R> Clone for Port<M, R> {
 }
 impl<M, R> Copy for Port<M, R> {}
 
-/// Asked before a request is sent that could not be handled on the spot: whether it is to be sent.
+/// Asked before a request is sent that could not be handled at once: returns whether to send it.
 pub type MaySend<'a> = &'a mut dyn FnMut() -> bool;
 
-/// A way of sending an `M` with the right to answer it, a `P`, to an `S`. It is named by a type so that it can be erased.
+/// A method to send an `M` with the right to answer it, a `P`, to an `S`. It is named by a type because it can then be
+/// erased.
 pub trait Requests<S, M, P> {
-    /// Takes the message out of `message`, and sends the request. With `may_send`, its handler is run at once where that cannot be told from sending.
+    /// Takes the message out of `message`, and sends the request. With `may_send`, its handler is run at once if no
+    /// program can tell that from sending.
     ///
-    /// The message comes by reference, because it may be large, and each function that takes it by value has a place for it on the stack.
+    /// The message comes by reference, because it may be large, and each function that takes it by value reserves space
+    /// for it on the stack.
     fn request(to: Address<S>, message: &mut Option<M>, reply: P, may_send: Option<MaySend<'_>>);
 }
 
-/// An address that takes requests of type `M`, whatever lives there.
+/// An address that takes requests of type `M`, whatever the type of its actor.
 pub struct RequestPort<M, P> {
     raw: RawAddress,
     request: fn(RawAddress, &mut Option<M>, P, Option<MaySend<'_>>),
@@ -354,26 +365,27 @@ impl<M, P> RequestPort<M, P> {
         (self.request)(self.raw, message, reply, may_send);
     }
 
-    /// The address behind it.
+    /// Returns the address behind the port.
     pub fn raw(self) -> RawAddress {
         self.raw
     }
 }
 
 impl<S> Address<S> {
-    /// The address as a port that sends requests by `W`.
+    /// Returns the address as a port that sends requests by `W`.
     #[inline]
     pub fn request_port<M, P, W: Requests<S, M, P>>(self) -> RequestPort<M, P> {
-        // As in `port`: the type that the function assumes is the address's own.
+        // Like in `port`: the type that the function assumes is the address's own.
         let request = |raw: RawAddress, message: &mut Option<M>, reply: P, may_send: Option<MaySend<'_>>| {
             W::request(raw.typed::<S>(), message, reply, may_send);
         };
         RequestPort { raw: self.raw, request }
     }
 
-    /// The address as a port that sends by `W`.
+    /// Returns the address as a port that sends by `W`.
     pub fn port<M, W: Sends<S, M, R>, R>(self) -> Port<M, R> {
-        // The function pointer is made here together with the address, so the type it assumes is the address's own.
+        // The function pointer is made together with the address. The type that it assumes is therefore the address's
+        // own.
         Port { raw: self.raw, send: |raw, message| W::send(raw.typed::<S>(), message) }
     }
 }
@@ -385,7 +397,7 @@ impl<M, R> Port<M, R> {
         (self.send)(self.raw, message)
     }
 
-    /// The address behind it.
+    /// Returns the address behind the port.
     pub fn raw(self) -> RawAddress {
         self.raw
     }

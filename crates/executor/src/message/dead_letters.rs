@@ -1,16 +1,20 @@
-//! Dead-letter hooks: when they are called, and what keeps them from calling each other for ever.
+//! Dead-letter hooks: the moments of their calls, and the rules that keep them from calling each other for ever.
 //!
-//! A hook may send messages. One of them may reach nobody, and would be told to the hook again. Two rules bound that:
+//! A hook may send messages. One of them may become a dead letter, and the hook would be called again. Two rules bound
+//! that:
 //!
 //! 1. While a thread runs a hook, the dead letters that arise on it are counted only ([`DeadLetterHooks::call`]).
-//! 2. A record that is sent within a hook is *marked* ([`Record::is_from_hook`](crate::memory::record::Record::is_from_hook)). If it reaches nobody
-//!    later, that is counted only, too ([`quietly`]).
+//! 2. A record that is sent within a hook is *marked*
+//!    ([`Record::is_from_hook`](crate::memory::record::Record::is_from_hook)). If it becomes a dead letter later, that
+//!    is counted only, too ([`quietly`]).
 //!
-//! A hook is therefore called at most once for each dead letter that no hook has caused. What an actor sends because it has handled a
-//! hook's message is not marked: nothing handles messages once the system has ended, so a shutdown ends.
+//! A hook is therefore called at most once for each dead letter that no hook has caused. Messages that an actor sends
+//! because it has handled a hook's message are not marked. No actor handles messages once the system has ended, and a
+//! shutdown therefore ends.
 //!
-//! *Marks cost the message path nothing.* [`HookRuns`] stops the logs of the thread's worker. Each append within the hook then takes the slow
-//! path, which marks the record and leaves the log stopped. Records that go into an inbox are marked there.
+//! *Marks cost the message path nothing.* [`HookRuns`] stops the logs of the thread's worker. Each append within the
+//! hook then takes the slow path, which marks the record and leaves the log stopped. Records that go into an inbox are
+//! marked by the function that puts them there.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -19,10 +23,10 @@ use crate::message::envelope::Undelivered;
 use crate::worker::current;
 use crate::worker::user_code::contained;
 
-/// A hook for messages that reach nobody: the names of the actor's and the message's type, and why.
+/// A hook for dead letters: it gets the names of the actor's and the message's type, and the reason.
 pub type DeadLetterHook = Box<dyn Fn(&'static str, &'static str, Undelivered) + Send + Sync>;
 
-/// A list that only grows, so hooks are called under no lock.
+/// A list that only grows, because hooks are called under no lock.
 #[derive(Default)]
 pub(crate) struct DeadLetterHooks(OnceLock<Box<(DeadLetterHook, DeadLetterHooks)>>);
 
@@ -36,8 +40,8 @@ impl DeadLetterHooks {
         }
     }
 
-    /// Calls all hooks, unless this thread runs one already or does away with a hook's message. The panic hook reports a panic in one; the
-    /// others are called all the same.
+    /// Calls all hooks, unless this thread runs one already or discards a hook's message. The panic hook reports a
+    /// panic in one; the others are called all the same.
     pub(crate) fn call(&self, actor: &'static str, message: &'static str, why: Undelivered) {
         let Some(first) = self.0.get() else { return };
         let Some(_runs) = HookRuns::begin() else { return };
@@ -51,9 +55,9 @@ impl DeadLetterHooks {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// Dead letters are told to hooks.
+    /// Dead letters are passed to hooks.
     Loud,
-    /// The thread does away with a message that a hook has sent.
+    /// The thread discards a message that a hook has sent.
     Quiet,
     /// The thread runs a hook.
     InHook,
@@ -77,7 +81,7 @@ impl Drop for Restore {
     }
 }
 
-/// While this lives, the thread runs hooks.
+/// A guard: while it exists, the thread runs hooks.
 struct HookRuns(#[expect(dead_code, reason = "it is dropped")] Restore);
 
 impl HookRuns {
@@ -94,7 +98,7 @@ impl HookRuns {
     }
 }
 
-/// Runs `f`, which does away with a message that a hook has sent, if `is_from_hook`: dead letters are then only counted.
+/// Runs `f`, which discards a message that a hook has sent, if `is_from_hook`: dead letters are then only counted.
 #[inline]
 pub(crate) fn quietly<R>(is_from_hook: bool, f: impl FnOnce() -> R) -> R {
     let _restore = (is_from_hook && STATE.get() == State::Loud).then(|| Restore(STATE.replace(State::Quiet)));

@@ -1,21 +1,25 @@
 //! Deferred messages: the messages that wait at their actor's cell.
 //!
-//! A message is deferred while its actor is suspended, has crashed, has not started or is frozen, and while its guard refuses it. All
-//! deferred messages of an actor come before the messages in queues. They are in two lists:
+//! A message is deferred while its actor is suspended, has crashed, has not started or is frozen, and while its guard
+//! refuses it. All deferred messages of an actor come before the messages in queues. They are in two lists:
 //!
-//! 1. *refused*: messages whose guards have refused them. They are asked again after each message that the actor handles.
-//! 2. *later*: messages that came while the actor took none. Their guards were not asked, or only while the actor was elsewhere.
+//! 1. *refused*: messages whose guards have refused them. They are asked again after each message that the actor
+//!    handles.
+//! 2. *later*: messages that came while the actor took none. Their guards were not asked, or only while the actor was
+//!    in another theater.
 //!
 //! All refused messages come before all later ones. An actor that takes messages from its queue has no later ones.
 //!
 //! # Costs
 //!
-//! A message of the second list is copied once when it comes and once more if its guard refuses it. It is taken from the front of its list,
-//! and all other messages stay where they are. The cost of `n` messages whose handlers all wait is therefore linear in `n`.
+//! A message of the second list is copied once when it comes and once more if its guard refuses it. It is taken from
+//! the front of its list, and all other messages stay where they are. The cost of `n` messages whose handlers all wait
+//! is therefore linear in `n`.
 //!
-//! A refused message is asked where it lies. Each handled message asks all refused ones that come before the next one that is handled. The
-//! cost of `n` messages is therefore `n` times the number of messages that stay refused. A message that was handled leaves a buried record in
-//! its place. Buried records are removed when they take more room than the others.
+//! A refused message is asked in its list. Each handled message asks all refused ones that come before the next one
+//! that is handled. The cost of `n` messages is therefore `n` times the number of messages that stay refused. A message
+//! that was handled leaves a buried record in its position. Buried records are removed when they take more room than
+//! the others.
 
 use std::ptr::NonNull;
 
@@ -24,8 +28,8 @@ use crate::memory::segment::{Chain, Pool, Segment};
 
 /// Records in order, which are consumed one by one.
 ///
-/// INVARIANT: the records in the first `passed` bytes of the chain's first segment were consumed, and so were all buried ones. The other
-/// buried ones have `buried` bytes.
+/// INVARIANT: the records in the first `passed` bytes of the chain's first segment were consumed, and so were all
+/// buried ones. The other buried ones have `buried` bytes.
 #[derive(Default)]
 struct List {
     chain: Chain,
@@ -33,7 +37,7 @@ struct List {
     buried: usize,
 }
 
-/// A place in a [`List`].
+/// A position in a [`List`].
 struct At {
     segment: *mut Segment,
     offset: usize,
@@ -52,9 +56,9 @@ impl List {
     /// Moves `record` to the end.
     ///
     /// # Safety
-    /// A whole record whose payload the caller gives up.
+    /// The record is whole, and the caller gives its payload up.
     unsafe fn push(&mut self, record: NonNull<Record>, pool: &Pool) {
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given its payload up.
         unsafe { self.chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool)) };
     }
 
@@ -65,7 +69,8 @@ impl List {
     /// Returns the next record from `at` on that was not consumed, and moves `at` behind it.
     fn next(&self, at: &mut At) -> Option<NonNull<Record>> {
         while !at.segment.is_null() {
-            // SAFETY: the list owns its segments, which hold whole records up to `used`. A place is at a whole record or at the end.
+            // SAFETY: the list owns its segments, which hold whole records up to `used`. A position is at a whole
+            // record or at the end.
             unsafe {
                 if at.offset == (*at.segment).used {
                     *at = At { segment: (*at.segment).next, offset: 0 };
@@ -86,7 +91,8 @@ impl List {
     /// Moves `passed` to the first record that was not consumed, which is returned. Gives back the segments before it.
     fn first(&mut self, pool: &Pool) -> Option<NonNull<Record>> {
         while !self.chain.first.is_null() {
-            // SAFETY: as in `next`; no record of a passed segment holds a payload.
+            // SAFETY: the list owns its segments, which hold whole records; no record of a passed segment holds a
+            // payload.
             unsafe {
                 let first = self.chain.first;
                 if self.passed == (*first).used {
@@ -124,9 +130,9 @@ impl List {
     /// Buries `record`, whose payload was consumed.
     ///
     /// # Safety
-    /// A record of this list that was neither passed nor buried.
+    /// The record is in this list, and was neither passed nor buried.
     unsafe fn bury(&mut self, mut record: NonNull<Record>) {
-        // SAFETY: by the contract.
+        // SAFETY: the record is in this list, and its payload was consumed.
         unsafe {
             record.as_mut().bury();
             self.buried += record.as_ref().bytes();
@@ -163,13 +169,13 @@ impl List {
         }
     }
 
-    /// Takes all segments out. Records that were passed are in there as they are.
+    /// Takes all segments out. The passed records in them stay unchanged.
     fn take_chain(&mut self) -> Chain {
         (self.passed, self.buried) = (0, 0);
         self.chain.take()
     }
 
-    /// Takes all records out. Those that were consumed are buried.
+    /// Takes all records out. The consumed ones are buried.
     fn take(&mut self) -> Chain {
         let passed = At { segment: self.chain.first, offset: 0 };
         let mut offset = passed.offset;
@@ -220,9 +226,9 @@ impl Deferred {
     /// Moves `record` behind all others.
     ///
     /// # Safety
-    /// A whole record whose payload the caller gives up.
+    /// The record is whole, and the caller gives its payload up.
     pub(crate) unsafe fn push(&mut self, record: NonNull<Record>, pool: &Pool) {
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given its payload up.
         unsafe {
             self.requests += usize::from(record.as_ref().is_control());
             self.later.push(record, pool);
@@ -234,16 +240,16 @@ impl Deferred {
     /// # Safety
     /// The same as for [`Deferred::push`].
     pub(crate) unsafe fn push_refused(&mut self, record: NonNull<Record>, pool: &Pool) {
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given its payload up.
         unsafe { self.refused.push(record, pool) };
     }
 
-    /// Returns the first of those that were not refused.
+    /// Returns the first message that was not refused.
     pub(crate) fn first_later(&mut self, pool: &Pool) -> Option<NonNull<Record>> {
         self.later.first(pool)
     }
 
-    /// Takes out the first of those that were not refused. It stays readable until the next call.
+    /// Takes out the first message that was not refused. Its record stays readable until the next call.
     pub(crate) fn pop_later(&mut self, pool: &Pool) -> Option<NonNull<Record>> {
         let record = self.later.pop(pool)?;
         // SAFETY: a whole record.
@@ -270,13 +276,13 @@ impl Deferred {
         None
     }
 
-    /// Takes out those that were refused, which are given back by [`Deferred::put_back`].
+    /// Takes out the refused messages, which [`Deferred::put_back`] gives back.
     pub(crate) fn take_refused(&mut self) -> Refused {
         let list = std::mem::take(&mut self.refused);
         Refused { at: list.start(), list }
     }
 
-    /// Puts them before those that were refused meanwhile.
+    /// Puts refused messages before those that were refused since [`Deferred::take_refused`].
     pub(crate) fn put_back(&mut self, refused: Refused, pool: &Pool) {
         let mut list = refused.list;
         list.trim(pool);
@@ -284,7 +290,7 @@ impl Deferred {
         self.refused = list;
     }
 
-    /// Puts all that were refused before the others, as if their guards had not been asked.
+    /// Puts all refused messages before the others, as if their guards had not been asked.
     pub(crate) fn forget_refusals(&mut self) {
         let mut all = std::mem::take(&mut self.refused);
         all.append(std::mem::take(&mut self.later));
@@ -300,7 +306,7 @@ impl Deferred {
         self.requests += first.requests;
     }
 
-    /// Takes all out, in order.
+    /// Takes all messages out, in order.
     pub(crate) fn take(&mut self) -> Chain {
         self.forget_refusals();
         self.requests = 0;
@@ -340,7 +346,7 @@ impl Refused {
     /// # Safety
     /// [`Refused::next`] has returned it last.
     pub(crate) unsafe fn consumed(&mut self, record: NonNull<Record>) {
-        // SAFETY: by the contract; `next` returns only records that were not consumed.
+        // SAFETY: `next` has returned the record, and returns only records that were not consumed.
         unsafe { self.list.bury(record) };
     }
 }
@@ -356,7 +362,8 @@ mod tests {
     use crate::memory::segment::steps;
     use crate::*;
 
-    /// Has handled this number of messages, each of which has the number that it was sent with. Its guards refuse while it is closed.
+    /// An actor that has handled this number of messages, each of which has the number that it was sent with. Its
+    /// guards refuse while it is closed.
     struct Reader {
         handled: Arc<AtomicU64>,
         closed: bool,
@@ -380,7 +387,7 @@ mod tests {
         fn bounce(self, _: Undelivered) {}
     }
 
-    /// A message whose handler waits, or panics, before it is handled. One that yields is woken by itself.
+    /// A message whose handler waits, or panics, before it ends. A handler that yields is woken by itself.
     struct Wait {
         number: u64,
         how: How,
@@ -389,7 +396,7 @@ mod tests {
     #[derive(Clone, Copy, PartialEq)]
     enum How {
         Yields,
-        /// Does not wait at all.
+        /// The handler does not wait at all.
         Runs,
         Panics,
     }
@@ -445,7 +452,7 @@ mod tests {
         }
     }
 
-    /// Handles `messages` messages and returns the number of records that were moved or looked at for that.
+    /// Handles `messages` messages and returns the number of records that were moved or visited for that.
     fn steps_of(messages: u64, how: How, closed: bool, frozen: bool) -> u64 {
         let system = SystemCore::start(Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() }).unwrap();
         let handled = Arc::new(AtomicU64::new(0));
@@ -472,11 +479,12 @@ mod tests {
         steps
     }
 
+    // GUARANTEE: The cost of waiting messages is linear
     #[test]
     fn what_waits_behind_handlers_that_wait_is_moved_a_bounded_number_of_times() {
         const MESSAGES: u64 = if cfg!(miri) { 30 } else { 80_000 };
         for how in [How::Yields, How::Runs, How::Panics] {
-            // Miri takes a minute for each.
+            // Miri takes a minute for each case.
             let cases = if cfg!(miri) { 1 } else { 3 };
             for (closed, frozen) in [(true, false), (false, true), (false, false)].into_iter().take(cases) {
                 let steps = steps_of(MESSAGES, how, closed, frozen);

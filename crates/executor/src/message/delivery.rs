@@ -1,4 +1,5 @@
-//! Hand-overs to a worker: from threads that are none, and whatever does not go through a log; and waking it.
+//! Hand-overs to a worker, from threads that are no workers and of records outside the logs; and the wake-up of the
+//! worker.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -22,7 +23,8 @@ thread_local! {
     static NEVER_WAITS: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `f`, and whatever it sends is sent at once. By the monitor, because the receiver's worker may be one that it has to take over.
+/// Calls `f`, whose messages are sent without a wait. Used by the monitor, because the receiver's worker may be one
+/// that it has to take over.
 pub(crate) fn without_waiting<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(bool);
     impl Drop for Restore {
@@ -34,14 +36,14 @@ pub(crate) fn without_waiting<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The way in which a worker that sleeps is woken.
+/// The thread that wakes a sleeping worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WokenBy {
-    /// The sender wakes its thread.
+    /// The sender wakes the worker's thread.
     Sender,
-    /// The sender only marks it as called, and another worker wakes its thread.
+    /// The sender only marks the worker as called, and another worker wakes its thread.
     Others,
-    /// The sender borrows it, if it may (`run_by_askers.rs`).
+    /// The sender borrows the worker, if it may (`run_by_askers.rs`).
     Asker,
 }
 
@@ -52,12 +54,12 @@ impl WokenBy {
 }
 
 impl SystemCore {
-    /// Something was put into the inbox: raises the flag and wakes the worker if it rests.
+    /// Notes that mail was put into the inbox: raises the flag and wakes the worker if it is idle.
     pub(crate) fn arrived(&self, shared: &WorkerShared, inbox: MutexGuard<'_, Inbox>, worker: u16) {
         self.arrived_for(shared, inbox, worker, WokenBy::Sender);
     }
 
-    /// Does the same as [`migrated`](SystemCore::arrived), and a sleeping worker is woken by `by`.
+    /// Does the same as [`arrived`](SystemCore::arrived); `by` wakes a sleeping worker.
     pub(crate) fn arrived_for(
         &self,
         shared: &WorkerShared,
@@ -77,7 +79,7 @@ impl SystemCore {
         let first = inbox.first_segment();
         drop(inbox);
         seam(1_000);
-        // After the lock was given back: that would wait for this store to be done.
+        // After the lock was given back, because the unlock would wait for this store to end.
         shared.mail.raise(first);
     }
 
@@ -88,14 +90,14 @@ impl SystemCore {
         let wakes = inbox.loan.wakes(&mut inbox.presence, borrower.is_some());
         if wakes == Wakes::Nobody {
             if by == WokenBy::Asker && inbox.loan.is_lent() {
-                run_by_askers::note_runs_elsewhere();
+                run_by_askers::note_runs_on_other_thread();
             }
             return;
         }
         self.idle.remove(worker, Idle::Parked);
         self.active_more();
         if inbox.polls {
-            self.reactor.get().expect("a worker polls it").wake();
+            self.reactor.get().expect("a polling worker has a reactor").wake();
         } else if let Some(borrower) = borrower {
             borrower.borrows();
         } else if let Some(thread) = &inbox.thread
@@ -108,7 +110,7 @@ impl SystemCore {
     /// Locks the inbox of the worker that runs `stage`, and calls `f` with it.
     fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&WorkerShared, MutexGuard<'_, Inbox>, u16) -> R) -> R {
         loop {
-            // Acquire: pairs with the Release of whoever moved the stage.
+            // Acquire: pairs with the Release of the worker that moved the stage.
             let worker = self.route[stage as usize].load(Ordering::Acquire);
             let shared = &self.worker_table[worker as usize];
             let inbox = shared.lock();
@@ -118,8 +120,8 @@ impl SystemCore {
         }
     }
 
-    /// Moves the record to the inbox of its stage's worker. False: the system takes no messages, the record was not
-    /// moved.
+    /// Moves the record to the inbox of its stage's worker. Returns false if the system takes no messages; the record
+    /// was then not moved.
     pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize, asks: bool) -> bool {
         self.with_inbox_of(stage, |shared, inbox, worker| {
             if self.closed.load(Ordering::Acquire) {
@@ -131,13 +133,13 @@ impl SystemCore {
         })
     }
 
-    /// Moves the record to the inbox of its stage's worker, even if the system takes no messages any more. The thread that ends the system
-    /// bounces it then. No user code runs in here.
+    /// Moves the record to the inbox of its stage's worker, even if the system takes no messages any more. The thread
+    /// that ends the system then bounces it. This function runs no user code.
     ///
     /// # Safety
     /// A whole record whose payload the caller gives up, in a thread of this system that has not ended.
     pub(crate) unsafe fn post_anyway(&self, lane: Lane, record: NonNull<Record>) {
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given its payload up.
         unsafe {
             let (stage, size) = (record.as_ref().stage(), record.as_ref().bytes());
             if !record.as_ref().is_buried() {
@@ -151,7 +153,7 @@ impl SystemCore {
     /// Puts the record into the inbox of `worker`.
     ///
     /// # Safety
-    /// A whole record whose payload the caller gives up.
+    /// The record is whole, and the caller gives its payload up.
     unsafe fn put(
         &self,
         (shared, mut inbox, worker): (&WorkerShared, MutexGuard<'_, Inbox>, u16),
@@ -160,7 +162,7 @@ impl SystemCore {
         size: usize,
         by: WokenBy,
     ) {
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given its payload up.
         unsafe {
             record.as_mut().set_lane(lane);
             inbox.put(lane, record, size);
@@ -171,14 +173,14 @@ impl SystemCore {
         self.arrived_for(shared, inbox, worker, by);
     }
 
-    /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage passes messages on
-    /// to.
+    /// Returns the pressed worker that gets the messages to `stage` of `worker`: that worker, or the one that the stage
+    /// forwards its load to.
     pub(crate) fn pressed_by(&self, worker: u16, stage: u16) -> Option<u16> {
         self.more_pressed(self.worker_table[worker as usize].is_pressed().then_some(worker), self.passes_on_to(stage))
     }
 
-    /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would otherwise admit more than
-    /// the worker that it passes messages on to can do.
+    /// Returns the one of two pressed workers with the larger backlog. A worker that is a little pressed would
+    /// otherwise admit more than the worker that it passes messages on to can do.
     pub(crate) fn more_pressed(&self, first: Option<u16>, next: Option<u16>) -> Option<u16> {
         let (Some(first), Some(next)) = (first, next) else { return first.or(next) };
         let excess = |worker: u16| self.worker_table[usize::from(worker)].excess();
@@ -191,8 +193,8 @@ impl SystemCore {
         self.relays.passes_on_to(stage, is_overloaded)
     }
 
-    /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while `stage` is full.
-    /// Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
+    /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while
+    /// `stage` is full. Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
     pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
         self.wait_while_overloaded_for(stage, bytes, None);
     }
@@ -232,7 +234,7 @@ impl SystemCore {
         self.sources.note(self.now_ns());
     }
 
-    /// Whether messages to `stage` pile up. The caller slows down a sender if they do.
+    /// Returns whether messages to `stage` pile up. The caller slows down a sender if they do.
     pub fn is_stage_overloaded(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
         if self.full[stage as usize].is_full() {
@@ -246,8 +248,9 @@ impl SystemCore {
         pressed.is_some()
     }
 
-    /// Whether messages of `bytes` bytes to `stage` may be sent now, by a sender that waits elsewhere or does not wait: no messages pile up
-    /// there, or the worker admits these as it admits sources (`backpressure::admission`).
+    /// Returns whether messages of `bytes` bytes to `stage` may be sent now, by a sender that waits by other means or
+    /// does not wait. They may if no messages pile up, or if the worker admits these as it admits sources
+    /// (`backpressure::admission`).
     pub fn admits(&self, stage: u16, bytes: u64) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return true };
         if self.full[stage as usize].is_full() {
@@ -271,31 +274,31 @@ impl SystemCore {
         }
     }
 
-    /// Whether messages to `stage` pile up only since it waits for a gate, or since stages of its worker are muted: it may be what
-    /// those wait for that they come.
+    /// Returns whether messages to `stage` pile up only because it waits for a gate, or because stages of its worker
+    /// are muted. Those may wait for these very messages.
     pub fn is_stage_held_up(&self, stage: u16) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return false };
         let worker = worker.load(Ordering::Relaxed);
         let shared = &self.worker_table[self.pressed_by(worker, stage).unwrap_or(worker) as usize];
-        // Relaxed: who asks decides how long to wait, and asks again.
+        // Relaxed: the caller decides how long to wait, and asks again.
         let backpressure = &self.full[stage as usize];
         (backpressure.is_full() || shared.held_up.load(Ordering::Relaxed)) && !backpressure.is_stuck()
     }
 
-    /// Whether messages to `stage` pile up since it waits for a gate to open.
+    /// Returns whether messages to `stage` pile up because it waits for a gate to open.
     pub fn is_stage_paused(&self, stage: u16) -> bool {
         self.full.get(stage as usize).is_some_and(|backpressure| backpressure.is_full() && !backpressure.is_stuck())
     }
 
-    /// Wakes worker `other` to look around.
+    /// Wakes worker `other` for an exchange.
     pub(crate) fn rouse(&self, other: u16) {
         self.call_with(other, Signal::TICK);
     }
 
-    /// Has worker `other` see to `bits`; wakes it, if it sleeps.
+    /// Raises `bits` for worker `other`, and wakes it if it sleeps.
     pub(crate) fn call_with(&self, other: u16, bits: u32) {
         let mut inbox = self.worker_table[other as usize].lock();
-        // A dedicated worker that was never started has no thread: nobody would lower its presence again.
+        // A dedicated worker that was never started has no thread, and none would lower its presence again.
         if inbox.thread.is_some() || self.simulation.is_some() {
             inbox.signal.raise(bits);
             self.call(other, &mut inbox, WokenBy::Sender);
@@ -313,12 +316,13 @@ impl SystemCore {
         }
     }
 
-    /// Whether the stage is one with a thread of its own, and so may not change its worker.
+    /// Returns whether the stage has a thread of its own, and may therefore not change its worker.
     pub(crate) fn is_pinned(&self, stage: u16) -> bool {
         stage as usize >= self.config.stages + self.config.links
     }
 
-    /// What `stage` was put aside for is over: the stuck handler of a detached thread has returned, or a gate is open.
+    /// Returns a stage to its worker, because the reason why it was parked is gone: the stuck handler of a detached
+    /// thread has returned, or a gate is open.
     pub(crate) fn return_stage(&self, stage: u16, reason: Reason) {
         self.with_inbox_of(stage, |shared, mut inbox, worker| {
             inbox.returned.push((stage, reason));

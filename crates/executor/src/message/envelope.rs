@@ -1,5 +1,5 @@
-//! What the layer above supplies (the types that live in cells and the envelopes that run on them), and what it is
-//! given while one runs. The executor knows cells and envelopes; it does not know actors, messages or replies.
+//! The interface to the layer above: the types that live in cells, the envelopes that run on them, and the contexts
+//! that these get. The executor knows cells and envelopes; it does not know actors, messages or replies.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,7 +12,7 @@ use crate::message::address::Address;
 use crate::migration::stub::AwayCx;
 use crate::worker::user_code::{Failure, Origin, Payload, during, text_of};
 
-/// Why an envelope was not run.
+/// The reason why an envelope was not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Undelivered {
@@ -20,35 +20,35 @@ pub enum Undelivered {
     Stopped,
     /// The system was shut down.
     Shutdown,
-    /// The actor lives elsewhere, and the message could not be sent there.
+    /// The actor is in another theater, and the message could not be forwarded.
     Unreachable,
-    /// The actor does not take it now: its guard did not hold, and says that it is refused then.
+    /// The actor does not take the message now: its guard did not hold, and refuses the message then.
     Refused,
-    /// The actor's [mailbox](crate::Mailbox) was full: it was not let in, or had to go for a newer one.
+    /// The actor's [mailbox](crate::Mailbox) was full: the message was rejected, or was dropped for a newer one.
     Full,
 }
 
-/// What becomes of an envelope whose turn has come.
+/// The decision about an envelope whose turn has come.
 #[derive(Debug)]
 pub enum Admission {
-    /// It is run.
+    /// The envelope is run.
     Run,
-    /// It waits, and is asked again after each envelope that is run on the same state, the oldest first.
+    /// The envelope waits, and is asked again after each envelope that is run on the same state, the oldest first.
     Wait,
-    /// It is dropped.
+    /// The envelope is dropped.
     Drop,
-    /// It is bounced.
+    /// The envelope is bounced.
     Bounce(Undelivered),
 }
 
-/// How an actor's life ended, as told to [`Resident::ended`].
+/// The end of an actor, as passed to [`Resident::ended`].
 #[derive(Debug)]
 pub enum Ending {
-    /// It was asked to, or asked itself.
+    /// The actor was asked to stop, or asked itself.
     Stopped,
-    /// It was killed.
+    /// The actor was killed.
     Killed,
-    /// Its crash was not healed.
+    /// The actor crashed and was not restarted.
     Crashed(Crash),
     /// The system was shut down.
     Shutdown,
@@ -88,7 +88,7 @@ impl Crash {
         }
     }
 
-    /// The message of the panic or the error.
+    /// Returns the message of the panic or the error.
     pub fn describe(&self) -> String {
         match self {
             Crash::Panic(payload) => text_of(&**payload).unwrap_or("a panic without a text").to_owned(),
@@ -97,22 +97,22 @@ impl Crash {
     }
 }
 
-/// A type that lives in cells.
+/// A type whose values live in cells.
 pub trait Resident: Send + Sized + 'static {
-    /// The part that few of them need, kept outside the cell and allocated at first use.
+    /// The part of the state that few actors need, kept outside the cell and allocated at first use.
     type Extra: Send + Default + 'static;
 
-    /// What the type is called in reports.
+    /// Returns the name of the type in reports.
     fn name() -> &'static str;
 
-    /// Called once at the end of the life, before the state is dropped. Not followed by any other call.
+    /// Called once at the end of the actor, before the state is dropped. Not followed by any other call.
     fn ended(&mut self, extra: Option<Box<Self::Extra>>, ending: Ending, cx: &mut Cx<Self>);
 
-    /// A handler crashed. Decides through `cx`: stop, resume, or wait for a supervisor.
+    /// Decides about a crash of a handler through `cx`: stop, resume, or wait for a supervisor.
     fn crashed(crash: Crash, cx: &mut ControlCx<Self>);
 }
 
-/// What an envelope is, for who looks at what waits.
+/// The kind of an envelope, for observers and reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum MailKind {
@@ -126,13 +126,13 @@ pub enum MailKind {
     Answer,
     /// A message that a timer has sent.
     Timer,
-    /// Something that a handler waits for has happened.
+    /// An event that a handler waits for has happened.
     WakeUp,
-    /// Anything else: stop, watch, the notice that an actor has ended, ...
+    /// Any other request: stop, watch, the notice that an actor has ended, ...
     Control,
 }
 
-/// A message on its way to an `S`, whose handler runs to completion.
+/// A message for an `S`, whose handler runs to completion.
 pub trait Envelope<S: Resident>: Send + Sized + 'static {
     /// Runs the handler. Called at most once, by the worker that runs the cell's stage.
     ///
@@ -151,75 +151,75 @@ pub trait Envelope<S: Resident>: Send + Sized + 'static {
     /// }
     /// ```
     fn run(self, state: &mut S, cx: &mut Cx<S>);
-    /// Whether it is run now: asked when its turn has come.
+    /// Decides whether the envelope runs now: asked when its turn has come.
     #[inline(always)]
     fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
         Admission::Run
     }
-    /// The message could not be delivered.
+    /// Handles a message that could not be delivered.
     fn bounce(self, why: Undelivered);
-    /// What it is, and what its message is called in reports.
+    /// Returns the kind of the envelope, and the name of its message in reports.
     fn describe() -> (MailKind, &'static str) {
         (MailKind::Message, std::any::type_name::<Self>())
     }
-    /// What it takes of a mailbox that is bounded by bytes.
+    /// Returns the envelope's share of a mailbox that is bounded by bytes.
     fn bytes(&self) -> usize {
         size_of::<Self>()
     }
-    /// The actor is elsewhere: sends the message there, if it can.
+    /// Forwards the message to the theater of the actor, if that is possible.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
     }
 }
 
-/// A message on its way to an `S`, whose handler may wait.
+/// A message for an `S`, whose handler may wait.
 pub trait AsyncEnvelope<S: Resident>: Send + Sized + 'static {
-    /// Starts the handler. The future is polled only by the worker that runs the cell's stage, and no other envelope
-    /// of this cell runs until it is done.
+    /// Starts the handler. The future is polled only by the worker that runs the cell's stage, and no other envelope of
+    /// this cell runs until the future has ended.
     fn run<'a>(self, state: &'a mut S, cx: &'a mut Cx<S>) -> impl Future<Output = ()> + Send + 'a;
-    /// Whether it is run now: asked when its turn has come.
+    /// Decides whether the envelope runs now: asked when its turn has come.
     #[inline(always)]
     fn admission(&self, _state: &S, _cx: &mut Cx<S>) -> Admission {
         Admission::Run
     }
-    /// The message could not be delivered.
+    /// Handles a message that could not be delivered.
     fn bounce(self, why: Undelivered);
-    /// What it is, and what its message is called in reports.
+    /// Returns the kind of the envelope, and the name of its message in reports.
     fn describe() -> (MailKind, &'static str) {
         (MailKind::Message, std::any::type_name::<Self>())
     }
-    /// What it takes of a mailbox that is bounded by bytes.
+    /// Returns the envelope's share of a mailbox that is bounded by bytes.
     fn bytes(&self) -> usize {
         size_of::<Self>()
     }
-    /// The actor is elsewhere: sends the message there, if it can.
+    /// Forwards the message to the theater of the actor, if that is possible.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
     }
 }
 
-/// A request to the cell itself, which passes by the actor's mailbox where it is suspended.
+/// A request to the cell itself, which passes by the actor's mailbox if the actor is suspended.
 pub trait Control<S: Resident>: Send + Sized + 'static {
-    /// Returns whether it is carried out also where everything else waits: at a [frozen](ControlCx::freeze) cell.
+    /// Returns whether the request is carried out also while all others wait: at a [frozen](ControlCx::freeze) cell.
     fn passes(&self) -> bool {
         false
     }
     /// Carries the request out.
     fn run(self, cx: &mut ControlCx<S>);
-    /// The actor is gone.
+    /// Handles a request to an actor that has ended.
     fn bounce(self, _why: Undelivered) {}
-    /// What it is, and what it is called in reports.
+    /// Returns the kind of the request, and its name in reports.
     fn describe(&self) -> (MailKind, &'static str) {
         (MailKind::Control, std::any::type_name::<Self>())
     }
-    /// The actor is elsewhere: sends the request there, if it can.
+    /// Forwards the request to the theater of the actor, if that is possible.
     fn send_on(self, _cx: &mut AwayCx<S>) {
         self.bounce(Undelivered::Stopped);
     }
 }
 
-/// A request of any type. There are some 20 types of requests to each type of actors: unboxed, each of them would have code of its own for
-/// each way of sending and running it.
+/// A request of any type. There are some 20 types of requests to each type of actors. Without a box, each of them would
+/// have code of its own for each method of sending and running it.
 pub(crate) struct AnyControl<S: Resident>(Box<dyn BoxedControl<S>>);
 
 impl<S: Resident> AnyControl<S> {
@@ -228,7 +228,7 @@ impl<S: Resident> AnyControl<S> {
     }
 }
 
-/// [`Control`], of which there are objects.
+/// An object-safe form of [`Control`].
 trait BoxedControl<S: Resident>: Send {
     fn passes(&self) -> bool;
     fn run(self: Box<Self>, cx: &mut ControlCx<S>);
@@ -281,7 +281,7 @@ impl<S: Resident> Control<S> for AnyControl<S> {
     }
 }
 
-/// What an envelope is given while it runs: its cell, and the decisions it takes about it.
+/// The context of an envelope while it runs: its cell, and its decisions about the actor.
 pub struct Cx<S> {
     cell: NonNull<Cell>,
     outcome: Outcome,
@@ -297,7 +297,7 @@ unsafe impl<S> Send for Cx<S> {}
 #[cold]
 #[inline(never)]
 unsafe fn note_failure(cell: NonNull<Cell>, about: (MailKind, &'static str)) {
-    // SAFETY: by the contract.
+    // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held.
     let cold = unsafe { Cell::cold(cell) };
     if let Some(Cold { failure: Some(Crash::Error(error)), .. }) = cold.as_deref_mut() {
         error.note(about);
@@ -315,64 +315,68 @@ impl<S: Resident> Cx<S> {
         self.outcome
     }
 
-    /// The address of the actor that runs.
+    /// Returns the address of the actor that runs.
     #[inline(always)]
     pub fn address(&self) -> Address<S> {
         // SAFETY: the cell is occupied by an S while a Cx for it exists.
         unsafe { Address::of_resident(self.cell) }
     }
 
-    /// The actor stops after this message.
+    /// Stops the actor after this message.
     #[inline]
     pub fn stop(&mut self) {
         self.outcome = STOP;
     }
 
-    /// The actor crashes with `error` after this message.
+    /// Crashes the actor with `error` after this message.
     pub fn fail(&mut self, error: Failure) {
-        // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(Crash::Error(error));
         self.outcome = FAIL;
         drop(former);
     }
 
-    /// The actor was running this, if it has failed.
+    /// Notes the code that the actor was running, if it has failed.
     #[inline(always)]
     pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
-        // Of one that stops as well this is not noted: many actors stop, and few of them fail.
+        // Not noted for an actor that also stops, because many actors stop, and few of them fail.
         if self.outcome == FAIL {
-            // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+            // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
             unsafe { note_failure(self.cell, about()) };
         }
     }
 
-    /// Whether [`Cx::fail`] was called for this message.
+    /// Returns whether [`Cx::fail`] was called for this message.
     #[inline]
     pub fn has_failed(&mut self) -> bool {
-        // SAFETY: as in `fail`.
+        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
         self.outcome != CONTINUE && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
     }
 
-    /// From now on it is noted when this actor has handled a message; or not any more. (Not when it has carried out a request.)
+    /// From now on, notes the time at which this actor has handled a message, or ends that. (A request that was carried
+    /// out is not noted.)
     pub fn note_handled(&mut self, on: bool) {
-        // SAFETY: this thread runs the cell's stage, and no reference to the cold part is held here.
+        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
         unsafe { note_from_now(self.cell, on) };
     }
 
     /// Calls `f` with the extra part, which is made at the first use.
     ///
-    /// A handler that waits keeps no reference to it: requests to the actor are carried out meanwhile, and use it.
+    /// A handler that waits keeps no reference to it, because requests to the actor are carried out during the wait,
+    /// and use it.
     #[inline]
     pub fn with_extra<R>(&mut self, f: impl FnOnce(&mut S::Extra) -> R) -> R {
-        // SAFETY: this thread runs the cell's stage, so the cell is not used by another one. No request to the cell and no other envelope
-        // for it runs before `f` has returned, and the borrow of `self` keeps `f` from getting a second reference.
+        // SAFETY: this thread runs the cell's stage, and no other thread therefore uses the cell. No request to the
+        // cell and no other envelope for it runs before `f` has returned, and the borrow of `self` keeps `f` from
+        // getting a second reference.
         f(unsafe { extra_of::<S>(self.cell) })
     }
 
     /// Calls `f` with the extra part, if there is one.
     #[inline]
     pub fn with_extra_if_any<R>(&mut self, f: impl FnOnce(&mut S::Extra) -> R) -> Option<R> {
-        // SAFETY: as in `with_extra`.
+        // SAFETY: this thread runs the cell's stage, and the borrow of `self` keeps `f` from getting a second
+        // reference.
         let cold = unsafe { Cell::cold(self.cell) }.as_mut()?;
         let extra = cold.extra.as_mut()?.downcast_mut().expect("the extra part of a cell has its own type");
         Some(f(extra))
@@ -381,8 +385,8 @@ impl<S: Resident> Cx<S> {
 
 /// Defines the type that stands for a [`Cx`] in the layer above: the same bytes, with other methods.
 ///
-/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. That also holds for the type that is
-/// defined, because a reference to it can only be made from a reference to a `Cx`.
+/// An envelope is lent its `Cx` for its run and can neither keep it nor exchange it for another one. The same holds for
+/// the type that is defined, because a reference to it can only be made from a reference to a `Cx`.
 ///
 /// # Examples
 /// ```
@@ -422,7 +426,7 @@ macro_rules! wrap_cx {
 /// # Safety
 /// The caller runs the cell's stage and holds no reference to the cold part.
 unsafe fn note_from_now(cell: NonNull<Cell>, on: bool) {
-    // SAFETY: by the contract; the status of a cell is written by who runs its stage (I1).
+    // SAFETY: the caller runs the cell's stage, and only that thread writes the cell's status (I1).
     unsafe {
         cell.as_ref().set_status(status::NOTED, on);
         Cell::note_handled(cell);
@@ -438,13 +442,13 @@ pub(crate) unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S
         .expect("the extra part of a cell has its own type")
 }
 
-/// What was decided about an actor's life, and is not carried out yet.
+/// A decision about the end of an actor that is not carried out yet.
 pub struct Decided {
     outcome: Outcome,
     failure: Option<Crash>,
 }
 
-/// What a [`Control`] is given. The actor may be in the middle of a suspended handler.
+/// The context of a [`Control`]. The actor may be in the middle of a suspended handler.
 pub struct ControlCx<S> {
     cell: NonNull<Cell>,
     outcome: Outcome,
@@ -464,7 +468,7 @@ impl<S: Resident> ControlCx<S> {
         self.cell
     }
 
-    /// Whether what was run decided that the actor ends, or failed.
+    /// Returns whether the code that was run has ended the actor, or failed.
     pub fn is_ending(&self) -> bool {
         matches!(self.outcome, STOP | KILL | FAIL)
     }
@@ -473,25 +477,26 @@ impl<S: Resident> ControlCx<S> {
         self.outcome = outcome;
     }
 
-    /// The address of the actor.
+    /// Returns the address of the actor.
     pub fn address(&self) -> Address<S> {
         // SAFETY: the cell is occupied by an S while a ControlCx for it exists.
         unsafe { Address::of_resident(self.cell) }
     }
 
-    /// The extra part, made at first use.
+    /// Returns the extra part, which is made at first use.
     pub fn extra(&mut self) -> &mut S::Extra {
-        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
+        // SAFETY: this thread runs the cell's stage; the borrow of `self` excludes a second reference.
         unsafe { extra_of::<S>(self.cell) }
     }
 
-    /// As [`Cx::note_handled`].
+    /// Does the same as [`Cx::note_handled`].
     pub fn note_handled(&mut self, on: bool) {
-        // SAFETY: as above.
+        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
         unsafe { note_from_now(self.cell, on) };
     }
 
-    /// When the actor has handled a message last, or this was noted first; in the system's time. None: it is not noted.
+    /// Returns the time at which the actor has handled its last message, or at which the notes began; in the system's
+    /// time. Returns `None` if it is not noted.
     pub fn handled_at(&self) -> Option<Duration> {
         // SAFETY: the cell is alive while the control runs; this thread runs its stage, and the reference is short.
         unsafe {
@@ -500,31 +505,31 @@ impl<S: Resident> ControlCx<S> {
         }
     }
 
-    /// The guards of messages that wait are looked at again behind this: the state may have changed.
+    /// Has the guards of waiting messages asked again after this control, because the state may have changed.
     pub fn look_at_guards(&mut self) {
-        // SAFETY: as above.
+        // SAFETY: the cell is alive while the control runs.
         if self.outcome == CONTINUE && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
             self.outcome = RESUME;
         }
     }
 
-    /// Whether a handler is suspended in an await.
+    /// Returns whether a handler is suspended in an await.
     pub fn is_suspended(&self) -> bool {
         // SAFETY: the cell is alive while the control runs.
         unsafe { self.cell.as_ref() }.has_status(status::SUSPENDED)
     }
 
-    /// Whether the actor has crashed and waits for its supervisor.
+    /// Returns whether the actor has crashed and waits for its supervisor.
     pub fn is_crashed(&self) -> bool {
-        // SAFETY: as above.
+        // SAFETY: the cell is alive while the control runs.
         unsafe { self.cell.as_ref() }.has_status(status::CRASHED)
     }
 
-    /// Drops the suspended handler, if there is one: what it awaited is cancelled. If the actor was to [stop](ControlCx::stop) behind that
-    /// handler, it stops.
+    /// Drops the suspended handler, if there is one, and thereby cancels the future that it awaited. If the actor was
+    /// to [stop](ControlCx::stop) behind that handler, it stops.
     pub fn interrupt(&mut self) {
         if self.is_suspended() {
-            // SAFETY: this thread runs the cell's stage; the future is not being polled, since a control runs.
+            // SAFETY: this thread runs the cell's stage; the future is not being polled, because a control runs.
             unsafe {
                 drop_suspended(self.cell);
                 self.cell.as_ref().set_status(status::SUSPENDED, false);
@@ -534,12 +539,12 @@ impl<S: Resident> ControlCx<S> {
             let cold = unsafe { Cell::cold_mut(self.cell) };
             let (failure, stop_after) = (cold.failure.take(), std::mem::take(&mut cold.stop_after));
             self.outcome = if stop_after { STOP } else { RESUME };
-            // The handler had failed, and nobody learns of that.
+            // The handler had failed, and the failure is dropped without a report.
             drop(failure);
         }
     }
 
-    /// The actor's state, unless a suspended handler holds it or it has [departed](ControlCx::depart).
+    /// Returns the actor's state, unless a suspended handler holds it or it has [departed](ControlCx::depart).
     pub fn state(&mut self) -> Option<&mut S> {
         // SAFETY: the cell is alive while the control runs.
         if self.is_suspended() || unsafe { self.cell.as_ref() }.has_status(status::AWAY) {
@@ -549,7 +554,7 @@ impl<S: Resident> ControlCx<S> {
         Some(unsafe { Cell::state::<S>(self.cell) })
     }
 
-    /// Stops the actor: now, or when its suspended handler or its first message is done.
+    /// Stops the actor: now, or when its suspended handler or its first message has ended.
     pub fn stop(&mut self) {
         // SAFETY: the cell is alive while the control runs.
         let unstarted = unsafe { self.cell.as_ref() }.has_status(status::NEW);
@@ -566,7 +571,7 @@ impl<S: Resident> ControlCx<S> {
         self.outcome = KILL;
     }
 
-    /// Ends the crashed actor: [`Resident::ended`] is told `crash`.
+    /// Ends the crashed actor: [`Resident::ended`] gets `crash`.
     pub fn give_up(&mut self, crash: Crash) {
         // SAFETY: this thread runs the cell's stage.
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(crash);
@@ -574,7 +579,8 @@ impl<S: Resident> ControlCx<S> {
         drop(former);
     }
 
-    /// Puts ordinary messages aside until [`ControlCx::resume`]: the actor waits for its supervisor. A suspended handler is dropped.
+    /// Parks ordinary messages until [`ControlCx::resume`]: the actor waits for its supervisor. A suspended handler is
+    /// dropped.
     pub fn hold(&mut self) {
         self.interrupt();
         // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
@@ -583,13 +589,13 @@ impl<S: Resident> ControlCx<S> {
         cell.set_status(status::CRASHED, true);
     }
 
-    /// Runs `envelope` on the actor as part of this control; what it decides about its life is decided.
+    /// Runs `envelope` on the actor as part of this control, and takes over the envelope's decision about the actor.
     ///
     /// # Panics
     /// If a handler is suspended, or if the actor is away.
     pub fn run<E: Envelope<S>>(&mut self, envelope: E) {
         let mut cx = Cx::new(self.cell);
-        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        let state = self.state().expect("the actor is suspended or away: it can run no other envelope");
         during(E::describe, || envelope.run(state, &mut cx));
         cx.note_failure(E::describe);
         if cx.outcome() != CONTINUE {
@@ -597,41 +603,41 @@ impl<S: Resident> ControlCx<S> {
         }
     }
 
-    /// As [`ControlCx::run`]. What it decides about the actor's life, also by a panic, is returned, and [carried out](ControlCx::carry_out)
-    /// later.
+    /// Does the same as [`ControlCx::run`], but returns the envelope's decision about the actor, also one by a panic.
+    /// It is [carried out](ControlCx::carry_out) later.
     ///
     /// # Panics
-    /// As there.
+    /// The same as for [`ControlCx::run`].
     pub fn run_ahead<E: Envelope<S>>(&mut self, envelope: E) -> Option<Decided> {
         let mut cx = Cx::new(self.cell);
-        let state = self.state().expect("an actor that is suspended or away runs nothing else");
+        let state = self.state().expect("the actor is suspended or away: it can run no other envelope");
         let run = || during(E::describe, || envelope.run(state, &mut cx));
         let panic = catch_unwind(AssertUnwindSafe(run)).err();
         cx.note_failure(E::describe);
         // SAFETY: this thread runs the cell's stage; a short borrow.
         let failure = unsafe { Cell::cold(self.cell) }.as_mut().and_then(|cold| cold.failure.take());
         match panic {
-            // If it has failed before, the panic is what is reported.
+            // If the envelope has failed before, the panic is reported.
             Some(panic) => Some(Decided { outcome: FAIL, failure: Some(Crash::Panic(panic.into())) }),
             None => (cx.outcome() != CONTINUE).then_some(Decided { outcome: cx.outcome(), failure }),
         }
     }
 
-    /// Carries out what was decided [ahead](ControlCx::run_ahead).
+    /// Carries out a decision that was taken [ahead](ControlCx::run_ahead).
     pub fn carry_out(&mut self, Decided { outcome, failure }: Decided) {
-        // SAFETY: as above.
+        // SAFETY: this thread runs the cell's stage; a short borrow.
         let former = unsafe { Cell::cold_mut(self.cell) };
         let former = std::mem::replace(&mut former.failure, failure);
         self.outcome = outcome;
         drop(former);
     }
 
-    /// Whether what was run has failed: see [`Cx::fail`].
+    /// Returns whether the code that was run has failed: see [`Cx::fail`].
     pub fn has_failed(&self) -> bool {
         self.outcome == FAIL
     }
 
-    /// Puts a new state in the place of the old one, which is returned; it counts as a restart.
+    /// Replaces the state and returns the old one; it counts as a restart.
     ///
     /// # Panics
     /// If a handler is suspended, or if the actor is away.
@@ -639,21 +645,18 @@ impl<S: Resident> ControlCx<S> {
         if let Some(worker) = crate::worker::current() {
             worker.ledger.restarts.add(1);
         }
-        std::mem::replace(
-            self.state().expect("the state of an actor that is suspended or away cannot be replaced"),
-            state,
-        )
+        std::mem::replace(self.state().expect("the actor is suspended or away: its state cannot be replaced"), state)
     }
 
-    /// Lets a held actor go on with the messages put aside.
+    /// Lets a held actor go on with its parked messages.
     pub fn resume(&mut self) {
-        // SAFETY: as in `hold`.
+        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
         unsafe { self.cell.as_ref() }.set_status(status::CRASHED, false);
         self.outcome = RESUME;
     }
 }
 
-/// Runs more of the actor's deferred messages, of which it has run many without a pause. See [`status::BEHIND`].
+/// Runs more of the actor's deferred messages, because it has run many without a pause. See [`status::BEHIND`].
 pub(crate) struct GoOn;
 
 impl<S: Resident> Control<S> for GoOn {
@@ -676,7 +679,7 @@ impl<S: Resident> Control<S> for GoOn {
             }
         }
         if let Some(worker) = crate::worker::current() {
-            // It is no message that somebody has sent.
+            // It is not a message that an actor has sent.
             worker.handled.set(worker.handled.get().wrapping_sub(1));
         }
     }

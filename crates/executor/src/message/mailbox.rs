@@ -1,42 +1,46 @@
-//! Bounded mailboxes: how much may wait for one actor.
+//! Bounded mailboxes: a limit on the messages that wait for one actor.
 //!
-//! Actors have no queue, so there is none that could be full: what waits for an actor lies in logs, inboxes and queues of
-//! workers among other mail, and on the actor's deferred list. What is counted, therefore, is the messages themselves. A
-//! message to an actor with a bound takes a *place* in the actor's [`Room`] before it is written anywhere, and carries it along
-//! before its own record ([`Placed`]), which gives the place back when the message is taken out to be handled, or is dropped,
-//! whoever does that and wherever. So:
+//! Actors have no queue, and none could therefore be full. The messages for an actor lie in logs, inboxes and queues of
+//! workers among other mail, and on the actor's deferred list. The bound therefore counts the messages themselves. A
+//! message to an actor with a bound takes a *permit* of the actor's [`MailboxState`] before it is written anywhere. It
+//! carries the permit before its own record ([`WithPermit`]). The permit is given back when the message is taken out to
+//! be handled, or is dropped, on any thread and at any time. This has 3 consequences:
 //!
-//! - *The bound is exact.* Places are taken and given back under the room's lock, and nothing is written without one. At no
-//!   moment are there more messages that were accepted and not begun than the bound says, on all ways together: logs, inboxes,
-//!   queues, what is put aside for a muted or stuck stage, what waits for its guard, for a suspended handler, a restart, a
-//!   thaw. A message whose guard says that it has to wait has kept its place while the guard looked. (Its guard is asked once more when the
-//!   place is free; one that answers otherwise then has its message wait without a place.)
-//! - *No place is lost.* A record is consumed once, by its thunk. That of a message with a place takes the place out, and then does with
-//!   the message's own record, which lies behind it ([`permitted`](crate::message::permit)), what is to be done: runs it, bounces it, sends it on. A
-//!   guard that panics drops both. That records are moved (by thefts, adoptions, takeovers, holds) does not concern it: the place
-//!   lies in the payload.
-//! - *Who has no bound pays nothing.* That an actor has one is said by a bit beside the number of its system in its address. A
-//!   sender compares that number with its own worker's anyway; with the bit it differs, so the message goes the way of messages
-//!   to other systems, and is looked at there. Delivery does not know of bounds at all.
-//!   The message's own record is run by its own thunk, as if it had come without a place; so nothing here depends on types of messages,
-//!   and it is compiled once (for each of them, it was a fifth of a small program).
+//! - *The bound is exact.* Permits are taken and given back under the mailbox's lock, and no message is written without
+//!   one. At no moment are more messages accepted and not begun than the bound says, on all routes together: logs,
+//!   inboxes, queues, parked records of a muted or stuck stage, and messages that wait for a guard, a suspended
+//!   handler, a restart or a thaw. A message whose guard says that it has to wait has kept its permit during the
+//!   guard's call. (Its guard is asked once more when the permit is free; if the guard then answers otherwise, the
+//!   message waits without a permit.)
+//! - *No permit is lost.* A record is consumed once, by its thunk. The thunk of a message with a permit takes the
+//!   permit out. It then applies the operation to the message's own record, which lies behind the permit
+//!   ([`permit`](crate::message::permit)): runs it, bounces it, or forwards it. A guard that panics drops both. Moves
+//!   of records (by steals, adoptions, takeovers, parking) do not matter, because the permit lies in the payload.
+//! - *An actor without a bound pays nothing.* A bit beside the number of the system in an address says that the actor
+//!   has a bound. A sender compares that number with its own worker's anyway. With the bit the numbers differ. The
+//!   message then takes the route of messages to other systems, which checks the bound. Delivery does not know of
+//!   bounds at all. The message's own record is run by its own thunk, as if it had come without a permit. No code of
+//!   this module therefore depends on types of messages, and it is compiled once (for each of them, it was a fifth of a
+//!   small program).
 //!
-//! Rooms are found in a table by address, under a lock that many actors share. A room is there before anybody knows the
-//! address, and goes when the actor ends. Who sends to an actor that has ended finds none, and its message is written, and
-//! bounced, as one to any other actor that has ended; places that are still taken keep their room alive until they are given
-//! back. A restart keeps the cell, and with it the room. An actor that moves to another theater leaves its room behind: what
-//! is sent over its former cell goes through that, and the bound is not known elsewhere.
+//! Mailbox states are found in a table by address, under a lock that many actors share. The state exists before any
+//! sender knows the address, and is removed when the actor ends. A sender to an actor that has ended finds none, and
+//! its message is written, and bounced, like one to any other actor that has ended. Permits that are still taken keep
+//! their mailbox state alive until they are given back. A restart keeps the cell, and with it the mailbox. An actor
+//! that migrates to another theater leaves its mailbox behind: messages that are sent over its former cell go through
+//! that mailbox, and other theaters do not know the bound.
 //!
-//! *Which message goes* where the oldest is to go: each message lies on a [`Shelf`], and the room knows the shelves of the
-//! normal lane in the order of their coming. Who finds the room full takes the content of the first shelf, with its place, and
-//! tries again. The record stays where it is, now empty, until its worker passes it; such records are what overload
-//! ([`crate::backpressure::overload`]) sees, and so there are not many. The shelf's content is taken once, under its lock: by who drops it, or
-//! by who handles it. While a guard looks at a message, its shelf is empty, and it is not the one that is dropped.
+//! *The message that is dropped* if the oldest is to go: each message is kept in a [`Droppable`], and the mailbox knows
+//! those of the normal lane in the order of their coming. A sender that finds the mailbox full takes the content of the
+//! first one, with its permit, and tries again. The record stays in its queue, now empty, until its worker passes it.
+//! Overload ([`crate::backpressure::overload`]) counts such records, which bounds their number. The content is taken
+//! once, under its lock: by the sender that drops it, or by the worker that handles it. While a guard checks a message,
+//! its `Droppable` is empty, and no sender can drop that message.
 //!
-//! No lock is held while user code runs: not while a guard looks, and not while a message is dropped. The room's lock is taken
-//! within a shelf's, and never the other way round.
+//! No lock is held while user code runs: not while a guard is asked, and not while a message is dropped. The mailbox's
+//! lock is taken within that of a `Droppable`, and never the other way round.
 //!
-//! Exempt are requests to the cell, death notices, answers, timers: all that is not [`MailKind::Message`] or
+//! Exempt are requests to the cell, death notices, answers, timers: all kinds except [`MailKind::Message`] and
 //! [`MailKind::Request`].
 
 use std::collections::{BTreeMap, HashMap};
@@ -51,23 +55,24 @@ use crate::message::envelope::{MailKind, Undelivered};
 use crate::sync::locks::lock;
 use crate::worker::user_code::contained;
 
-/// What happens to a message that finds its receiver's mailbox full.
+/// The treatment of a message that finds its receiver's mailbox full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFull {
-    /// It is not taken: a dead letter, an ask that fails at once, or given back to who only tried. The default.
+    /// The message is rejected: it becomes a dead letter, fails its ask at once, or is given back by a try. The
+    /// default.
     #[default]
     Reject,
-    /// As `Reject`, but nothing is wrong about it: it is counted as dropped, and not as rejected.
+    /// The message is dropped without an error: it is counted as dropped, and not as rejected.
     DropNewest,
-    /// The oldest message of the normal lane that waits is dropped instead, until there is room. Where none is left to drop,
-    /// the new one is.
+    /// The oldest message of the normal lane that waits is dropped instead, until there is room. If none is left to
+    /// drop, the new one is dropped.
     DropOldest,
 }
 
-/// How much may wait for an actor: the bound of its mailbox.
+/// A limit on the messages that wait for an actor: the bound of its mailbox.
 ///
-/// What is handled now does not count, and neither do requests such as stop, death notices, answers to the actor's own asks
-/// and its timers: these are always taken.
+/// The message that is handled now does not count. Requests such as stop, death notices, answers to the actor's own
+/// asks and its timers do not count either, and are always taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Mailbox {
@@ -77,33 +82,34 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// At most so many messages wait.
+    /// Creates a bound of at most `messages` waiting messages.
     ///
     /// # Panics
-    /// If that is none.
+    /// If `messages` is 0.
     pub const fn bounded(messages: usize) -> Mailbox {
-        assert!(messages > 0, "a mailbox that is bounded to no message at all would never take one");
+        assert!(messages > 0, "a mailbox is bounded to 0 messages: the bound must be at least 1");
         Mailbox { messages, bytes: usize::MAX, on_full: OnFull::Reject }
     }
 
-    /// Their sizes come to at most so many bytes. A message that is larger than that by itself is never taken.
+    /// Bounds the sizes of the waiting messages to `bytes` in all. A message that is larger than that by itself is
+    /// never taken.
     ///
     /// # Panics
-    /// If that is none.
+    /// If `bytes` is 0.
     pub const fn bytes(mut self, bytes: usize) -> Mailbox {
-        assert!(bytes > 0, "a mailbox that is bounded to no byte at all would never take a message");
+        assert!(bytes > 0, "a mailbox is bounded to 0 bytes: the bound must be at least 1");
         self.bytes = bytes;
         self
     }
 
-    /// What happens where there is no room. Default: [`OnFull::Reject`].
+    /// Sets the treatment of a message without room. Default: [`OnFull::Reject`].
     pub const fn on_full(mut self, on_full: OnFull) -> Mailbox {
         self.on_full = on_full;
         self
     }
 }
 
-/// What waits for one actor.
+/// The bounded mailbox of one actor.
 pub(crate) struct MailboxState {
     bound: Mailbox,
     taken: Mutex<Taken>,
@@ -123,7 +129,7 @@ impl MailboxState {
         MailboxState { bound, taken: Mutex::default() }
     }
 
-    /// Takes a place for a message of so many bytes. False: there is none.
+    /// Takes a permit for a message of `bytes` bytes. Returns false if there is none.
     fn enter(&self, bytes: usize) -> bool {
         self.enter_and(bytes, |_| ())
     }
@@ -145,7 +151,7 @@ impl MailboxState {
         taken.bytes -= bytes;
     }
 
-    /// The oldest message that may be dropped, which is not known here any more.
+    /// Removes the oldest message that may be dropped from the mailbox, and returns it.
     fn oldest(&self) -> Option<Arc<Droppable>> {
         lock(&self.taken).oldest.pop_first().map(|(_, droppable)| droppable)
     }
@@ -155,123 +161,127 @@ impl MailboxState {
     }
 }
 
-/// A place in a room.
+/// A permit of a mailbox for one message.
 pub(crate) struct Permit {
-    room: Arc<MailboxState>,
+    mailbox: Arc<MailboxState>,
     bytes: usize,
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.room.leave(self.bytes);
+        self.mailbox.leave(self.bytes);
     }
 }
 
-/// The place of a message that waits for an actor whose mailbox is bounded: the payload of a [placed](crate::message::permit) record.
+/// The permit of a message for an actor whose mailbox is bounded: the payload of a record of
+/// [`permit`](crate::message::permit).
 pub(crate) enum WithPermit {
-    /// The message lies behind this.
-    Here(Permit),
-    /// It may be dropped for another.
-    Shelved(Arc<Droppable>),
+    /// The message lies behind the permit in the record.
+    Inline(Permit),
+    /// The message may be dropped for another.
+    Droppable(Arc<Droppable>),
 }
 
 /// A message that may be dropped for another.
 pub(crate) struct Droppable {
     content: Mutex<Option<Kept>>,
-    room: Arc<MailboxState>,
-    /// Its number in the room. Relaxed: written by the sender before it gives the message away, through the log or the lock.
+    mailbox: Arc<MailboxState>,
+    /// Its number in the mailbox. Relaxed: written by the sender before it gives the message away, through the log or
+    /// the lock.
     number: AtomicU64,
     about: Described,
 }
 
 impl Droppable {
-    /// The message, if nobody was faster; its place is free.
+    /// Takes the message, if no other thread was faster, and gives its permit back.
     pub(crate) fn take(&self) -> Option<Kept> {
         let content = lock(&self.content).take()?;
         self.leave();
         Some(content)
     }
 
-    /// What was on it is not any more: the room forgets it, and its place is free.
+    /// Removes an entry without content from the mailbox, and gives its permit back.
     fn leave(&self) {
-        let mut taken = lock(&self.room.taken);
+        let mut taken = lock(&self.mailbox.taken);
         taken.messages -= 1;
         taken.bytes -= self.about.bytes;
         let known = taken.oldest.remove(&self.number.load(Ordering::Relaxed));
         drop(taken);
-        // Behind the lock: it may be the last to know the shelf.
+        // Behind the lock, because it may be the last reference to the entry.
         drop(known);
     }
 
-    /// Bounces the message, if it still waits. True: it did.
+    /// Bounces the message, if it still waits. Returns whether it did.
     fn discard(&self) -> bool {
         let Some(mut content) = self.take() else { return false };
-        // A panic in here is reported by the panic hook: it is none of the sender's, whose message is let in.
+        // The panic hook reports a panic in the bounce. It does not concern the sender, whose message is accepted.
         // SAFETY: a whole record, consumed once.
         contained(|| unsafe { record::bounce(content.record(), Undelivered::Full) });
         true
     }
 }
 
-/// A message off its shelf while its guard looks at it. Its place is kept.
+/// A message taken out of its [`Droppable`] while its guard is asked. Its permit is kept.
 struct GuardCheck<'a> {
     droppable: &'a Arc<Droppable>,
-    /// None: its guard has panicked, and it is lost by that.
+    /// `None` if its guard has panicked, which loses the message.
     content: Option<Kept>,
 }
 
 impl Drop for GuardCheck<'_> {
-    /// Puts it back, where it may be dropped for others again; who found its shelf empty meanwhile has forgotten it.
+    /// Puts the message back, and it may be dropped for others again. A sender that found the entry empty has removed
+    /// it from the mailbox.
     fn drop(&mut self) {
         let Some(kept) = self.content.take() else { return self.droppable.leave() };
-        // Both under the lock: who finds the shelf in the room does not find it empty again.
+        // Both under the lock: a sender that finds the entry in the mailbox does not find it empty again.
         let mut content = lock(&self.droppable.content);
         let number = self.droppable.number.load(Ordering::Relaxed);
         if number != NOT_TO_BE_DROPPED {
-            lock(&self.droppable.room.taken).oldest.insert(number, Arc::clone(self.droppable));
+            lock(&self.droppable.mailbox.taken).oldest.insert(number, Arc::clone(self.droppable));
         }
         *content = Some(kept);
     }
 }
 
-/// The number of what is not of the normal lane.
+/// The number of messages outside the normal lane.
 const NOT_TO_BE_DROPPED: u64 = u64::MAX;
 
-/// Whether mail of this kind needs a place.
+/// Returns whether mail of this kind needs a permit.
 pub(crate) fn counts(kind: MailKind) -> bool {
     matches!(kind, MailKind::Message | MailKind::Request)
 }
 
 impl WithPermit {
-    /// Finds a place for the message in `record`, after others have left theirs where the room is one of those. None: there is none,
-    /// and the record was not consumed.
+    /// Finds a permit for the message in `record`. In a mailbox that drops the oldest, other messages are dropped
+    /// first. Returns `None` if there is no permit; the record was then not consumed.
     ///
     /// # Safety
-    /// A whole record without a cause that `about` was said of, and that the caller owns; it is moved where it is shelved.
+    /// The record is whole, without a cause, described by `about`, and owned by the caller; it is moved if it becomes
+    /// droppable.
     pub(crate) unsafe fn find(
         record: NonNull<Record>,
         about: Described,
-        room: &Arc<MailboxState>,
+        mailbox: &Arc<MailboxState>,
         lane: Lane,
-        rooms: &BoundedMailboxes,
+        mailboxes: &BoundedMailboxes,
     ) -> Option<WithPermit> {
         let bytes = about.bytes;
-        if room.bound.on_full != OnFull::DropOldest {
-            return room.enter(bytes).then(|| WithPermit::Here(Permit { room: Arc::clone(room), bytes }));
+        if mailbox.bound.on_full != OnFull::DropOldest {
+            return mailbox.enter(bytes).then(|| WithPermit::Inline(Permit { mailbox: Arc::clone(mailbox), bytes }));
         }
-        if bytes > room.bound.bytes {
+        if bytes > mailbox.bound.bytes {
             return None;
         }
         let droppable = Arc::new(Droppable {
             content: Mutex::new(None),
-            room: Arc::clone(room),
+            mailbox: Arc::clone(mailbox),
             number: AtomicU64::new(NOT_TO_BE_DROPPED),
             about,
         });
         loop {
-            let entered = room.enter_and(bytes, |taken| {
-                // Before anybody else can know the shelf.
-                // SAFETY: by the contract; this is done once.
+            let entered = mailbox.enter_and(bytes, |taken| {
+                // Before any other thread can know the entry.
+                // SAFETY: the caller owns the whole record; this is done once.
                 *lock(&droppable.content) = Some(unsafe { Kept::of(record) });
                 if lane == Lane::Normal {
                     taken.next += 1;
@@ -280,27 +290,27 @@ impl WithPermit {
                 }
             });
             if entered {
-                return Some(WithPermit::Shelved(droppable));
+                return Some(WithPermit::Droppable(droppable));
             }
-            if room.oldest()?.discard() {
-                rooms.count(OnFull::DropOldest);
+            if mailbox.oldest()?.discard() {
+                mailboxes.count(OnFull::DropOldest);
             }
         }
     }
 
-    /// What its guard says, or `CONTINUE` where it was dropped for another; its place is kept meanwhile. If the guard panics, the message
-    /// is lost, and this is to be dropped.
+    /// Returns the answer of the message's guard, or `CONTINUE` if the message was dropped for another. The permit is
+    /// kept during the call. If the guard panics, the message is lost, and this value is to be dropped.
     ///
     /// # Safety
-    /// It came in `record`, whose cell is resident and run by this thread.
+    /// The message came in `record`, whose cell is resident and run by this thread.
     pub(crate) unsafe fn ask(&mut self, record: NonNull<Record>) -> Outcome {
         match self {
-            // SAFETY: by the contract.
-            WithPermit::Here(_) => unsafe { record::ask_own(record::carried(record), record) },
-            WithPermit::Shelved(droppable) => {
+            // SAFETY: the message came in `record`, whose cell this thread runs.
+            WithPermit::Inline(_) => unsafe { record::ask_own(record::behind_permit(record), record) },
+            WithPermit::Droppable(droppable) => {
                 let Some(mut kept) = lock(&droppable.content).take() else { return CONTINUE };
                 let mut lifted = GuardCheck { droppable, content: None };
-                // SAFETY: by the contract.
+                // SAFETY: the message came in `record`, whose cell this thread runs.
                 let outcome = unsafe { record::ask_own(kept.record(), record) };
                 lifted.content = Some(kept);
                 outcome
@@ -308,15 +318,15 @@ impl WithPermit {
         }
     }
 
-    /// What the message is.
+    /// Returns the description of the message.
     ///
     /// # Safety
-    /// It came in `record`.
+    /// The message came in `record`.
     pub(crate) unsafe fn describe(&self, record: NonNull<Record>) -> Described {
         match self {
             // SAFETY: a whole record whose payload was not consumed.
-            WithPermit::Here(_) => unsafe { record::described(record::carried(record)) },
-            WithPermit::Shelved(droppable) => {
+            WithPermit::Inline(_) => unsafe { record::described(record::behind_permit(record)) },
+            WithPermit::Droppable(droppable) => {
                 Described { is_gone: lock(&droppable.content).is_none(), ..droppable.about }
             }
         }
@@ -327,37 +337,37 @@ const PARTS: usize = 16;
 
 type ByAddress = HashMap<RawAddress, Arc<MailboxState>, BuildHasherDefault<Spread>>;
 
-/// The rooms of a system, and what was not let in or had to go.
+/// The bounded mailboxes of a system, and the counters of rejected and dropped messages.
 #[derive(Default)]
 pub(crate) struct BoundedMailboxes {
     by_address: [Mutex<ByAddress>; PARTS],
-    /// Relaxed, both: counters, read at any time.
+    /// Relaxed, both: counters that may be read at any time.
     pub(crate) rejected: AtomicU64,
     pub(crate) dropped: AtomicU64,
 }
 
 impl BoundedMailboxes {
-    fn part(&self, who: RawAddress) -> &Mutex<ByAddress> {
-        // Behind the bits that many cells have in common.
-        &self.by_address[(who.cell.as_ptr() as usize >> 6) % PARTS]
+    fn part(&self, actor: RawAddress) -> &Mutex<ByAddress> {
+        // Above the bits that many cells have in common.
+        &self.by_address[(actor.cell.as_ptr() as usize >> 6) % PARTS]
     }
 
-    /// Before anybody knows the address.
-    pub(crate) fn build(&self, who: RawAddress, bound: Mailbox) {
-        lock(self.part(who)).insert(who, Arc::new(MailboxState::new(bound)));
+    /// Makes the mailbox of an actor before any sender knows the address.
+    pub(crate) fn build(&self, actor: RawAddress, bound: Mailbox) {
+        lock(self.part(actor)).insert(actor, Arc::new(MailboxState::new(bound)));
     }
 
-    /// None: the actor has ended.
-    pub(crate) fn of(&self, who: RawAddress) -> Option<Arc<MailboxState>> {
-        lock(self.part(who)).get(&who).cloned()
+    /// Returns the mailbox of an actor, or `None` if the actor has ended.
+    pub(crate) fn of(&self, actor: RawAddress) -> Option<Arc<MailboxState>> {
+        lock(self.part(actor)).get(&actor).cloned()
     }
 
-    pub(crate) fn give_up(&self, who: RawAddress) {
+    pub(crate) fn give_up(&self, actor: RawAddress) {
         // Dropped behind the lock.
-        let _room = lock(self.part(who)).remove(&who);
+        let _room = lock(self.part(actor)).remove(&actor);
     }
 
-    /// Counts a message that a full room has cost.
+    /// Counts a message that a full mailbox has refused or dropped.
     pub(crate) fn count(&self, on_full: OnFull) {
         let counter = if on_full == OnFull::Reject { &self.rejected } else { &self.dropped };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -403,7 +413,7 @@ mod tests {
         }
     }
 
-    /// A request that takes itself for a message.
+    /// A request whose kind says that it is a message.
     struct Odd(Arc<()>);
 
     impl Control<Reader> for Odd {
@@ -426,15 +436,15 @@ mod tests {
         let reader = Reader { trap: false, asked: Arc::default() };
         let reader = system.spawn_bounded(reader, StageChoice::At(0), Letter, bound).ok().unwrap();
         system.run_until_idle();
-        let room = system.rooms.of(reader.raw()).unwrap();
+        let mailbox = system.mailboxes.of(reader.raw()).unwrap();
         reader.send_control(Trap);
         reader.send(Letter);
         std::panic::set_hook(Box::new(|_| ()));
         system.run_until_idle();
         drop(std::panic::take_hook());
-        assert!(system.rooms.of(reader.raw()).is_none());
-        let taken = lock(&room.taken);
-        assert_eq!((taken.messages, taken.oldest.len(), Arc::strong_count(&room)), (0, 0, 1));
+        assert!(system.mailboxes.of(reader.raw()).is_none());
+        let taken = lock(&mailbox.taken);
+        assert_eq!((taken.messages, taken.oldest.len(), Arc::strong_count(&mailbox)), (0, 0, 1));
         drop(taken);
         system.end(Duration::ZERO, &mut |_, _, _| {});
     }

@@ -1,4 +1,5 @@
-//! Messages on their way: addresses, envelopes, sending, mailboxes, and what becomes of a message that is not handled at once.
+//! Messages before they are handled: addresses, envelopes, sending, mailboxes, and messages that are not handled at
+//! once.
 
 pub(crate) mod address;
 pub(crate) mod dead_letters;

@@ -1,4 +1,4 @@
-//! Sending: from a handler into a log, from anywhere else into an inbox.
+//! Sending: from a handler into a log, from any other code into an inbox.
 
 use std::cell::Cell as StdCell;
 use std::num::NonZeroU64;
@@ -24,11 +24,12 @@ use crate::worker::{Worker, current};
 ///
 /// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets both limits to null.
 pub(crate) struct Log {
-    /// Where the next record goes. Release: the record before it is whole.
+    /// The address of the next record. Release: the record before it is whole.
     pub(crate) tail: AtomicPtr<u8>,
     /// The limit for the end of a record. If it is null, an append compares with `counted_end`.
     pub(crate) end: AtomicPtr<u8>,
-    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters RUNTIME.
+    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters
+    /// RUNTIME.
     counted_end: AtomicPtr<u8>,
     pub(crate) first: StdCell<*mut Segment>,
     pub(crate) last: StdCell<*mut Segment>,
@@ -90,32 +91,32 @@ impl Log {
     }
 }
 
-/// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler makes these checks
-/// only while some worker is idle.
+/// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler
+/// makes these checks only while some worker is idle.
 const BURST_BYTES: usize = 512;
 
 /// A log with room for a record, in RUNTIME.
 struct Open {
-    /// Where the record goes.
+    /// The address of the record.
     tail: *mut u8,
     cause: Option<NonZeroU64>,
     wants_causes: bool,
-    /// RUNTIME was entered for this.
+    /// RUNTIME was entered for this record.
     in_handler: bool,
 }
 
 impl Worker {
-    /// The worker that runs `stage`, as of the last boundary.
+    /// Returns the worker that runs `stage`, as of the last exchange.
     #[inline(always)]
     pub(crate) fn route_of(&self, stage: u16) -> Option<u16> {
         if stage >= self.stages {
             return None;
         }
-        // SAFETY: `route` has `stages` entries and is changed only between calls, by this thread.
+        // SAFETY: `route` has `stages` entries; only this thread changes it, and only between calls.
         Some(unsafe { (*self.route.get()).worker_of(stage) })
     }
 
-    /// The log of `dest`, and where its next record goes, if it is open and has room for so many bytes.
+    /// Returns the log of `dest` and the address of its next record, if it is open and has room for `size` bytes.
     #[inline(always)]
     fn room_for(&self, dest: u16, size: usize) -> Option<(&Log, *mut u8)> {
         // SAFETY: `route` holds indices of logs.
@@ -137,10 +138,10 @@ impl Worker {
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
-        debug_assert!(self.ownership.is_user(), "user code runs in RUNTIME: see `user_code.rs`");
+        debug_assert!(self.ownership.is_user(), "a send in RUNTIME: user code must run in USER (`user_code.rs`)");
         let size = record::record_bytes::<D>();
         if let Some((log, tail)) = self.route_of(to.stage()).and_then(|dest| self.room_for(dest, size)) {
-            // SAFETY: there is room for the record at `tail`; aligned since all sizes are multiples of 8.
+            // SAFETY: there is room for the record at `tail`, which is aligned because all sizes are multiples of 8.
             unsafe {
                 mail.write_record(tail, to.cell, to.identity());
                 seam(10_000);
@@ -156,17 +157,17 @@ impl Worker {
     fn append_slow<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
         let mut loose = Loose::new();
         let record = loose.write(mail, to.cell, to.identity());
-        // SAFETY: a whole record in a place with room for its cause, consumed once.
+        // SAFETY: a whole record in memory with room for its cause, consumed once.
         unsafe { self.append_record(to, record) };
     }
 
-    /// Appends a record that was written elsewhere.
+    /// Appends a record that was written outside the log.
     ///
     /// # Safety
-    /// As for [`post_record`].
+    /// The same as for [`post_record`].
     #[inline(never)]
     unsafe fn append_record(&self, to: RawAddress, record: NonNull<Record>) {
-        // SAFETY: by the contract.
+        // SAFETY: a whole record for `to` without a cause, with room for one; it is consumed once.
         unsafe {
             let Some(dest) = self.route_of(to.stage()) else { return record::bounce(record, Undelivered::Stopped) };
             let size = record.as_ref().bytes();
@@ -196,12 +197,12 @@ impl Worker {
         }
     }
 
-    /// Opens the log of `dest` for a record of so many bytes, and enters RUNTIME until [`close_up`](Worker::close_up). Err: this
-    /// thread has lost the worker; with what has caused the record.
+    /// Opens the log of `dest` for a record of `size` bytes, and enters RUNTIME until [`close_up`](Worker::close_up).
+    /// Returns `Err`, with the cause of the record, if this thread has lost the worker.
     #[inline(never)]
     fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
         seam(2_000);
-        // In USER still: it is asked of who looks on, who may send something.
+        // Still in USER, because the observer is asked, and may send messages.
         let wants_causes = self.system.observers.wants_causes();
         let cause = wants_causes.and_then(|observer| contained(|| observer.cause()).flatten());
         let in_handler = self.ownership.is_user();
@@ -219,7 +220,7 @@ impl Worker {
         Ok(Open { tail, cause, wants_causes: wants_causes.is_some(), in_handler })
     }
 
-    /// A record of `size` bytes was written where the log was opened for it.
+    /// Ends the append of a record of `size` bytes at the address of `open`.
     #[inline(never)]
     fn close_up(&self, dest: u16, stage: u16, open: Open, mut size: usize) {
         let log = &self.logs[dest as usize];
@@ -238,7 +239,7 @@ impl Worker {
         let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
         let stage_full = some_stage_full && self.system.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
-        // Accounts are kept, or records are put aside.
+        // Accounts are kept, or records are parked.
         let counts = pressed.is_some() || self.holding.get();
         let claimed = self.ownership.claimed();
         if (stage_full || counts) && open.in_handler && !claimed.is_null() {
@@ -263,7 +264,8 @@ impl Worker {
             // Each counted record passes `note_sent`, which finds the stages to mute.
             let of = if counts { &log.counted_end } else { &log.end };
             of.store(end, Ordering::Relaxed);
-            // If the monitor revoked the lease after it stopped the log, this store undid that: look again.
+            // If the monitor revoked the worker after it stopped the log, this store undid that. The signal is
+            // therefore checked again.
             self.light_fence();
             if self.ownership.signal.get() & Signal::REVOKED != 0 {
                 log.stop();
@@ -278,11 +280,13 @@ impl Worker {
         }
     }
 
-    /// A dedicated worker opens no logs to others: its handlers may block for as long as they like, the monitor takes
-    /// nothing over from it, and so what they have sent would wait in a log for their end. It has sent to an actor of `stage`.
+    /// Handles a send of a dedicated worker to an actor of `stage`. A dedicated worker opens no logs to others. Its
+    /// handlers may block for any time, and the monitor takes no work over from it. Messages in a log would therefore
+    /// wait for the handler's end.
     fn posted_from_dedicated(&self, stage: u16, size: usize) {
         let claimed = self.ownership.claimed();
-        // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its start.
+        // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its
+        // start.
         let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
         let stage_full = self.system.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
@@ -298,7 +302,7 @@ impl Worker {
         }
     }
 
-    /// A handler has sent an urgent message. It counts, because its receiver's stage handles it as any other.
+    /// Counts an urgent message that a handler has sent, because its receiver's stage handles it like any other.
     fn posted_in_lane(&self) {
         let claimed = self.ownership.claimed();
         if self.holding.get() && self.ownership.is_user() && !claimed.is_null() {
@@ -326,8 +330,8 @@ impl Worker {
         self.logs.iter().for_each(Log::stop);
     }
 
-    /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own worker, because that
-    /// would not help.
+    /// Returns the pressed worker that gets the messages to `stage` of `dest`, if any. No stage is muted for its own
+    /// worker, because that would not help.
     fn pressed_for(&self, dest: u16, stage: u16) -> Option<u16> {
         let receiver = &self.system.worker_table[dest as usize];
         // Relaxed: a worker that sees the flag late mutes a source late.
@@ -336,17 +340,17 @@ impl Worker {
         self.system.more_pressed(dest, self.system.passes_on_to(stage))
     }
 
-    /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage is full, or if
-    /// `sender` is a source and its messages reach the `pressed` worker.
+    /// Notes that a handler of stage `sender` has sent to a stage of worker `dest`. Asks to mute `sender` if that stage
+    /// is full, or if `sender` is a source and its messages reach the `pressed` worker.
     fn note_sent(&self, sender: u16, (dest, target, size): (u16, u16, usize), stage_full: bool, pressed: Option<u16>) {
         if stage_full {
-            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, home: None });
+            self.request_mute(MuteRequest { sender, receiver: dest, target, source: None, other_system: None });
         }
         let source = self.accounts.borrow_mut().charge(sender, size, pressed);
         let Some(receiver) = pressed else { return };
         if source.is_some() {
             self.system.note_source(receiver);
-            self.request_mute(MuteRequest { sender, receiver, target, source, home: None });
+            self.request_mute(MuteRequest { sender, receiver, target, source, other_system: None });
         }
         if self.system.worker_table[receiver as usize].overloaded.load(Ordering::Relaxed) {
             self.system.relays.note(sender, receiver);
@@ -358,13 +362,16 @@ impl Worker {
         self.with_core(|core| {
             match core.mute_requests.last_mut() {
                 // A handler may send many messages to another system while that is overloaded.
-                Some(last) if request.home.is_some() && MuteRequest { source: last.source, ..request } == *last => {
+                Some(last)
+                    if request.other_system.is_some() && MuteRequest { source: last.source, ..request } == *last =>
+                {
                     last.source = last.source.max(request.source);
                 }
                 _ => core.mute_requests.push(request),
             }
             if self.may_be_muted(core, request.sender) {
-                // This ends the gulp, because the messages that wait may be large, and the stage may send much more in the same gulp.
+                // This ends the gulp, because the messages that wait may be large, and the stage may send much more in
+                // the same gulp.
                 self.ownership.signal.raise(Signal::TICK);
             }
         });
@@ -395,8 +402,8 @@ impl Worker {
             log.last.set(segment);
             self.newborns.forget();
         } else {
-            // A whole segment for another worker: hand it over now, so a long handler's messages do not wait for its
-            // end and do not pile up here.
+            // A whole segment for another worker is handed over now. A long handler's messages then neither wait for
+            // its end nor pile up in its log.
             let chain = log.seal();
             self.deliver(dest, chain);
             let segment = self.pool.take();
@@ -428,8 +435,8 @@ pub(crate) fn post_lane<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
     }
 }
 
-/// As [`post`], but a thread outside does not wait while the receiver's worker is overloaded: for requests, whose
-/// sender waits for the answer anyway (perhaps on a thread that must not block).
+/// Does the same as [`post`], but a thread outside does not wait while the receiver's worker is overloaded. For
+/// requests, because their sender waits for the answer anyway (perhaps on a thread that must not block).
 #[inline(always)]
 pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     match current() {
@@ -438,7 +445,7 @@ pub(crate) fn post_request<S: Resident, D: Deliverable<S>>(to: RawAddress, mail:
     }
 }
 
-/// As [`post_request`], where there is room for it; else it is given back.
+/// Does the same as [`post_request`], if there is room for the request; otherwise gives it back.
 pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
     let Some(system) = SystemCore::by_id(to.system()).filter(|_| to.is_bounded()) else {
         post_request(to, mail);
@@ -447,8 +454,9 @@ pub(crate) fn try_post<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     try_post_bounded(&system, to, mail)
 }
 
-// What of a send does not depend on the message is apart, here and in all below: it is compiled once, and not for each type of
-// messages. None of these is inlined: the record would be on the stack of every handler that sends (12 % of a message in `executor`).
+// The code of a send that does not depend on the message is in functions of its own from here on. It is compiled once,
+// and not for each type of messages. None of them is inlined, because the record would otherwise be on the stack of
+// every handler that sends (12 % of a message in `executor`).
 
 #[inline(never)]
 fn try_post_bounded<S: Resident, D: Deliverable<S>>(
@@ -458,7 +466,7 @@ fn try_post_bounded<S: Resident, D: Deliverable<S>>(
 ) -> Result<(), D> {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: a whole record in a place with room for its cause; one that found no room was not consumed.
+    // SAFETY: a whole record in memory with room for its cause; a record that found no room was not consumed.
     unsafe { place(system, to, Lane::Normal, record, false).map_err(|_| record::unwrap::<D>(record)) }
 }
 
@@ -467,7 +475,7 @@ fn try_post_bounded<S: Resident, D: Deliverable<S>>(
 fn post_to_other_system<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: Lane, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: a whole record in a place with room for its cause, consumed once.
+    // SAFETY: a whole record in memory with room for its cause, consumed once.
     unsafe { post_slowed(to, lane, record) };
 }
 
@@ -476,43 +484,43 @@ fn post_to_other_system<S: Resident, D: Deliverable<S>>(to: RawAddress, lane: La
 fn post_request_to_other_system<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: as above.
+    // SAFETY: a whole record in memory with room for its cause, consumed once.
     unsafe { post_unslowed(to, record) };
 }
 
-/// Puts `mail` right into the inbox of the receiver's worker.
+/// Puts `mail` directly into the inbox of the receiver's worker.
 #[inline(never)]
 fn post_in_lane<S: Resident, D: Deliverable<S>>(worker: &Worker, to: RawAddress, lane: Lane, mail: D) {
     let mut loose = Loose::new();
     let record = loose.write(mail, to.cell, to.identity());
-    // SAFETY: as above.
+    // SAFETY: a whole record in memory with room for its cause, consumed once.
     unsafe { post_unbounded(&worker.system, to, lane, record, false) };
     worker.posted_in_lane();
 }
 
 /// # Safety
-/// As for [`post_record`].
+/// The same as for [`post_record`].
 #[inline(never)]
 unsafe fn post_slowed(to: RawAddress, lane: Lane, record: NonNull<Record>) {
-    // SAFETY: by the contract.
+    // SAFETY: a whole record for `to` without a cause, with room for one; it is consumed once.
     unsafe { post_record(system_for(to, lane, record.as_ref().bytes()), to, lane, record, false) };
 }
 
 /// # Safety
-/// As for [`post_record`].
+/// The same as for [`post_record`].
 #[inline(never)]
 unsafe fn post_unslowed(to: RawAddress, record: NonNull<Record>) {
-    // For this request, and not for what user code may send before this has come to its receiver.
-    let asks = run_by_askers::take_wish();
+    // For this request only, and not for messages that user code may send before the request has come to its receiver.
+    let asks = run_by_askers::take_asks();
     let system = SystemCore::by_id(to.system());
     if let Some(system) = &system {
         system.note_unslowed(to.stage());
     }
-    // SAFETY: by the contract.
+    // SAFETY: a whole record for `to` without a cause, with room for one; it is consumed once.
     unsafe { post_record(system, to, Lane::Normal, record, asks) };
 }
 
-/// The system of `to`, once this thread need not wait any more to send `bytes` bytes there.
+/// Returns the system of `to`, as soon as this thread may send `bytes` bytes to it.
 fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore>> {
     let system = SystemCore::by_id(to.system())?;
     match (lane, current()) {
@@ -525,13 +533,14 @@ fn system_for(to: RawAddress, lane: Lane, bytes: usize) -> Option<Arc<SystemCore
     Some(system)
 }
 
-/// Sends from a thread that is no worker of the receiver's system, or to an actor whose mailbox is bounded: what finds no room there is
-/// bounced.
+/// Sends from a thread that is no worker of the receiver's system, or to an actor whose mailbox is bounded. A message
+/// that finds no room in the mailbox is bounced.
 ///
 /// # Safety
-/// A whole record for `to` without a cause, which is consumed here, in a place with room for one. So for all below.
+/// The record is whole, for `to` and without a cause, in memory with room for one. It is consumed by this function. The
+/// same holds for all functions below.
 ///
-/// `asks`, here and below: this thread would borrow the receiver's worker (`run_by_askers.rs`).
+/// `asks`, in this and the following functions: this thread would borrow the receiver's worker (`run_by_askers.rs`).
 unsafe fn post_record(
     system: Option<Arc<SystemCore>>,
     to: RawAddress,
@@ -539,12 +548,12 @@ unsafe fn post_record(
     record: NonNull<Record>,
     asks: bool,
 ) {
-    // SAFETY: by the contract; what found no room was not consumed.
+    // SAFETY: the caller gives up a whole record; a record that found no room was not consumed.
     unsafe {
         match system {
             Some(system) if to.is_bounded() => {
-                if let Err(room) = place(&system, to, lane, record, asks) {
-                    system.rooms.count(room.on_full());
+                if let Err(mailbox) = place(&system, to, lane, record, asks) {
+                    system.mailboxes.count(mailbox.on_full());
                     system.while_refusing(|| record::bounce(record, Undelivered::Full));
                 }
             }
@@ -554,7 +563,8 @@ unsafe fn post_record(
     }
 }
 
-/// Sends what needs no place, or finds one, in the receiver's mailbox (`mailbox.rs`). Err: it finds none, and is not consumed.
+/// Sends a message that needs no permit of the receiver's mailbox (`mailbox.rs`), or finds one. Returns `Err` if it
+/// finds none; the record is then not consumed.
 unsafe fn place(
     system: &Arc<SystemCore>,
     to: RawAddress,
@@ -562,24 +572,24 @@ unsafe fn place(
     record: NonNull<Record>,
     asks: bool,
 ) -> Result<(), Arc<MailboxState>> {
-    // SAFETY: by the contract.
+    // SAFETY: the caller gives up a whole record for `to` with room for a cause.
     unsafe {
-        let room = system.rooms.of(to).map(|room| (room, record::weighed(record)));
-        let Some((room, about)) = room.filter(|(_, about)| mailbox::counts(about.kind)) else {
+        let bounded = system.mailboxes.of(to).map(|bounded| (bounded, record::weighed(record)));
+        let Some((bounded, about)) = bounded.filter(|(_, about)| mailbox::counts(about.kind)) else {
             post_with_permit(system, to, lane, record, asks);
             return Ok(());
         };
-        let found = system.while_refusing(|| WithPermit::find(record, about, &room, lane, &system.rooms));
-        let Some(placed) = found else { return Err(room) };
+        let found = system.while_refusing(|| WithPermit::find(record, about, &bounded, lane, &system.mailboxes));
+        let Some(permit) = found else { return Err(bounded) };
         let mut loose = Loose::new();
-        post_with_permit(system, to, lane, loose.write_with_permit(placed, record), asks);
+        post_with_permit(system, to, lane, loose.write_with_permit(permit, record), asks);
     }
     Ok(())
 }
 
-/// From a worker of the system through its log, so that it stays in order with what else is sent there.
+/// Sends from a worker of the system through its log, which keeps the order with its other messages to the receiver.
 unsafe fn post_with_permit(system: &Arc<SystemCore>, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller gives up a whole record for `to` with room for a cause.
     unsafe {
         match current() {
             Some(worker) if worker.system_id == system.id && lane == Lane::Normal => worker.append_record(to, record),
@@ -588,11 +598,11 @@ unsafe fn post_with_permit(system: &Arc<SystemCore>, to: RawAddress, lane: Lane,
     }
 }
 
-/// Puts it right into the inbox of the receiver's worker.
+/// Puts the record directly into the inbox of the receiver's worker.
 #[inline(never)]
 unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
     let cause = system.observers.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
-    // SAFETY: by the contract.
+    // SAFETY: the caller gives up a whole record for `to` with room for a cause.
     unsafe { post_loose(system, to.stage(), lane, record, cause, asks) };
 }
 
@@ -606,22 +616,22 @@ unsafe fn post_loose(
     asks: bool,
 ) {
     if usize::from(stage) >= system.route.len() {
-        // SAFETY: by the contract.
+        // SAFETY: the caller gives up a whole record, which is consumed once.
         unsafe { record::bounce(record, Undelivered::Stopped) };
         return;
     }
     if let Some(cause) = cause {
-        // SAFETY: by the contract.
+        // SAFETY: the record has no cause, and its memory has room for one.
         unsafe { record::put_cause(record, cause) };
     }
     if in_hook() {
-        // SAFETY: by the contract, the record is owned by the caller.
+        // SAFETY: the caller owns the record.
         unsafe { record.as_mut().mark_from_hook() };
     }
-    // SAFETY: by the contract.
+    // SAFETY: the caller owns the record, which is whole.
     let size = unsafe { record.as_ref().bytes() };
     if !system.post(stage, lane, record, size, asks) {
-        // SAFETY: the record was not taken, so it is consumed here.
+        // SAFETY: the record was not taken, and is consumed by this call.
         unsafe { record::bounce(record, Undelivered::Shutdown) };
     }
 }

@@ -1,4 +1,4 @@
-//! Actors that move between theaters: stubs of actors that are elsewhere, and cells that freeze.
+//! Migration between theaters: stubs of actors in other theaters, and cells that freeze.
 
 pub(crate) mod freeze;
 pub(crate) mod stub;

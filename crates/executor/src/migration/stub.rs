@@ -1,11 +1,11 @@
-//! Places of actors that live elsewhere.
+//! Stubs: local cells of actors in other theaters.
 //!
-//! Such a cell looks to senders like any other: sending costs the same, and the order of messages comes from the cell's
-//! stage. Only its tag has the status AWAY, so that the run loop finds the tags different, and asks the envelope to send
-//! itself on instead of running it. Where to is in the extra part of the resident, for the layers above.
+//! A stub looks to senders like any other cell: sending costs the same, and the order of messages comes from the cell's
+//! stage. Only its tag has the status AWAY. The run loop therefore finds the tags different, and asks the envelope to
+//! forward itself instead of running it. The extra part of the resident holds the destination, for the layers above.
 //!
-//! What cannot be sent on for now (the window of a link is full) is put aside like the messages of a muted stage, by
-//! [`pause_stage`]: then who sends more than fits is muted as for any other receiver.
+//! Mail that cannot be forwarded for now (the window of a link is full) is parked like the messages of a muted stage,
+//! by [`pause_stage`]. A sender of more than fits is then muted like for any other receiver.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -25,13 +25,13 @@ use crate::worker::core::Reason;
 use crate::worker::current;
 use crate::worker::exchange::RECORD_BYTES;
 
-/// The address of an actor that has ended: nobody ever lives in its cell.
+/// The address of an actor that has ended: its cell never holds an actor.
 static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
 
-/// Bits of a [life](RawAddress::life) without the one that tells whether the mailbox is bounded.
-const LIFE_BITS: u32 = 48;
+/// The bits of an [incarnation](RawAddress::incarnation) without the one that tells whether the mailbox is bounded.
+const INCARNATION_BITS: u32 = 48;
 
-/// What an envelope is given that is to be sent on.
+/// The context of an envelope that is to be forwarded.
 pub struct AwayCx<S> {
     cell: NonNull<Cell>,
     lane: Lane,
@@ -46,7 +46,7 @@ impl<S: Resident> AwayCx<S> {
         AwayCx { cell, lane, outcome: CONTINUE, state: PhantomData }
     }
 
-    /// The lane that the message was sent in.
+    /// Returns the lane that the message was sent in.
     pub fn lane(&self) -> Lane {
         self.lane
     }
@@ -63,40 +63,40 @@ impl<S: Resident> AwayCx<S> {
         self.outcome = outcome;
     }
 
-    /// The address that the message was sent to.
+    /// Returns the address that the message was sent to.
     pub fn address(&self) -> Address<S> {
-        // SAFETY: the cell is occupied by an S, though it is away, while an AwayCx for it exists.
+        // SAFETY: the cell is the stub of an S while an AwayCx for it exists.
         unsafe { Address::of_resident(self.cell) }
     }
 
-    /// What is known of the actor.
+    /// Returns the extra part of the stub.
     pub fn extra(&mut self) -> &mut S::Extra {
-        // SAFETY: this thread runs the cell's stage; the borrow of `self` keeps others away.
+        // SAFETY: this thread runs the cell's stage; the borrow of `self` excludes a second reference.
         unsafe { extra_of::<S>(self.cell) }
     }
 
-    /// The place is given up: its address is stale from now on.
+    /// Gives up the stub: its address is stale from now on.
     pub fn forget(&mut self) {
         self.outcome = KILL;
     }
 }
 
-/// Whether what some stages send on has to wait. Shared by them and by who knows when they may go on.
+/// A gate for the mail that some stages forward. Shared by them and by the layer that knows when they may go on.
 #[derive(Debug, Default)]
 pub struct Gate {
     closed: AtomicBool,
-    /// With more bytes of records waiting behind it a stage is full.
+    /// With more bytes of records waiting behind the gate a stage is full.
     bytes_max: AtomicUsize,
-    /// Stages that were put aside behind it.
+    /// Stages that were parked behind the gate.
     waiting: Mutex<Vec<u16>>,
 }
 
 impl Gate {
-    /// What comes has to wait. Who sends is slowed when more than about `messages_max` wait in a stage: in envelopes of 32 bytes,
-    /// of which 2 MiB may wait at most.
+    /// Closes the gate: mail has to wait. Senders are slowed when more than about `messages_max` wait in a stage: in
+    /// envelopes of 32 bytes, of which 2 MiB may wait at most.
     pub fn close(&self, messages_max: usize) {
         let bytes_max = messages_max.saturating_mul(RECORD_BYTES as usize).min(OVERLOADED_BYTES);
-        // Relaxed: who sees it closed and an older bound slows a little sooner or later.
+        // Relaxed: a sender that sees the gate closed with an older bound slows a little sooner or later.
         self.bytes_max.store(bytes_max, Ordering::Relaxed);
         self.closed.store(true, Ordering::SeqCst);
     }
@@ -105,14 +105,14 @@ impl Gate {
         self.bytes_max.load(Ordering::Relaxed)
     }
 
-    /// Whether it is closed.
+    /// Returns whether the gate is closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// `stage` waits behind it. False: it is open.
+    /// Notes that `stage` waits behind the gate. Returns false if it is open.
     pub(crate) fn wait(&self, stage: u16) -> bool {
-        // Under the lock: either it is seen open, or who opens it finds the stage.
+        // Under the lock: either the gate is seen open, or the thread that opens it finds the stage.
         let mut waiting = lock(&self.waiting);
         let closed = self.is_closed();
         if closed {
@@ -121,7 +121,7 @@ impl Gate {
         closed
     }
 
-    /// What waits behind it goes on.
+    /// Opens the gate: the stages behind it go on.
     pub fn open(&self, system: &SystemCore) {
         if self.closed.swap(false, Ordering::SeqCst) {
             for stage in std::mem::take(&mut *lock(&self.waiting)) {
@@ -131,11 +131,12 @@ impl Gate {
     }
 }
 
-/// Whether mail was sent on from the place of an actor since it left: shared by the place and by who lets actors in.
+/// The route of a stub, which tells whether mail was forwarded since the actor left. Shared by the stub and by the
+/// layer that lets actors in.
 ///
-/// While nothing was, nothing is under way that an actor who comes back would have to wait for. The worker that runs the
-/// place's stage takes the way for the first message, or who lets the actor in closes it ([`Way::close`]); one
-/// of the two is first. On a closed way nothing is sent on: it waits for the actor.
+/// Before the first forward, no mail is under way that a returning actor would have to wait for. The worker that runs
+/// the stub's stage takes the route for the first message, or the layer that lets the actor in closes it
+/// ([`StubRoute::close`]); one of the two is first. On a closed route no mail is forwarded: it waits for the actor.
 #[derive(Debug, Default)]
 pub struct StubRoute(AtomicU8);
 
@@ -144,9 +145,9 @@ const TAKEN: u8 = 1;
 const CLOSED: u8 = 2;
 
 impl StubRoute {
-    /// Nothing is sent on any more. False: something was.
+    /// Closes the route: no mail is forwarded any more. Returns false if mail was forwarded before.
     pub fn close(&self) -> bool {
-        // What is decided by it goes through the mail of the place, which brings the rest: no order is needed here.
+        // The decision travels through the mail of the stub, which orders the rest: no order is needed for this word.
         self.0.compare_exchange(FREE, CLOSED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
@@ -154,7 +155,7 @@ impl StubRoute {
         self.0.load(Ordering::Relaxed) == CLOSED
     }
 
-    /// Something is sent on. False: it has to wait.
+    /// Notes that mail is forwarded. Returns false if it has to wait.
     fn take(&self) -> bool {
         match self.0.load(Ordering::Relaxed) {
             TAKEN => true,
@@ -164,23 +165,24 @@ impl StubRoute {
     }
 }
 
-/// Whether mail of this place may be sent on. False: the actor is about to be here; the cell is frozen, and it waits.
+/// Returns whether mail of this stub may be forwarded. Returns false if the actor is about to arrive; the cell is then
+/// frozen, and the mail waits.
 ///
 /// # Safety
 /// The cell is that of an actor that is away, and this thread runs its stage.
 pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
-    // SAFETY: by the contract; a short borrow.
+    // SAFETY: this thread runs the cell's stage; a short borrow.
     let passes =
         unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.route.as_ref()).is_none_or(|route| route.take());
     if !passes {
-        // SAFETY: by the contract.
+        // SAFETY: this thread runs the cell's stage.
         unsafe { crate::migration::freeze::freeze(cell) };
     }
     passes
 }
 
-/// From within [`send_on`](crate::Envelope::send_on): puts the stage of the message aside before the next message, as long as
-/// `gate` is closed.
+/// Parks the stage of the message before the next message, as long as `gate` is closed. Called from within
+/// [`send_on`](crate::Envelope::send_on).
 pub fn pause_stage(gate: &Arc<Gate>) {
     let Some(worker) = current() else { return };
     let claimed = worker.ownership.claimed();
@@ -194,21 +196,22 @@ pub fn pause_stage(gate: &Arc<Gate>) {
             core.pauses.push((stage, Arc::clone(gate)));
         }
     });
-    // Ends the gulp.
+    // The signal ends the gulp.
     worker.ownership.signal.raise(Signal::TICK);
 }
 
 impl SystemCore {
-    /// The `nth` of the stages that are only for places of actors that live elsewhere (by turns, if there are fewer).
+    /// Returns the `nth` of the stages that are only for stubs (in turn, if there are fewer).
     ///
     /// # Panics
     /// In a system without such stages.
     pub fn link_stage(&self, nth: usize) -> u16 {
-        assert!(self.config.links > 0, "a system whose `Config::links` is 0 has no stages for links");
+        assert!(self.config.links > 0, "the system has no stages for links: `Config::links` must be at least 1");
         (self.config.stages + nth % self.config.links) as u16
     }
 
-    /// A place in `stage` for an `S` that lives elsewhere. If `route` is given, mail is sent on from it as long as nobody closes that.
+    /// Creates a stub in `stage` for an `S` in another theater. If `route` is given, the stub forwards mail as long as
+    /// no thread closes the route.
     pub fn spawn_away<S: Resident>(&self, stage: u16, extra: S::Extra, route: Option<Arc<StubRoute>>) -> Address<S> {
         self.settle_away(stage, extra, route, status::AWAY)
     }
@@ -221,7 +224,7 @@ impl SystemCore {
         status: u64,
     ) -> Address<S> {
         let kind = KindOf::<S>::KIND;
-        // In a system that has ended, nobody would end it.
+        // In a system that has ended, no sweep would end it.
         let Some(_spawning) = self.begin_to_spawn() else { return RawAddress::nowhere() };
         let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
         let cell = self.outside.take(owner, stage, kind.class);
@@ -234,10 +237,10 @@ impl SystemCore {
         RawAddress::of(cell).typed()
     }
 
-    /// The actor of this system whose address has this [slot](RawAddress::slot) and this [life](RawAddress::life), if it
-    /// lives. Any numbers may be given.
-    pub fn find(&self, slot: u64, life: u64) -> Option<RawAddress> {
-        let address = self.address_in(slot, life)?;
+    /// Returns the actor of this system whose address has this [slot](RawAddress::slot) and this
+    /// [incarnation](RawAddress::incarnation), if it has not ended. Any numbers may be given.
+    pub fn find(&self, slot: u64, incarnation: u64) -> Option<RawAddress> {
+        let address = self.address_in(slot, incarnation)?;
         // SAFETY: cells are never freed.
         let header = unsafe { address.cell.as_ref() };
         let lives = header.is_occupied_in(self.id)
@@ -246,52 +249,52 @@ impl SystemCore {
         lives.then_some(address)
     }
 
-    /// The address of an actor of this system that had this slot and this life, and has ended. Any numbers may be given; the caller knows that there
-    /// was such an actor.
-    pub fn find_ended(&self, slot: u64, life: u64) -> Option<RawAddress> {
-        let address = self.address_in(slot, life).filter(|address| address.is_stale())?;
+    /// Returns the address of an actor of this system that had this slot and this incarnation, and has ended. Any
+    /// numbers may be given; the caller knows that there was such an actor.
+    pub fn find_ended(&self, slot: u64, incarnation: u64) -> Option<RawAddress> {
+        let address = self.address_in(slot, incarnation).filter(|address| address.is_stale())?;
         let nowhere = NOWHERE.get().filter(|nowhere| nowhere.cell == address.cell);
         Some(nowhere.copied().unwrap_or(address))
     }
 
-    fn address_in(&self, slot: u64, life: u64) -> Option<RawAddress> {
+    fn address_in(&self, slot: u64, incarnation: u64) -> Option<RawAddress> {
         let cell = crate::memory::slab::cell_in(slot)?;
-        let bounded = match life >> LIFE_BITS {
+        let bounded = match incarnation >> INCARNATION_BITS {
             0 => 0,
             1 => BOUNDED,
             _ => return None,
         };
-        Some(RawAddress { cell, tag: (life << 16) | u64::from(self.id | bounded) })
+        Some(RawAddress { cell, tag: (incarnation << 16) | u64::from(self.id | bounded) })
     }
 }
 
 impl RawAddress {
-    /// The address of an `S` that has ended.
+    /// Returns the address of an `S` that has ended.
     pub fn nowhere<S: Resident>() -> Address<S> {
         let address = NOWHERE.get_or_init(|| {
             let cell = CellAllocator::new().take(0, 0);
             let address = RawAddress { cell, tag: 0 };
-            // SAFETY: cells are never freed; this one is nobody's, and now never will be.
+            // SAFETY: cells are never freed; this one belongs to no actor, and never will.
             unsafe { cell.as_ref() }.vacate();
             address
         });
-        // Nothing lives there, so it may be said to have been of any type.
+        // No actor has this address, and any type therefore fits.
         address.typed()
     }
 
-    /// Whether this is the address that stands for actors that have ended, of whichever system.
+    /// Returns whether this is the address that stands for actors that have ended, of any system.
     pub fn is_nowhere(self) -> bool {
         NOWHERE.get() == Some(&self)
     }
 
-    /// A number for the actor's place in memory. Not unique over time: another actor may have it later, with another
-    /// [life](RawAddress::life).
+    /// Returns a number for the actor's cell. Not unique over time: another actor may have it later, with another
+    /// [incarnation](RawAddress::incarnation).
     pub fn slot(self) -> u64 {
         crate::memory::slab::slot_of(self.cell)
     }
 
-    /// A number for the life that the address belongs to. It tells, too, whether the mailbox is bounded.
+    /// Returns the number of the incarnation that the address belongs to. It also tells whether the mailbox is bounded.
     pub fn incarnation(self) -> u64 {
-        (self.tag >> 16) | (u64::from(self.is_bounded()) << LIFE_BITS)
+        (self.tag >> 16) | (u64::from(self.is_bounded()) << INCARNATION_BITS)
     }
 }

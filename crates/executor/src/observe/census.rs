@@ -1,8 +1,9 @@
-//! What waits in the queues, for whom: counted by the workers themselves when somebody asks.
+//! Counts of the messages in the queues, by receiver: made by the workers themselves on request.
 //!
-//! A worker counts at its next checkup after it was asked, so while it is busy a census is a few milliseconds old. Where
-//! nobody asks, it costs a checkup one comparison. Not in it is what has not come into a worker's queue yet, and what an
-//! actor has put aside since it waits in a handler, for a guard or for its supervisor.
+//! A worker counts at its next checkup after a request. While it is busy, a census is therefore a few milliseconds old.
+//! Without a request, it costs a checkup one comparison. Messages that have not come into a worker's queue yet do not
+//! count. Messages that an actor defers, because it waits in a handler, for a guard or for its supervisor, do not count
+//! either.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -18,48 +19,48 @@ use crate::worker::Worker;
 use crate::worker::exchange::RECORD_BYTES;
 use crate::worker::shared::Presence;
 
-/// So many records are looked at by one worker.
+/// The largest number of records that one worker visits.
 const RECORDS_MAX: usize = 16 * 1024;
-/// So many actors are named by one worker: those for whom most waits.
+/// The largest number of actors that one worker names: those with the most messages.
 const ACTORS_MAX: usize = 64;
 
-/// What waits at a worker.
+/// The messages that wait at a worker.
 #[derive(Clone, Debug, Default)]
 pub struct Census {
     /// Messages by stage.
     pub stages: BTreeMap<u16, u64>,
-    /// Messages by actor, with its type: the 64 for whom most waits.
+    /// Messages by actor, with its type: the 64 actors with the most messages.
     pub actors: Vec<(RawAddress, &'static str, u64)>,
-    /// There are more messages than the 16,384 that were counted.
+    /// Whether there are more messages than the 16,384 that were counted.
     pub more: bool,
 }
 
-/// What a worker is at.
+/// The state of a worker.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WorkerState {
-    /// Messages that wait for it, estimated from their bytes.
+    /// Messages that wait for the worker, estimated from their bytes.
     pub queued: u64,
-    /// Stages that it runs.
+    /// Stages that the worker runs.
     pub stages: Vec<u16>,
-    /// Its own stages that are muted, since they have sent to somebody who is overloaded.
+    /// The worker's own stages that are muted, because they have sent to an overloaded worker.
     pub muted_stages: usize,
-    /// It sleeps.
+    /// Whether the worker sleeps.
     pub parked: bool,
-    /// Who sends to it is slowed down.
+    /// Whether senders to the worker are slowed down.
     pub overloaded: bool,
-    /// What it counted last when it was asked to; nothing where nothing waits.
+    /// The worker's last census after a request; empty if no message waits.
     pub census: Census,
 }
 
 impl SystemCore {
-    /// Has each worker count what waits for it, at its next checkup.
+    /// Has each worker count the messages that wait for it, at its next checkup.
     pub fn ask_for_census(&self) {
-        // Relaxed: that a worker sees it late makes its figures older, and nothing else.
+        // Relaxed: a worker that sees the request late only gives older figures.
         self.census_asked.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What the workers are at; those of dedicated actors that have ended are not among them.
+    /// Returns the states of the workers, except those of dedicated actors that have ended.
     pub fn worker_states(&self) -> Vec<WorkerState> {
         let mut stages = vec![Vec::new(); self.worker_table.len()];
         for (stage, worker) in self.route.iter().enumerate() {
@@ -77,7 +78,7 @@ impl SystemCore {
                 muted_stages: shared.muted_stages.load(Ordering::Relaxed),
                 parked,
                 overloaded: shared.overloaded.load(Ordering::Relaxed) || shared.pressed.load(Ordering::Relaxed),
-                // A worker that rests has counted nothing since.
+                // An idle worker has counted nothing since it became idle.
                 census: if surplus == 0 { Census::default() } else { lock(&shared.census).clone() },
             })
         });
@@ -86,7 +87,7 @@ impl SystemCore {
 }
 
 impl Worker {
-    /// At a checkup.
+    /// Counts the queue at a checkup, if there was a request.
     pub(crate) fn count_queue(&self) {
         let asked = self.system.census_asked.load(Ordering::Relaxed);
         if asked == self.census_given.replace(asked) {
@@ -95,7 +96,7 @@ impl Worker {
         let (mut census, mut actors) = (Census::default(), HashMap::<NonNull<Cell>, (&str, u64)>::new());
         let mut seen = 0;
         self.for_each_waiting(|record| {
-            // SAFETY: whole records of the own queue, that were not run.
+            // SAFETY: whole records of the own queue that were not run.
             let head = unsafe { record.as_ref() };
             if head.is_buried() {
                 return;
@@ -103,7 +104,7 @@ impl Worker {
             seen += 1;
             if seen <= RECORDS_MAX {
                 *census.stages.entry(head.stage()).or_default() += 1;
-                // SAFETY: as above.
+                // SAFETY: a whole record of the own queue that was not run.
                 let new = || (unsafe { described(record) }.actor, 0);
                 actors.entry(head.cell).or_insert_with(new).1 += 1;
             }

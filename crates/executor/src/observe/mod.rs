@@ -1,4 +1,4 @@
-//! Observers: handlers that are timed, counts of what waits, samples, and counters.
+//! Observers: handlers that are timed, counts of waiting messages, samples, and counters.
 
 pub(crate) mod census;
 pub(crate) mod observed;

@@ -1,17 +1,18 @@
-//! Who looks on: what each handler is, how long it took, and what has caused it.
+//! Observers: they learn the kind, the duration and the cause of each handler.
 //!
-//! Whether somebody looks is asked once for each gulp: one that is looked on runs through its own copy of the loop
-//! ([`Worker::gulp`]), so the other one knows nothing of this: counted with callgrind, `count` takes the same instructions to
-//! send and to handle 50,000 messages as without this module, and 10 more in sum for its gulps. No handler runs on another one's stack meanwhile
-//! ([`crate::worker::inline_call`]): each is a message with a time of its own.
+//! A worker checks once per gulp whether an observer is active. An observed gulp runs its own copy of the loop
+//! ([`Worker::gulp`]), and the other copy knows nothing of this module. Counted with callgrind, `count` takes the same
+//! instructions to send and to handle 50,000 messages as without this module, and 10 more in sum for its gulps. No
+//! handler of an observed worker runs on another one's stack ([`crate::worker::inline_call`]): each is a message with a
+//! time of its own.
 //!
 //! # Causes
 //!
-//! An observer may give each message that is sent a number, its *cause*, and finds it again where the message is handled.
-//! It travels as one more word behind the record's payload; a bit of the record's tag says that it is there. The sending half
-//! of the message path does not know of it either: while causes are wanted, the logs look full to it (`end` is null), as they
-//! do for a worker that has lost its lease, and their [slow way](crate::message::send) adds the word. A log that was not yet
-//! told gives a record without a cause: that is a link less, and nothing worse.
+//! An observer may give each message that is sent a number, its *cause*, and gets the number again when the message is
+//! handled. The number is one more word behind the record's payload; a bit of the record's tag says that it is present.
+//! The sending half of the message path does not know of it either. While causes are wanted, the logs look full to it
+//! (`end` is null), like those of a thread that has lost its worker, and their [slow path](crate::message::send) adds
+//! the word. A log that was not yet stopped gives a record without a cause: one link of the chain is then missing.
 
 use std::any::Any;
 use std::num::NonZeroU64;
@@ -33,48 +34,51 @@ use crate::worker::user_code::contained;
 /// A message that is handled.
 #[derive(Clone, Copy, Debug)]
 pub struct Handling {
-    /// The worker that does; two at the same time where one of them is stuck in a handler.
+    /// The worker that handles it; there may be two handlers at the same time if one of them is stuck.
     pub worker: u16,
-    /// Whose handler runs.
+    /// The actor whose handler runs.
     pub to: RawAddress,
-    /// What it is.
+    /// The kind of the message.
     pub kind: MailKind,
     /// The type of the actor, with its path.
     pub actor: &'static str,
     /// The type of the message, with its path.
     pub message: &'static str,
-    /// What [`Observer::cause`] has said where it was sent.
+    /// The result of [`Observer::cause`] at the send.
     pub cause: Option<NonZeroU64>,
 }
 
-/// What came of a message whose handler was called.
+/// The outcome of a message whose handler was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandlerOutcome {
-    /// It was handled, or its handler has panicked.
+    /// The message was handled, or its handler has panicked.
     Done,
-    /// Its handler waits for something, and is woken ([`MailKind::WakeUp`]).
+    /// The handler waits, and is woken later ([`MailKind::WakeUp`]).
     Waits,
-    /// It was not handled: its guard did not hold. It comes again.
+    /// The message was not handled, because its guard did not hold. It comes again.
     Deferred,
-    /// It was not handled: just now it was dropped for another one ([`OnFull::DropOldest`](crate::OnFull)).
+    /// The message was not handled, because it was just dropped for another one
+    /// ([`OnFull::DropOldest`](crate::OnFull)).
     Gone,
 }
 
-/// Is told what the workers run. Called by many threads, and must not block.
+/// An observer of all messages that the workers run. Called by many threads, and must not block.
 pub trait Observer: Any + Send + Sync {
-    /// A handler is about to run, on this thread.
+    /// Called before a handler runs, on its thread.
     fn begins(&self, handling: &Handling);
-    /// It has returned, or panicked, on this thread.
+    /// Called when the handler has returned, or panicked, on its thread.
     fn ends(&self, handling: &Handling, came: HandlerOutcome, took: Duration);
-    /// It runs for so long, in another thread; asked every few milliseconds until it says that this is enough (true).
+    /// Called while the handler runs, by another thread, with its time up to now. Repeated every few milliseconds until
+    /// it returns true (enough).
     fn still_runs(&self, handling: &Handling, so_long: Duration) -> bool;
-    /// This thread sends a message to a system where causes are wanted: the number to be found again with it.
+    /// Called when this thread sends a message to a system that wants causes. Returns the number that is stored with
+    /// the message.
     fn cause(&self) -> Option<NonZeroU64>;
-    /// A message with this cause became a dead letter.
+    /// Called when a message with this cause becomes a dead letter.
     fn lost(&self, cause: NonZeroU64);
 }
 
-/// Who looks on, and whether.
+/// The observer of a system, and its two switches.
 #[derive(Default)]
 pub(crate) struct Observers {
     looking: AtomicBool,
@@ -83,10 +87,10 @@ pub(crate) struct Observers {
 }
 
 impl Observers {
-    /// The observer, where it looks on.
+    /// Returns whether the observer is active.
     #[inline(always)]
     pub(crate) fn looks(&self) -> bool {
-        // Relaxed: a gulp sooner or later. The observer itself comes by the OnceLock.
+        // Relaxed: one gulp sooner or later. The observer itself comes by the OnceLock.
         self.looking.load(Ordering::Relaxed)
     }
 
@@ -95,33 +99,33 @@ impl Observers {
         self.observer.take()
     }
 
-    /// The observer, where it wants causes.
+    /// Returns the observer, if it wants causes.
     pub(crate) fn wants_causes(&self) -> Option<&Arc<dyn Observer>> {
-        // Relaxed: as above.
+        // Relaxed: one message sooner or later. The observer itself comes by the OnceLock.
         if self.causes.load(Ordering::Relaxed) { self.observer.get() } else { None }
     }
 }
 
 impl SystemCore {
-    /// Names who is to look on, once. False: there is one already.
+    /// Sets the observer. Can be called once; returns false if there is one already.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) -> bool {
         self.observers.observer.set(observer).is_ok()
     }
 
-    /// The observer, if it is a `T`.
+    /// Returns the observer, if it is a `T`.
     pub fn observer<T: Observer>(&self) -> Option<&T> {
         let observer: &dyn Any = &**self.observers.observer.get()?;
         observer.downcast_ref()
     }
 
-    /// Has the observer look on, or not, from the next gulp of each worker on; and has it asked for causes, or not.
+    /// Activates or deactivates the observer, from the next gulp of each worker on; and whether it is asked for causes.
     pub fn look_on(&self, looking: bool, causes: bool) {
         self.observers.causes.store(causes, Ordering::Relaxed);
         self.observers.looking.store(looking && self.observers.observer.get().is_some(), Ordering::Relaxed);
     }
 }
 
-/// What a thread runs while it is looked on.
+/// The handler that an observed thread runs.
 #[derive(Default)]
 pub(crate) struct ObservedHandler(Mutex<Option<(Handling, u64, bool)>>);
 
@@ -135,7 +139,7 @@ impl ObservedHandler {
             return;
         };
         let so_long = Duration::from_nanos(system.now_ns().saturating_sub(since));
-        // The receiver of what the observer sends may be the worker that only this thread can take over.
+        // The receiver of the observer's messages may be the worker that only this thread can take over.
         let told = || contained(|| observer.still_runs(&handling, so_long)).unwrap_or(true);
         if without_waiting(|| system.while_refusing(told))
             && let Some((_, at, told)) = &mut *lock(&self.0)
@@ -146,7 +150,7 @@ impl ObservedHandler {
     }
 }
 
-/// Says that the handler has ended, however it does.
+/// A guard that tells the observer of the handler's end, in every case.
 struct Ends<'a> {
     worker: &'a Worker,
     observer: &'a Arc<dyn Observer>,
@@ -164,7 +168,7 @@ impl Drop for Ends<'_> {
 }
 
 impl Worker {
-    /// Before a gulp that is looked on. In RUNTIME.
+    /// Prepares an observed gulp. In RUNTIME.
     pub(crate) fn begin_to_show(&self) {
         if self.system.observers.wants_causes().is_some() {
             for log in &self.logs {
@@ -174,46 +178,48 @@ impl Worker {
         }
     }
 
-    /// As the loop runs a record, with the observer looking on.
+    /// Runs a record like the loop does, and calls the observer.
     ///
     /// # Safety
-    /// As for running the record.
+    /// The same as for running the record.
     #[inline(never)]
     pub(crate) unsafe fn run_observed(&self, record: NonNull<Record>) -> Outcome {
-        // SAFETY: by the contract; cells are never freed.
+        // SAFETY: the caller may run the record, which is whole; cells are never freed.
         let (cell, head) = unsafe { (record.as_ref().cell.as_ref(), record.as_ref()) };
         if cell.tag() == head.resident_tag() {
-            // SAFETY: by the contract.
+            // SAFETY: the caller may run the record.
             return unsafe { self.show(record, || (head.thunk)(record, Op::Run)) };
         }
-        let same_life = cell.tag() >> 16 == head.tag >> 16 && !cell.has_status(status::VACANT);
-        let is_here = same_life && !cell.has_status(status::FROZEN) && !cell.has_status(status::AWAY);
+        let same_incarnation = cell.tag() >> 16 == head.tag >> 16 && !cell.has_status(status::VACANT);
+        let is_here = same_incarnation && !cell.has_status(status::FROZEN) && !cell.has_status(status::AWAY);
         if is_here && (head.is_control() || cell.is_ready()) {
-            // SAFETY: by the contract.
+            // SAFETY: the caller may run the record.
             return unsafe { self.show(record, || self.deliver_irregular(record)) };
         }
-        if let (Some(observer), false, Some(cause)) = (self.system.observers.observer.get(), same_life, head.cause()) {
+        if let (Some(observer), false, Some(cause)) =
+            (self.system.observers.observer.get(), same_incarnation, head.cause())
+        {
             contained(|| observer.lost(cause)).unwrap_or(());
         }
-        // SAFETY: by the contract.
+        // SAFETY: the caller may run the record.
         unsafe { self.deliver_irregular(record) }
     }
 
-    /// Calls `run`, which runs `record`, with the observer looking on, if it does.
+    /// Calls `run`, which runs `record`, and calls the observer if it is active.
     ///
     /// # Safety
-    /// As for running the record.
+    /// The same as for running the record.
     pub(crate) unsafe fn show(&self, record: NonNull<Record>, run: impl FnOnce() -> Outcome) -> Outcome {
-        // SAFETY: by the contract; cells are never freed.
+        // SAFETY: the caller may run the record, which is whole; cells are never freed.
         let (cell, head) = unsafe { (record.as_ref().cell.as_ref(), record.as_ref()) };
         let observer = self.system.observers.observer.get();
         let Some(observer) = observer.filter(|_| self.system.observers.looks() && !head.is_buried()) else {
             return run();
         };
-        // SAFETY: by the contract; it is not buried.
+        // SAFETY: the record is whole, and not buried.
         let about = unsafe { described(record) };
         if about.is_gone {
-            // It was a dead letter before it came here.
+            // The message was a dead letter already.
             if let Some(cause) = head.cause() {
                 contained(|| observer.lost(cause)).unwrap_or(());
             }

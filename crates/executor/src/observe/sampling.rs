@@ -1,7 +1,7 @@
-//! Whom the workers run: samples, for who wants to know which actors have much to do.
+//! Samples of the actors that the workers run, for tools that look for busy actors.
 //!
 //! At a checkup a worker notes the receiver of the next message in its queue. Checkups come with time and with messages
-//! ([`crate::worker::exchange`]), so who has much to do is seen often; and where nobody asks, it costs nothing.
+//! ([`crate::worker::exchange`]), and a busy actor is therefore seen often. Without a sampler, sampling costs nothing.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
@@ -12,15 +12,15 @@ use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::Worker;
 
-/// So many samples are kept at most, until they are asked for.
+/// The largest number of samples that are kept until they are taken.
 const SAMPLES_MAX: usize = 4096;
 
-/// Collects samples as long as it is there.
+/// Collects samples as long as it exists.
 #[derive(Debug, Default)]
 pub struct Sampler(Mutex<Vec<RawAddress>>);
 
 impl Sampler {
-    /// The receivers of messages that were next in some queue, since this was asked last.
+    /// Returns the receivers of messages that were next in some queue, since the last call.
     pub fn take(&self) -> Vec<RawAddress> {
         std::mem::take(&mut *lock(&self.0))
     }
@@ -37,12 +37,12 @@ impl SystemCore {
 }
 
 impl Worker {
-    /// At a checkup.
+    /// Takes a sample at a checkup.
     pub(crate) fn note_sample(&self) {
         if !self.system.sampling.load(Ordering::Relaxed) || !self.advance() {
             return;
         }
-        // SAFETY: something is queued, so at the cursor is a whole record.
+        // SAFETY: the queue is not empty, and a whole record is at the cursor.
         let record = unsafe { &*self.run_at.get().cast::<Record>() };
         if record.is_buried() {
             return;

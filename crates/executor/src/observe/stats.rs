@@ -1,4 +1,4 @@
-//! Counters of the executor: each worker counts for itself, sums are made on demand (cforall-actors, "Safety and
+//! Counters of the executor: each worker has its own, and sums are made on demand (cforall-actors, "Safety and
 //! Productivity").
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,11 +22,11 @@ macro_rules! counters {
 
             fn not_below_zero(self) -> Counters { Counters { $($name: self.$name.cast_signed().max(0).cast_unsigned()),* } }
 
-            /// Names and values, for printing.
+            /// Returns names and values, for printing.
             pub fn pairs(&self) -> Vec<(&'static str, u64)> { vec![$((stringify!($name), self.$name)),*] }
         }
 
-        /// The counters as the worker writes them: plain loads and stores, since it is the only writer.
+        /// The counters as the worker writes them: plain loads and stores, because it is the only writer.
         #[derive(Default)]
         pub(crate) struct Ledger { $(pub(crate) $name: Tally),* }
 
@@ -41,25 +41,25 @@ counters! {
     spawned,
     /// Actors ended.
     stopped,
-    /// Starts that stepped aside for what was queued behind them.
+    /// Starts that were deferred behind the queue.
     starts_put_off,
     /// Messages handled.
     received,
     /// Batches of messages taken from a queue.
     gulps,
-    /// Times a worker found its mail flag raised and nothing in the inbox.
+    /// Times a worker found its mail flag raised and the inbox empty.
     missed_gulps,
     /// Batches handed to another worker.
     flushes,
     /// Attempts to steal.
     steal_attempts,
-    /// Attempts where the victim had nothing to give.
+    /// Attempts whose victim had no stage to give.
     steal_no_candidate,
-    /// Attempts where the victim could not lock the thief's inbox.
+    /// Attempts whose victim could not lock the thief's inbox.
     steal_failed,
-    /// Successful thefts.
+    /// Successful steals.
     steals,
-    /// Stages that changed their worker by theft.
+    /// Stages that changed their worker by a steal.
     stages_stolen,
     /// Messages that changed their worker with a stolen stage.
     messages_stolen,
@@ -67,21 +67,22 @@ counters! {
     adoptions,
     /// Parked workers woken.
     wake_ups,
-    /// Times a worker that had nothing to do went to sleep.
+    /// Times an idle worker went to sleep.
     parks,
     /// Nanoseconds parked.
     parked_ns,
-    /// Nanoseconds between looks at the clock without a rest between them: for so long there was always something to do.
+    /// Nanoseconds between looks at the clock without an idle time between them: the time in which work always waited.
     busy_ns,
     /// Times a stuck handler's worker got a new thread.
     takeovers,
-    /// Stuck handlers that the monitor could not separate from their workers at first, because no thread could be started, or because the
-    /// kernel refused membarrier(2) (see `fence_fallbacks`). The monitor tries again at each tick while such a handler is stuck.
+    /// Stuck handlers that the monitor could not separate from their workers at first, because no thread could be
+    /// started, or because the kernel refused membarrier(2) (see `fence_fallbacks`). The monitor tries again at each
+    /// tick while such a handler is stuck.
     takeovers_failed,
-    /// Times the worker changed to full fences, which cost each message some nanoseconds: the kernel refuses membarrier(2), which it had
-    /// granted at the start. A worker changes once, between two messages.
+    /// Times the worker changed to full fences, which cost each message some nanoseconds: the kernel refuses
+    /// membarrier(2), which it had granted at the start. A worker changes once, between two messages.
     fence_fallbacks,
-    /// Times a stage was muted since its receiver was overloaded.
+    /// Times a stage was muted because its receiver was overloaded.
     mutes,
     /// Asks handled on the caller's stack.
     short_circuits,
@@ -91,10 +92,10 @@ counters! {
     restarts,
     /// Timers fired.
     timers_fired,
-    /// Messages that reached nobody: for actors that had ended, and those for whatever other reason.
+    /// Messages that were not delivered: for actors that had ended, or for any other reason.
     dead_letters,
-    /// Messages that full mailboxes did not take ([`OnFull::Reject`](crate::OnFull::Reject)). Those that were given back to their
-    /// senders are not in it.
+    /// Messages that full mailboxes did not take ([`OnFull::Reject`](crate::OnFull::Reject)). Messages that were given
+    /// back to their senders do not count.
     rejected,
     /// Messages that full mailboxes dropped: the newest or the oldest.
     dropped,
@@ -106,20 +107,21 @@ impl Counters {
         self.received as f64 / self.gulps.max(1) as f64
     }
 
-    /// Messages per theft.
+    /// Messages per steal.
     pub fn average_steal(&self) -> f64 {
         self.messages_stolen as f64 / self.steals.max(1) as f64
     }
 }
 
-/// The ledgers of an office. A worker whose handler is stuck goes on beside its successor, so each worker has one of its own.
+/// The ledgers of a worker. A thread whose handler is stuck goes on beside its successor, and each thread therefore has
+/// a ledger of its own.
 #[derive(Default)]
 pub(crate) struct WorkerCounters(Mutex<CounterPair>);
 
 #[derive(Default)]
 struct CounterPair {
     open: Vec<Arc<Ledger>>,
-    /// The sum of those whose workers have ended, and what others have counted.
+    /// The sum of the ledgers whose threads have ended, and the counts of other threads.
     closed: Counters,
 }
 
@@ -131,14 +133,14 @@ impl WorkerCounters {
         ledger
     }
 
-    /// The worker has ended.
+    /// Adds the ledger of a thread that has ended.
     pub(crate) fn close(&self, ledger: &Arc<Ledger>) {
         let mut books = lock(&self.0);
         books.open.retain(|open| !Arc::ptr_eq(open, ledger));
         books.closed.add_raw(&ledger.raw());
     }
 
-    /// Counts something that no worker does.
+    /// Counts an event that happens on no worker.
     pub(crate) fn note(&self, count: impl FnOnce(&mut Counters)) {
         count(&mut lock(&self.0).closed);
     }

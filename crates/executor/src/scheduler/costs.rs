@@ -1,4 +1,4 @@
-//! The costs of this machine: a wake-up, and how many threads run at one time.
+//! The costs of this machine: a wake-up, and the number of threads that run at one time.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,14 +11,14 @@ const WAKE_NS_MAX: u64 = 50_000;
 /// The number of rounds of the measurement.
 const ROUNDS: u32 = 8;
 
-/// Returns the nanoseconds from the call that wakes a parked thread until that thread runs. The value is that of the fastest round,
-/// measured once per process.
+/// Returns the nanoseconds from the call that wakes a parked thread until that thread runs. The value is that of the
+/// fastest round, measured once per process.
 pub(crate) fn wake_ns() -> u64 {
     static WAKE_NS: OnceLock<u64> = OnceLock::new();
     *WAKE_NS.get_or_init(|| if cfg!(miri) { WAKE_NS_MAX } else { measure().clamp(WAKE_NS_MIN, WAKE_NS_MAX) })
 }
 
-/// Measures how long two threads take to wake each other in turn.
+/// Measures the time in which two threads wake each other in turn.
 fn measure() -> u64 {
     let turn = AtomicU32::new(0);
     let me = std::thread::current();
@@ -47,7 +47,8 @@ fn measure() -> u64 {
     })
 }
 
-/// Returns the number of threads of this process that can run at one time: the CPUs that it may use. Counts them once per process.
+/// Returns the number of threads of this process that can run at one time: the CPUs that it may use. Counts them once
+/// per process.
 pub(crate) fn cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(count_cores)
@@ -55,7 +56,7 @@ pub(crate) fn cores() -> usize {
 
 #[cfg(all(target_os = "linux", not(miri)))]
 fn count_cores() -> usize {
-    // This takes 1 system call. `available_parallelism` reads about 10 files, too.
+    // Makes 1 system call. `available_parallelism` reads about 10 files, too.
     // SAFETY: cpu_set_t is plain data, and the call gets its true size.
     unsafe {
         let mut allowed: libc::cpu_set_t = std::mem::zeroed();

@@ -1,21 +1,20 @@
-//! What a worker does that has nothing to do: watch, steal, park.
+//! Workers without work: they watch, steal and park.
 //!
 //! # No lost wake-up (I3): the argument
 //!
 //! 1. Mail is put into an inbox under its lock, and the presence is set to awake under the same lock. The presence is
-//!    lowered under that lock only, to idle where the inbox is empty, and from idle (so: still empty) to parked.
-//! 2. So if mail comes after the presence was lowered to idle, the worker cannot get from there to parked; and if it comes
-//!    after that, its sender finds "parked" and unparks the thread, which asks for the presence before it parks again.
-//! 3. The mail flag is only a hint: it is raised after the lock was given back. A worker that sleeps does not need it; one
-//!    that watches sees it a moment later; one that is about to rest finds the mail under the lock.
-//! 4. A worker is counted as active until it parks, and is counted again by who makes it awake, under the lock: while there
-//!    is mail in any inbox, its worker is counted (`SystemCore::is_quiet`).
-//! 5. A worker with mail for many parked workers unparks one of them per gulp. Under the lock of each other one, it marks that one as
-//!    *called* ([`crate::scheduler::idle_set`]). Each worker unparks up to 2 called workers between two gulps, and all of them before it
-//!    becomes idle or ends. The sender therefore unparks them itself after its handler, if no other thread is faster. If its handler does
-//!    not return, the monitor unparks all of them at its next tick.
-//! 6. While a worker is idle or parked, other workers may adopt its stages (`exchange.rs`). It updates its route before it does anything
-//!    else.
+//!    lowered under that lock only: to idle if the inbox is empty, and from idle (the inbox is then still empty) to
+//!    parked.
+//! 2. If mail comes after the presence was lowered to idle, the worker cannot get from idle to parked. If mail comes
+//!    after the presence was lowered to parked, its sender finds "parked" and unparks the thread, which checks the
+//!    presence before it parks again.
+//! 3. The mail flag is only a hint: it is raised after the lock was given back. A worker that sleeps does not need it.
+//!    A worker that watches sees it a moment later. A worker that is about to become idle finds the mail under the
+//!    lock.
+//! 4. A worker is counted as active until it parks. The thread that makes it awake counts it again, under the lock.
+//!    While mail is in any inbox, its worker is therefore counted (`SystemCore::is_quiet`).
+//! 6. While a worker is idle or parked, other workers may adopt its stages (`exchange.rs`). It updates its route before
+//!    it does anything else.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,20 +26,21 @@ use crate::sync::jitter::seam;
 use crate::worker::Worker;
 use crate::worker::shared::Presence;
 
-/// How often an idle worker glances at its mail flag before it does anything else.
+/// The number of glances of an idle worker at its mail flag before any other step.
 const GLANCES: u32 = 64;
-/// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker needs as long to enter
-/// the set of idle workers and to leave it, because both write a cache line that the other worker reads.
+/// The number of pauses with another glance after those. An answer of another worker takes about 0.25 µs. A worker
+/// needs as long to enter the set of idle workers and to leave it, because both write a cache line that the other
+/// worker reads.
 const PAUSES: u32 = 16;
-/// How long it watches that flag before it parks, at least; at most, [`Config::spin`](crate::Config::spin). In between, it watches as long as it
-/// was worth its while lately: twice as long after it was called in time (or would have been), half as long after it was not. Others may need
-/// the core.
+/// The least time for which a worker watches that flag before it parks; the largest is
+/// [`Config::spin`](crate::Config::spin). In between, the time follows the latest results. It doubles after mail came
+/// in time (or would have come), and halves after mail did not, because others may need the core.
 const WATCH_NS_MIN: u64 = 2_500;
 
 impl Worker {
-    /// Nothing to do: watch, steal, park. False: the system has ended. In RUNTIME.
-    pub(crate) fn rest(&self) -> bool {
-        self.show_that_nothing_waits();
+    /// Steals, watches and parks, because the worker has no work. Returns false if the system has ended. In RUNTIME.
+    pub(crate) fn wait_for_work(&self) -> bool {
+        self.publish_empty();
         if self.dirty.get() || self.advance() {
             // Messages were sent after the last flush, by `write_out`.
             return true;
@@ -62,7 +62,7 @@ impl Worker {
             core.loaded_since_ns = None;
             (core.wheel.next_ns(), core.has_parked())
         };
-        // First without looking at a clock or at others: an answer to what was just sent may be here soon.
+        // First without looking at a clock or at other workers: an answer to the latest messages may arrive soon.
         let called = (0..GLANCES).any(|_| self.is_called())
             || (0..PAUSES).any(|_| {
                 std::hint::spin_loop();
@@ -76,7 +76,7 @@ impl Worker {
                 self.poll(reactor, due, holding);
                 self.end_to_poll();
             } else {
-                // With stages put aside it matters whether others sleep too: see `sleep`.
+                // With parked stages it matters whether others sleep too: see `sleep`.
                 let called = !holding && self.watch(due, || false);
                 if !called {
                     self.park(due);
@@ -98,11 +98,11 @@ impl Worker {
         } else {
             self.raise();
         }
-        // A worker that has found no stages for this one may have put it back meanwhile. It does so under the inbox lock.
+        // A worker that has found no stages for this one may have put it back by now. It does so under the inbox lock.
         self.system.idle.remove(self.id, Idle::Watching);
-        // Its stages may have been adopted while it rested: nothing is sent before the route of now is known.
+        // Other workers may have adopted its stages while it was idle: it sends no message before its route is updated.
         self.flush();
-        self.rested.set(self.handled_in_all());
+        self.handled_at_idle.set(self.handled_in_all());
         // SAFETY: in RUNTIME; short borrow.
         if !unsafe { self.core() }.wheel.is_empty() {
             self.fire_timers(self.system.now_ns());
@@ -110,8 +110,8 @@ impl Worker {
         true
     }
 
-    /// What it has sent goes out, and who looks at it sees that it has run everything.
-    pub(crate) fn show_that_nothing_waits(&self) {
+    /// Hands over all messages, and shows other threads that this worker has run everything.
+    pub(crate) fn publish_empty(&self) {
         self.write_out();
         self.publish();
         let shown = &self.shared().shown;
@@ -119,24 +119,28 @@ impl Worker {
         shown.average_ns.store(0, Ordering::Relaxed);
     }
 
-    /// From awake to idle, unless there is mail, or tasks of cancelled timers are to be dropped. The next turn sees to that.
+    /// Goes from awake to idle, unless there is mail, or tasks of cancelled timers are to be dropped. The next turn
+    /// sees to those.
     pub(crate) fn lower(&self) -> bool {
         // SAFETY: in RUNTIME; short borrow.
         let (adoptable, starts_wait, drops_wait) = unsafe {
             (!self.core().has_parked(), !self.core().deferred_starts.is_empty(), !self.core().cancelled.is_empty())
         };
-        debug_assert!(!starts_wait, "at a boundary with an empty queue, starts that were put off go on");
+        debug_assert!(
+            !starts_wait,
+            "an idle worker has deferred starts: with an empty queue, the exchange lets them go on"
+        );
         if starts_wait || drops_wait {
             return false;
         }
-        debug_assert!(!self.dirty.get(), "a worker rests with messages for others in its logs");
+        debug_assert!(!self.dirty.get(), "an idle worker has messages for others in its logs");
         let mut inbox = self.shared().lock();
         if inbox.has_mail() {
-            // Its sender may not have come to that yet.
+            // Its sender may not have raised the flag yet.
             self.shared().mail.raise(inbox.first_segment());
             return false;
         }
-        // The signal too: who rouses a worker raises it under this lock, whether the worker is awake or not.
+        // The signal too: a thread that rouses a worker raises it under this lock, whether the worker is awake or not.
         if self.ownership.signal.get() != 0 {
             return false;
         }
@@ -146,7 +150,8 @@ impl Worker {
         true
     }
 
-    /// From idle to parked, unless it was called, or all others sleep too and a stage that is muted here goes on.
+    /// Goes from idle to parked, unless mail has come, or all others sleep too and a muted stage of this worker goes
+    /// on.
     pub(crate) fn sleep(&self) -> bool {
         self.sleep_or_poll(false)
     }
@@ -159,7 +164,8 @@ impl Worker {
             }
             inbox.presence = Presence::Parked;
             inbox.polls = polls;
-            // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the same lock.
+            // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the
+            // same lock.
             self.system.idle.remove(self.id, Idle::Watching);
             self.system.idle.insert(self.id, Idle::Parked);
         }
@@ -167,7 +173,7 @@ impl Worker {
         !(last && self.break_deadlock())
     }
 
-    /// Awake again, unless somebody saw to that.
+    /// Goes back to awake, unless another thread has set that.
     pub(crate) fn raise(&self) {
         let mut inbox = self.shared().lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
@@ -177,7 +183,8 @@ impl Worker {
         self.note_departures(&inbox);
     }
 
-    /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the clock soon.
+    /// Begins new measurements after an idle time. The work may be of another kind, and the worker therefore reads the
+    /// clock soon.
     pub(crate) fn begin_to_learn(&self) {
         self.looked.set(self.handled.get());
         self.look_messages.set(2);
@@ -189,7 +196,7 @@ impl Worker {
         self.shared().mail.is_up() || self.ownership.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
     }
 
-    /// As watching and parking, but in the reactor; what that finds is dispatched.
+    /// Watches and parks in the reactor instead, and dispatches the events that it finds.
     fn poll(&self, reactor: &dyn Reactor, due: Option<u64>, holding: bool) {
         let mut found = false;
         let called = !holding
@@ -211,7 +218,8 @@ impl Worker {
         }
     }
 
-    /// Watches the mail flag for a while, and asks `also` now and then. True: it is called, or a timer is due, or `also`.
+    /// Watches the mail flag for a while, and asks `also` now and then. Returns true if mail has come, a timer is due,
+    /// or `also` returned true.
     fn watch(&self, due: Option<u64>, mut also: impl FnMut() -> bool) -> bool {
         let start = self.system.now_ns();
         let max_ns = self.spin_ns;
@@ -267,10 +275,10 @@ impl Worker {
             // If the monitor has taken the worker from its borrower, the inbox belongs to another worker.
             let is_own = Arc::ptr_eq(&inbox.signal, &self.ownership.signal);
             if !is_own || inbox.loan.sleeps_on(is_due) {
-                // Who runs the worker returns it if a timer is due.
+                // The thread that runs the worker returns it if a timer is due.
                 due = due.filter(|_| !is_due);
             } else if is_due || inbox.presence == Presence::Awake || self.is_called() {
-                // Under the same lock: from here on, nobody borrows the worker.
+                // Under the same lock: from this point on, no thread borrows the worker.
                 if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
                     self.system.idle.remove(self.id, Idle::Parked);
                     self.system.active_more();

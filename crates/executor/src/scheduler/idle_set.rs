@@ -1,15 +1,15 @@
 //! The set of idle workers.
 //!
-//! The set has 3 bits for each worker, except for dedicated ones: *watching*, *parked* and *called*. A worker with one of the first two
-//! bits is idle. These two are hints, because only the presence under the inbox lock is certain. A wrong bit costs a hand-over to a busy
-//! worker, or an idle worker is found later. It never costs a message.
+//! The set has 3 bits for each worker, except for dedicated ones: *watching*, *parked* and *called*. A worker with one
+//! of the first two bits is idle. These two are hints, because only the presence under the inbox lock is certain. A
+//! wrong bit costs a hand-over to a busy worker, or an idle worker is found later. It never costs a message.
 //!
-//! A *called* worker has mail and is not idle. Its presence is awake, but its thread still sleeps. The thread that takes the bit wakes the
-//! sleeping thread. A worker with mail for many parked workers wakes one of them itself. Workers that are awake wake the others. The number
-//! of awake workers therefore grows exponentially.
+//! A *called* worker has mail and is not idle. Its presence is awake, but its thread still sleeps. The thread that
+//! takes the bit wakes the sleeping thread. A worker with mail for many parked workers wakes one of them itself.
+//! Workers that are awake wake the others. The number of awake workers therefore grows exponentially.
 //!
-//! Busy workers read one cache line for each 64 workers before each gulp. The line changes when one of its workers begins or stops
-//! watching, parks, or is woken.
+//! Busy workers read one cache line for each 64 workers before each gulp. The line changes when one of its workers
+//! begins or stops watching, parks, or is woken.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -74,7 +74,8 @@ impl IdleWorkers {
         found
     }
 
-    /// Marks a worker as called. Any other worker and the monitor may then wake it. Returns false for a dedicated worker.
+    /// Marks a worker as called. Any other worker and the monitor may then wake it. Returns false for a dedicated
+    /// worker.
     pub(crate) fn call(&self, worker: u16) -> bool {
         if worker >= self.workers {
             return false;

@@ -1,6 +1,7 @@
 //! The share of a worker's time in which it was idle lately.
 //!
-//! A worker that is idle at this moment does not tell much: its next messages may be under way. The share tells whether it lacks work.
+//! A worker that is idle at this moment tells little, because its next messages may be under way. The share tells
+//! whether it lacks work.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -9,8 +10,8 @@ use crate::worker::Worker;
 /// The time over which the idle share of a worker is measured, in nanoseconds.
 pub(crate) const IDLE_WINDOW_NS: u64 = 1_000_000;
 
-/// The share of a worker's time in which it was idle lately, as other threads see it: an average over [`IDLE_WINDOW_NS`] that is as of the
-/// last time at which the worker became idle or busy.
+/// The share of a worker's time in which it was idle lately, as other threads see it: an average over
+/// [`IDLE_WINDOW_NS`] that is as of the last time at which the worker became idle or busy.
 ///
 /// Bits: 16 for the share, 1 for whether the worker is idle now, 47 for the time in nanoseconds, which may overflow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

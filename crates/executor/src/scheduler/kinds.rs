@@ -1,14 +1,15 @@
 //! Times of messages, by kind.
 //!
-//! A worker shares its work by time, and not by the number of messages: 100 answers may take less time than 2 requests. The worker
-//! therefore times the first message of some gulps, which costs 2 looks at the clock. [`super::policy::times_message`] chooses the gulps.
-//! The worker keeps an average for each kind (an actor's type with a message's type). Only the ratios between these averages are used. The
-//! average over all messages comes from [`crate::worker::core::Pace`], which measures all of them.
+//! A worker shares its work by time, and not by the number of messages: 100 answers may take less time than 2 requests.
+//! The worker therefore times the first message of some gulps, which costs 2 looks at the clock.
+//! [`super::policy::times_message`] chooses the gulps. The worker keeps an average for each kind (an actor's type with
+//! a message's type). Only the ratios between these averages are used. The average over all messages comes from
+//! [`crate::worker::core::Pace`], which measures all of them.
 
 /// The number of entries in the table. Two kinds with the same entry displace each other.
 const PLACES: usize = 64;
-/// The largest value that a sample counts as, as a multiple of the average before it. A sample may be long only because the operating
-/// system interrupted the worker.
+/// The largest value that a sample counts as, as a multiple of the average before it. A sample may be long only because
+/// the operating system interrupted the worker.
 const RISE_MAX: f64 = 8.0;
 /// The part of the average that a sample replaces.
 const SAMPLE_COUNTS: f64 = 1.0 / 8.0;
@@ -49,8 +50,8 @@ impl Kinds {
         self.mean_square += (*average * *average - self.mean_square) * SAMPLE_COUNTS;
     }
 
-    /// Returns the mean over the kinds weighted by time, divided by the plain mean: at least 1. With a request of 1 µs for each answer of 40 ns,
-    /// nearly all of the time is spent on messages of 1 µs, twice the mean.
+    /// Returns the mean over the kinds weighted by time, divided by the plain mean: at least 1. With a request of 1 µs
+    /// for each answer of 40 ns, nearly all of the time is spent on messages of 1 µs, twice the mean.
     pub(crate) fn spread(&self) -> f64 {
         if self.mean_ns > 0.0 { (self.mean_square / (self.mean_ns * self.mean_ns)).max(1.0) } else { 1.0 }
     }

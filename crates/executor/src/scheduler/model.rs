@@ -1,9 +1,9 @@
-//! A model of the scheduler, for more workers than a machine has. It has virtual workers, virtual time, and the decisions of [`policy`].
-//! Its costs were measured on a machine with 2 cores.
+//! A model of the scheduler, for more workers than a machine has. It has virtual workers, virtual time, and the
+//! decisions of [`policy`]. Its costs were measured on a machine with 2 cores.
 //!
-//! Each worker follows `exchange.rs`, `steal.rs` and `idle.rs`: it flushes, takes mail, shares work, and runs a gulp. An idle worker asks
-//! another worker for stages, watches, and parks. The model leaves out trials of short work, the times of messages by kind, timers,
-//! backpressure, the memory of more than one socket, and other programs.
+//! Each worker follows `exchange.rs`, `steal.rs` and `idle.rs`: it flushes, takes mail, shares work, and runs a gulp.
+//! An idle worker asks another worker for stages, watches, and parks. The model leaves out trials of short work, the
+//! times of messages by kind, timers, backpressure, the memory of more than one socket, and other programs.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -17,14 +17,14 @@ mod cost {
     pub(super) const MESSAGE: u64 = 12;
     /// A send from a handler.
     pub(super) const SEND: u64 = 20;
-    /// The fixed part of all that a worker does between two gulps.
+    /// The fixed part of the exchange between two gulps.
     pub(super) const EXCHANGE: u64 = 50;
     /// The hand-over of a log: 2 cache misses and a lock.
     pub(super) const FLUSH: u64 = 200;
     /// Taking mail.
     pub(super) const MAIL: u64 = 200;
-    /// A record that another core has written, fetched ahead. (In gossip without work, every other message crosses. Each message takes 17,
-    /// as on 1 worker.)
+    /// A record that another core has written, fetched ahead. (In gossip without work, every other message crosses.
+    /// Each message takes 17, as on 1 worker.)
     pub(super) const COLD: u64 = 15;
     /// Giving stages away. `GIVE_RECORD` is added for each record that the worker looks at.
     pub(super) const GIVE: u64 = 1_500;
@@ -234,7 +234,8 @@ impl<P: Program> Model<P> {
         }
     }
 
-    /// Puts mail from worker `from` into the inbox of `to` at `time`. Returns the nanoseconds that `from` needs for the wake-up.
+    /// Puts mail from worker `from` into the inbox of `to` at `time`. Returns the nanoseconds that `from` needs for the
+    /// wake-up.
     fn call(&mut self, from: usize, to: usize, mail: Vec<Message>, time: u64) -> u64 {
         self.workers[to].inbox.extend(mail);
         let state = self.workers[to].state;
@@ -349,7 +350,7 @@ impl<P: Program> Model<P> {
         if !worker.inbox.is_empty() {
             now += cost::MAIL + cost::COLD * worker.inbox.len() as u64;
             let inbox = std::mem::take(&mut worker.inbox);
-            // Other workers may have adopted stages while this worker was idle. It sends their messages on.
+            // Other workers may have adopted stages while this worker was idle. It forwards their messages.
             for message in inbox {
                 let to = self.runs(message.to);
                 if to == at {

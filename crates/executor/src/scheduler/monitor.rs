@@ -1,15 +1,16 @@
 //! The monitor: a handler that is stuck stops only itself (kumar §6.2, fair scheduling by lazy thread creation).
 //!
-//! Once in a tick the monitor looks whether each worker has made progress. One that has not is told to end its gulp at
-//! the next message (so gulps are bounded in time without the worker reading a clock). One that has not moved for
-//! longer has a handler that computes, blocks or sleeps: its *work* (queue, logs, timers, inbox) is taken over by a new
-//! thread, and only the stage of the stuck handler stays with the old one until the handler returns.
+//! Once in a tick the monitor checks whether each worker has made progress. A worker without progress is told to end
+//! its gulp at the next message; gulps are therefore bounded in time without a look at the clock. A worker without
+//! progress for longer has a handler that computes, blocks or sleeps. A new thread then takes over its *work* (queue,
+//! logs, timers, inbox). Only the stage of the stuck handler stays with the old thread until the handler returns.
 //!
-//! # When no thread can be had
+//! # When no thread can be started
 //!
-//! The monitor starts the new thread before it takes anything. If that fails (a limit on processes or memory), the worker keeps its work:
-//! nothing is lost, the handler's return ends the standstill, and the monitor tries again at each tick. A thread whose takeover has failed
-//! waits for the next attempt, and ends when the worker has made progress. The counter `takeovers_failed` tells the operator.
+//! The monitor starts the new thread before it takes anything. If that fails (a limit on processes or memory), the
+//! worker keeps its work: nothing is lost, the handler's return ends the standstill, and the monitor tries again at
+//! each tick. A thread whose takeover has failed waits for the next attempt, and ends when the worker has made
+//! progress. The counter `takeovers_failed` tells the operator.
 //!
 //! # The protocol
 //!
@@ -23,42 +24,48 @@
 //! By the asymmetric fence, either M sees REVOKED at its next claim or entry into RUNTIME, or the monitor sees that
 //! claim or that phase. Cases, as the monitor sees them:
 //!
-//! - *phase is RUNTIME, or nothing is claimed*: M is not stuck. The monitor lowers REVOKED and leaves. If M saw it, M
-//!   asks for the lease lock, which the monitor holds meanwhile, and finds that it was not taken.
-//! - *phase is USER and c is claimed, but c's stage is another worker's*: M has run c, given its stage away, and claimed
-//!   nothing since. M is not stuck; the monitor leaves.
-//! - *phase is USER and c is claimed*: whatever M does next, it will look at the signal before it claims another record
-//!   or enters RUNTIME, and then stop at the lease lock. So queue and core stand still. Everything behind c is taken.
-//!   M may be before c's handler (it claimed c and has not yet looked: then it sees REVOKED, asks for the lock, learns
-//!   that c was left to it, and runs it), in it, or behind it (it claims c', sees REVOKED, and learns that c' was
-//!   taken). In each case c's stage is held by the new worker until M says that it is done with it.
-//! - As before, but *c was put off* (`deferred_starts.rs`): M has moved it to the core, and will not run it. It goes along with the core, and M
-//!   is behind it.
-//! - The logs: M appends without looking at the signal. A record is whole before `tail` is moved over it, so the
-//!   monitor takes what is before `tail` and sets `end` to null; M's next append takes the slow path, enters RUNTIME,
-//!   sees REVOKED, and from then on sends through the inboxes like any outside thread, after posting the one record
-//!   that may have been under way. If M never sends again, the monitor finds that record at a later tick.
-//! - *User code* never runs under the lease lock: it could wait for M, or ask for the lock. On the monitor's thread the observer runs, with
-//!   the hooks for slow handlers. What these send waits for no worker ([`without_waiting`](crate::message::delivery::without_waiting)). What was sent is
-//!   therefore put into the inboxes even if the system has been closed, and nothing is bounced (`post_anyway`). User code that M runs in
-//!   RUNTIME (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record; that record's
-//!   stage is held as for a handler.
-//! - *What the monitor reads of M* is either atomic or changed by M in RUNTIME only. This is not so for `run_at`, which M sets in USER: the
-//!   monitor computes the position from the claim. M may read `later` in USER: the monitor does not change it.
-//! - *The kernel refuses the heavy fence* (a seccomp filter that the program has installed since): the monitor can believe neither phase nor
-//!   claim. It lowers REVOKED and leaves, as if M were not stuck. This is safe, because nothing was taken: if M has seen REVOKED, it asks for
-//!   the lease lock and finds that it still has the work. All workers are then woken to change to full fences, each between two gulps and
-//!   in RUNTIME, by storing `full_fence` (Release). The monitor revokes a worker that it sees changed (Acquire) with a full fence of its
-//!   own. The claims and phases from before the change are visible to the monitor by that pair. Each later one is followed by a full fence,
-//!   and the guarantee holds again. A handler that is stuck in a worker without full fences keeps its worker until it returns.
-//! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage; light fence; reads
-//!   the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages` after the phase and the claim. It
-//!   therefore sees the stage of each nested handler that runs, and the new worker holds that stage too. M removes the stage when the
-//!   handler has ended (Release). If the monitor reads the removal (Acquire), the new worker sees all that the handler has written. If the
-//!   monitor still reads the stage of a handler that has just ended, one more stage of this worker is held for a while. M removes the stages
-//!   before it enters RUNTIME, where stages are given away. A stage that the monitor reads is therefore always this worker's. The stage
-//!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the vacant cell says
-//!   stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
+//! - *phase is RUNTIME, or no record is claimed*: M is not stuck. The monitor lowers REVOKED and leaves. If M saw it, M
+//!   asks for the handoff lock, which the monitor holds during its decision, and finds that the work was not taken.
+//! - *phase is USER and c is claimed, but c's stage is another worker's*: M has run c, given its stage away, and
+//!   claimed no record since. M is not stuck; the monitor leaves.
+//! - *phase is USER and c is claimed*: before M claims another record or enters RUNTIME, it looks at the signal, and
+//!   then stops at the handoff lock. Queue and core therefore stand still. Everything behind c is taken. M may be
+//!   before c's handler, in it, or behind it. Before: M claimed c and has not yet looked; it sees REVOKED, asks for the
+//!   lock, learns that c was left to it, and runs c. Behind: M claims c', sees REVOKED, and learns that c' was taken.
+//!   In each case the new worker holds c's stage until M has finished with that stage.
+//! - The same, but *c was deferred* (`deferred_starts.rs`): M has moved c to the core, and will not run it. c goes
+//!   along with the core, and M is behind c.
+//! - The logs: M appends without looking at the signal. A record is whole before `tail` is moved over it. The monitor
+//!   therefore takes the records before `tail` and sets `end` to null. M's next append takes the slow path, enters
+//!   RUNTIME, and sees REVOKED. From then on M sends through the inboxes like any outside thread, after it has posted
+//!   the one record that may have been under way. If M never sends again, the monitor finds that record at a later
+//!   tick.
+//! - *User code* never runs under the handoff lock, because it could wait for M, or ask for the lock. On the monitor's
+//!   thread the observer runs, with the hooks for slow handlers. Sends of these wait for no worker
+//!   ([`without_waiting`](crate::message::delivery::without_waiting)). Their messages are therefore put into the
+//!   inboxes even if the system has been closed, and none is bounced (`post_anyway`). User code that M runs in RUNTIME
+//!   (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record;
+//!   that record's stage is held as for a handler.
+//! - *State of M that the monitor reads* is either atomic or changed by M in RUNTIME only. The exception is `run_at`,
+//!   which M sets in USER: the monitor computes the position from the claim. M may read `later` in USER: the monitor
+//!   does not change it.
+//! - *The kernel refuses the heavy fence* (a seccomp filter that the program has installed since): the monitor can
+//!   believe neither phase nor claim. It lowers REVOKED and leaves, as if M were not stuck. This is safe, because
+//!   nothing was taken: if M has seen REVOKED, it asks for the handoff lock and finds that it still has the work. All
+//!   workers are then woken to change to full fences, each between two gulps and in RUNTIME, by storing `full_fence`
+//!   (Release). The monitor revokes a worker that it sees changed (Acquire) with a full fence of its own. The claims
+//!   and phases from before the change are visible to the monitor by that pair. Each later one is followed by a full
+//!   fence, and the guarantee holds again. A handler that is stuck in a worker without full fences keeps its worker
+//!   until it returns.
+//! - *Nested handlers* (short-circuit asks, near starts) are claimed in `nest_stages` like records. M stores the stage;
+//!   light fence; reads the signal, and runs the handler only if REVOKED is not raised. The monitor reads `nest_stages`
+//!   after the phase and the claim. It therefore sees the stage of each nested handler that runs, and the new worker
+//!   holds that stage too. M removes the stage when the handler has ended (Release). If the monitor reads the removal
+//!   (Acquire), the new worker sees all that the handler has written. If the monitor still reads the stage of a handler
+//!   that has just ended, one more stage of this worker is held for a while. M removes the stages before it enters
+//!   RUNTIME, where stages are given away. A stage that the monitor reads is therefore always this worker's. The stage
+//!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the
+//!   vacant cell says stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -80,69 +87,71 @@ use crate::worker::Worker;
 use crate::worker::core::{Core, Parked, Reason};
 use crate::worker::run_by_askers::Loan;
 
-/// How often the monitor looks.
+/// Returns the monitor's interval.
 fn tick() -> Duration {
     if jitter::is_on() { Duration::from_micros(200) } else { Duration::from_millis(2) }
 }
 
-/// Ticks after which the workers with stages that are muted for another system look whether these may go on, though nobody has called them.
-const MUTED_ELSEWHERE_TICKS: u64 = 5;
+/// Ticks after which workers with stages that are muted for another system check whether these may go on, even without
+/// a call.
+const MUTED_FOR_OTHERS_TICKS: u64 = 5;
 
-/// Ticks without progress after which a worker's work is taken over, while no other handler is stuck; doubles with
-/// each that is, so long computations do not breed threads.
+/// Returns the ticks without progress after which a worker's work is taken over, while no other handler is stuck. The
+/// number doubles with each stuck handler, because long computations are not to multiply threads.
 fn stuck_ticks() -> u32 {
     if jitter::is_on() { 2 } else { 5 }
 }
 
-/// At most this many doublings: one second and a quarter.
+/// Returns the largest number of doublings: one second and a quarter.
 fn stuck_doublings_max() -> u32 {
     if jitter::is_on() { 3 } else { 7 }
 }
 
-/// Whose the worker's work is; under its lock.
+/// The owner of the worker's work; used under its lock.
 #[derive(Default)]
 pub(crate) struct HandoffState {
     /// The monitor has taken the work.
     detached: bool,
-    /// The record that was claimed when it did: still the thread's own.
+    /// The record that was claimed at that time, which stays the thread's own.
     left: Option<NonNull<Record>>,
     /// The stages that stay with the thread until its handler returns.
     stages: Vec<u16>,
-    /// First segments of what was taken, for the thread to free.
+    /// First segments of the taken queue and logs, which the thread frees.
     segments: Vec<*mut Segment>,
-    /// For each log: up to where the monitor has taken records.
+    /// For each log: the position up to which the monitor has taken records.
     taken: Vec<*mut u8>,
 }
 
-// SAFETY: the pointers are only compared, or used under the rules of the protocol above.
+// SAFETY: the pointers are only compared, or used under the rules of the protocol in the module text.
 unsafe impl Send for HandoffState {}
 
 impl HandoffState {
-    /// The record that the thread was left with, if it has not run it to the end; `Err`: the thread has the worker.
+    /// Returns the record that was left to the thread, if the thread has not run it to the end. Returns `Err` if the
+    /// thread has the worker.
     pub(crate) fn left_to_it(&self) -> Result<Option<NonNull<Record>>, ()> {
         if self.detached { Ok(self.left.filter(|_| !self.stages.is_empty())) } else { Err(()) }
     }
 }
 
 impl Worker {
-    /// REVOKED was seen: whether this thread still has the worker. Waits for a monitor that is deciding.
+    /// Returns whether this thread, which has seen REVOKED, still has the worker. Waits for a monitor that is deciding.
     #[cold]
     pub(crate) fn handoff_kept(&self) -> bool {
         !lock(&self.handoff).detached
     }
 
-    /// Detached: whether `record` was left to this thread.
+    /// Returns whether `record` was left to this detached thread.
     pub(crate) fn handoff_left_me(&self, record: NonNull<Record>) -> bool {
         lock(&self.handoff).left == Some(record)
     }
 
-    /// Detached: posts the records that the monitor has not taken, and closes the logs.
+    /// Posts the records that the monitor has not taken from this detached thread, and closes the logs.
     pub(crate) fn flush_detached(&self) {
         let mut handoff = lock(&self.handoff);
         self.post_rest(&mut handoff);
         for (dest, log) in self.logs.iter().enumerate() {
-            // The segments were kept for the record under way; from here on nothing is appended any more. The queue's
-            // own are freed at the end, since the claimed record lies in one.
+            // The segments were kept for the record under way. From this point on no record is appended. The queue's
+            // own segments are freed at the end, because the claimed record lies in one.
             if dest == self.id as usize {
                 log.stop();
                 log.tail.store(std::ptr::null_mut(), Ordering::Relaxed);
@@ -155,7 +164,8 @@ impl Worker {
         handoff.taken.clear();
     }
 
-    /// Posts what was appended since the monitor looked last. Under the lease lock, by the thread or the monitor.
+    /// Posts the records that were appended since the monitor looked last. Under the handoff lock, by the thread or the
+    /// monitor.
     fn post_rest(&self, handoff: &mut HandoffState) {
         for (log, taken) in self.logs.iter().zip(&mut handoff.taken) {
             // Acquire: pairs with the Release in `append`: records before the tail are whole.
@@ -170,7 +180,7 @@ impl Worker {
         }
     }
 
-    /// The stuck handler has returned: its stages go back, and the thread ends.
+    /// Returns the stages of this detached thread, whose stuck handler has returned. The thread then ends.
     pub(crate) fn leave_detached(&self) {
         self.write_out();
         self.flush_detached();
@@ -190,8 +200,8 @@ impl Worker {
         for stage in stages {
             self.system.return_stage(stage, Reason::Detached);
         }
-        // Last: the system is not idle before what was put aside for these stages is on its way. AcqRel: pairs with the
-        // Acquire of who finds the system idle.
+        // Last, because the system is not idle before the parked records of these stages are under way. AcqRel: pairs
+        // with the Acquire of the thread that finds the system idle.
         self.system.detached.fetch_sub(1, Ordering::AcqRel);
     }
 
@@ -200,33 +210,36 @@ impl Worker {
         let mut handoff = lock(&self.handoff);
         let claimed = self.ownership.revoke(self.has_full_fences())?;
         seam(2);
-        // SAFETY: the claimed record stays readable; the core stands still, as the thread asks for the lease before it
-        // touches it again.
-        if unsafe { (*self.core.get()).is_held(claimed.as_ref().stage()) } {
-            // The thread is about to put the record aside, or has just done so: it is in no handler, and must not be
-            // left with the record, which is behind others that were put aside (I2), or whose stage runs elsewhere (I1).
+        // SAFETY: the claimed record stays readable; the core stands still, because the thread asks for the handoff
+        // lock before it touches the core again.
+        if unsafe { (*self.core.get()).is_parked(claimed.as_ref().stage()) } {
+            // The thread is about to park the record, or has just done so. It is in no handler, and must not be left
+            // with the record. The record is behind others that were parked (I2), or another worker runs its stage
+            // (I1).
             self.ownership.signal.clear(Signal::REVOKED);
             return None;
         }
         // SAFETY: the claimed record stays readable.
         if self.system.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
-            // The record was run, and then its stage was given away: the thread stands before its next claim. That stage
-            // is not this worker's to be held; who runs it now would be told of its return (I1). (Acquire: pairs with
-            // the Release of who moved it. It does not come back meanwhile: that thread would take it in.)
+            // The record was run, and then its stage was given away: the thread stands before its next claim. That
+            // stage is not this worker's to be held, because its present worker would be told of its return (I1).
+            // (Acquire: pairs with the Release of the worker that moved the stage. The stage does not come back during
+            // this check, because this thread would take it in.)
             self.ownership.signal.clear(Signal::REVOKED);
             return None;
         }
-        // From here on the thread touches neither queue nor core.
+        // From this point on the thread touches neither queue nor core.
         for log in &self.logs {
             log.stop();
         }
         let mut queue = [const { Chain::new() }; 3];
-        // SAFETY: the thread stands still. What was put off comes first, since whoever is started by it is sent to behind it.
+        // SAFETY: the thread stands still. Deferred starts come first, because messages to the actors that they start
+        // go behind them.
         queue[Lane::Normal as usize] = unsafe { (*self.core.get()).deferred_starts.take(u64::MAX, None) };
         let log = &self.logs[self.id as usize];
         let taken_to = log.tail.load(Ordering::Acquire);
-        // SAFETY: the thread has claimed that record last, or now another one behind it, of which it will learn that it was
-        // taken.
+        // SAFETY: the thread has claimed that record last, or now another one behind it, and will learn that the latter
+        // was taken.
         let behind = unsafe { self.position_behind(claimed) };
         // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
         self.for_each_from(behind, taken_to, &mut |record| unsafe {
@@ -235,8 +248,8 @@ impl Worker {
                 queue[lane].push_bytes(record.as_ptr().cast(), size, None);
             }
         });
-        // SAFETY: the thread stands still: it changes `later` in RUNTIME only. It may read it in USER (`nothing_waits_for`), so the monitor
-        // leaves it as it is.
+        // SAFETY: the thread stands still: it changes `later` in RUNTIME only. The thread may read it in USER
+        // (`nothing_waits_for`), and the monitor therefore leaves it unchanged.
         let later = unsafe { &*self.later.get() };
         for segment in std::iter::once(behind.segment).chain(later.iter().map(|cursor| cursor.segment)) {
             if segment != log.first.get() {
@@ -285,14 +298,14 @@ impl Worker {
         let mut core = unsafe { Box::from_raw(self.core.replace(std::ptr::null_mut())) };
         for stage in &stages {
             match core.parked.get_mut(stage) {
-                Some(hold) => {
-                    if let Reason::Muted { stuck: false, .. } = hold.reason {
+                Some(parked) => {
+                    if let Reason::Muted { stuck: false, .. } = parked.reason {
                         self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
                     }
-                    if hold.reason != Reason::Detached {
+                    if parked.reason != Reason::Detached {
                         self.system.open_less();
                     }
-                    hold.detach();
+                    parked.detach();
                 }
                 None => {
                     core.parked.insert(*stage, Parked::new(Reason::Detached, Some(OVERLOADED_BYTES)));
@@ -300,7 +313,7 @@ impl Worker {
             }
             self.system.full[*stage as usize].note_stuck();
         }
-        // What this thread sent to others is posted before anybody else runs its stages (I2).
+        // Messages that this thread sent to others are posted before any other thread runs its stages (I2).
         for mut chain in outgoing {
             // SAFETY: whole records, each handed over once.
             chain.for_each(|record| unsafe { self.system.post_anyway(Lane::Normal, record) });
@@ -314,18 +327,18 @@ impl Worker {
 struct Takeover {
     core: Box<Core>,
     queue: [Chain; 3],
-    /// Bytes of it that others have sent: they still are a burden to this worker, and not its own doing.
+    /// The bytes that others have sent: they still count as this worker's load, and not as its own messages.
     sent: u64,
 }
 
-/// What the monitor remembers of a worker.
+/// The monitor's notes about a worker.
 struct Watched {
     claimed: *mut Record,
     beat: u64,
     ticks: u32,
-    /// A thread that was started to go on with the worker's work, and did not get it yet.
+    /// A thread that was started to go on with the worker's work, and has not got it yet.
     thread: Option<WorkerThread>,
-    /// The work of the handler that is stuck could not be taken over, and that was counted.
+    /// The work of the stuck handler could not be taken over, and the counter has counted that.
     failed: bool,
 }
 
@@ -334,7 +347,7 @@ impl Watched {
         Watched { claimed, beat, ticks: 0, thread: None, failed: false }
     }
 
-    /// The work cannot be taken over at this tick.
+    /// Notes that the work cannot be taken over at this tick.
     fn fail(&mut self, worker: &Worker) {
         self.thread = None;
         if !std::mem::replace(&mut self.failed, true) {
@@ -343,7 +356,7 @@ impl Watched {
     }
 }
 
-/// The monitor thread.
+/// Runs the monitor thread.
 pub(crate) fn watch(system: &Weak<SystemCore>) {
     let mut watched: Vec<Watched> = Vec::new();
     let mut stuck: Vec<Arc<Worker>> = Vec::new();
@@ -377,12 +390,12 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             });
             deadlocks.look(&system);
             looks += 1;
-            if looks.is_multiple_of(MUTED_ELSEWHERE_TICKS) {
+            if looks.is_multiple_of(MUTED_FOR_OTHERS_TICKS) {
                 system.rouse_muted_of_other_systems();
             }
-            // All workers that should wake the called workers may be in handlers that do not return.
+            // All workers that could wake the called workers may be in handlers that do not return.
             system.wake_called(usize::MAX);
-            quiet = system.rest_of_monitor(tick(), stuck.is_empty(), quiet);
+            quiet = system.pause_monitor(tick(), stuck.is_empty(), quiet);
         }
     }
 }
@@ -393,7 +406,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         *seen = Watched::new(claimed, beat);
         return;
     }
-    // A slice of time is over: gulps are bounded in time, and the worker looks at the clock.
+    // A slice of time is over. The signal bounds gulps in time, and has the worker look at the clock.
     worker.ownership.signal.raise(Signal::TICK);
     if (claimed, beat) != (seen.claimed, seen.beat) {
         *seen = Watched::new(claimed, beat);
@@ -407,7 +420,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     if !worker.has_full_fences() && !barrier::asymmetric() {
         return seen.fail(worker);
     }
-    // The thread first: without one, nothing is taken.
+    // The thread first: without a thread, no work is taken.
     let thread = seen.thread.take().map_or_else(|| system.start_thread(worker.id), Ok);
     let Ok(thread) = thread else { return seen.fail(worker) };
     let Some(takeover) = worker.take_over() else {
@@ -421,7 +434,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     system.worker_table[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
     let signal = Arc::<Signal>::default();
     {
-        // Whoever raises a signal does it under this lock: from here on at the new thread's.
+        // A thread that raises a signal does it under this lock, and from this point on at the new thread's signal.
         let mut inbox = system.worker_table[worker.id as usize].lock();
         signal.raise(worker.ownership.signal.get() & !Signal::REVOKED);
         inbox.signal = Arc::clone(&signal);
@@ -472,7 +485,7 @@ mod tests {
         }
     }
 
-    /// Calls the function in a handler, or where it is bounced.
+    /// Calls the function in a handler, or when the message is bounced.
     struct DoAnyway<F>(F);
     impl<F: FnOnce() + Send + 'static> Envelope<Plain> for DoAnyway<F> {
         fn run(self, _: &mut Plain, _: &mut Cx<Plain>) {
@@ -483,7 +496,7 @@ mod tests {
         }
     }
 
-    /// Waits until the monitor has taken the worker of this thread over. Returns the stages that stay with the thread.
+    /// Waits until the monitor has taken over the worker of this thread. Returns the stages that stay with the thread.
     fn be_taken_over() -> Vec<u16> {
         let worker = current().unwrap();
         let deadline = Instant::now() + LIMIT;
@@ -493,7 +506,8 @@ mod tests {
         lock(&worker.handoff).stages.clone()
     }
 
-    /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that stay with the thread.
+    /// Ends `child` within a nested call, waits until the monitor has taken the worker over, and sends the stages that
+    /// stay with the thread.
     fn end_nested(child: Address<Plain>, held: &Sender<Vec<u16>>) {
         let worker = current().unwrap();
         let nest = Nest::enter(worker, 0, child.raw().cell, child.raw().stage());
@@ -502,6 +516,7 @@ mod tests {
         drop(nest);
     }
 
+    // GUARANTEE: A stuck handler stops only itself
     #[test]
     fn a_takeover_holds_the_stage_of_a_nested_actor_that_has_just_ended_and_no_other_one() {
         let config = Config { workers: 2, stages: 2, ..Config::new() };
@@ -526,7 +541,7 @@ mod tests {
         gone.send(Do(move || current().unwrap().end(gone.raw().cell, Ending::Stopped)));
         system.run_until_idle();
         gone.send(DoAnyway(move || {
-            // Nobody else could let it go on.
+            // No other thread could let it go on.
             let (go_on, goes_on) = channel();
             other.send(Do(move || go_on.send(()).unwrap()));
             send.send((be_taken_over(), goes_on.recv_timeout(LIMIT))).unwrap();
@@ -555,7 +570,7 @@ mod tests {
         }));
         assert_eq!(is_held.recv_timeout(LIMIT).unwrap(), [0]);
         assert_eq!(system.end(LIMIT, &mut |_, _, _| {}), (2, 0));
-        // The other worker has handled it, or the thread that has ended the system has bounced it.
+        // The other worker has handled the message, or the thread that has ended the system has bounced it.
         let by = came.try_recv().expect("it was not lost");
         assert_ne!(by, Some(format!("playhouse-{}-monitor", system.id())));
     }

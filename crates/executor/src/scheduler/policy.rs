@@ -1,27 +1,31 @@
 //! Pure decisions: no thread, no clock, no atomic. The workers call them between two gulps.
 //!
-//! All times are in nanoseconds. The work that waits is estimated as the number of messages times the estimated time of the next messages.
+//! All times are in nanoseconds. The work that waits is estimated as the number of messages times the estimated time of
+//! the next messages.
 //!
 //! # Why work is given away
 //!
-//! A busy worker gives a part of its work to an idle one as soon as that part takes longer than the hand-over. A hand-over to a *watching*
-//! worker, which spins, costs a few cache misses. A hand-over to a *parked* worker costs a wake-up, which is measured at the start
-//! ([`super::costs`]). A worker that has just received work gives a part of that to the next idle worker after its own next gulp. The
-//! number of workers with a part of a burst therefore doubles with each step.
+//! A busy worker gives a part of its work to an idle one as soon as that part takes longer than the hand-over. A
+//! hand-over to a *watching* worker, which spins, costs a few cache misses. A hand-over to a *parked* worker costs a
+//! wake-up, which is measured at the start ([`super::costs`]). A worker that has just received work gives a part of
+//! that to the next idle worker after its own next gulp. The number of workers with a part of a burst therefore doubles
+//! with each step.
 //!
 //! # How much is given away
 //!
-//! In a program whose messages go round, each worker is idle now and then, although both have the same load. The first version gave half of
-//! the work at each such moment. The stages went to and fro, and in gossip with 100 tokens of 1 µs two workers were 1.5 times as fast as
-//! one. Without any stealing, they were 1.8 times as fast. The part is now half of the difference between the idle shares of the two
-//! workers ([`super::idle_share`]), as these would be after the waiting work. A worker that was idle for long gets half.
+//! In a program whose messages go round, each worker is idle now and then, although both have the same load. The first
+//! version gave half of the work at each such moment. The stages went to and fro, and in gossip with 100 tokens of 1 µs
+//! two workers were 1.5 times as fast as one. Without any stealing, they were 1.8 times as fast. The part is now half
+//! of the difference between the idle shares of the two workers ([`super::idle_share`]), as these would be after the
+//! waiting work. A worker that was idle for long gets half.
 //!
 //! # Why a worker adopts stages instead
 //!
-//! Two actors that take turns are fastest on one worker. A worker that is about to send to an idle one *adopts* the receivers' stages if
-//! its own backlog would end before the other worker had begun. One worker then loses no time against two. If both workers together were
-//! lately busy for more time than one worker has, it adopts nothing, because they are not idle for long. With short messages it adopts
-//! stages all the same until a trial has shown that two workers help ([`super::trial`]).
+//! Two actors that take turns are fastest on one worker. A worker that is about to send to an idle one *adopts* the
+//! receivers' stages if its own backlog would end before the other worker had begun. One worker then loses no time
+//! against two. If both workers together were lately busy for more time than one worker has, it adopts nothing, because
+//! they are not idle for long. With short messages it adopts stages all the same until a trial has shown that two
+//! workers help ([`super::trial`]).
 
 use super::idle_share::IDLE_WINDOW_NS;
 
@@ -33,23 +37,25 @@ const GULP_NS_WITH_IDLE: u64 = 4_000;
 const LOOK_NS: u64 = 10_000;
 /// The largest number of messages between two looks at the clock.
 const LOOK_MESSAGES_MAX: u64 = 2048;
-/// Messages that take less than this are *fine*: the hand-over of one to another core costs about as much as its handler.
+/// Messages that take less than this are *fine*: the hand-over of one to another core costs about as much as its
+/// handler.
 const FINE_NS: u64 = 100;
 /// Messages that take at least this long are timed in each gulp.
 const TIMED_NS: u64 = 1_000;
-/// A larger backlog of short messages is worth a second worker. A worker with a smaller one adopts the stages that it sends short messages
-/// to.
+/// A larger backlog of short messages is worth a second worker. A worker with a smaller one adopts the stages that it
+/// sends short messages to.
 const WORTH_SHARING_SHORT_NS: u64 = 50_000;
 /// The work that is worth a hand-over between two running workers: twice the cost of one hand-over with cold caches.
 const WORTH_HANDOVER_NS: u64 = 6_000;
-/// A backlog above this is worth a wake-up if it was there at every look for [`LASTING_NS`]. The backlog of 100 tokens that go round for
-/// ever is small at any moment.
+/// A backlog above this is worth a wake-up if it was there at every look for [`LASTING_NS`]. The backlog of 100 tokens
+/// that go round for ever is small at any moment.
 const WORTH_LASTING_NS: u64 = 4_000;
 /// The same for short messages.
 const LASTING_SHORT_NS: u64 = 200;
 const LASTING_NS: u64 = 1_000_000;
-/// The largest number of called workers that a worker wakes between two gulps. The worker also wakes 1 parked receiver of its own mail per
-/// gulp. Awake workers wake the others, and the number of awake workers therefore grows exponentially.
+/// The largest number of called workers that a worker wakes between two gulps. The worker also wakes 1 parked receiver
+/// of its own mail per gulp. Awake workers wake the others, and the number of awake workers therefore grows
+/// exponentially.
 pub(crate) const WAKES: usize = 2;
 /// The largest number of the sender's gulps between two messages of actors that take turns. About 3 are usual.
 const TURN_GULPS: u64 = 8;
@@ -58,15 +64,16 @@ const TURN_MESSAGES: u64 = 2;
 /// A worker finishes a backlog below this before a watching worker has fetched its mail.
 const HANDOVER_NS: u64 = 400;
 
-/// The victim's pause after a look through its queue that was in vain or moved fine messages, as a multiple of the look's time.
+/// The victim's pause after a look through its queue that was in vain or moved fine messages, as a multiple of the
+/// look's time.
 pub(crate) const PAUSE_FACTOR: u64 = 16;
 
 /// The kinds of idle workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Idle {
-    /// It spins and sees its mail at once.
+    /// The worker spins and sees its mail at once.
     Watching,
-    /// It sleeps and must be woken.
+    /// The worker sleeps and must be woken.
     Parked,
 }
 
@@ -86,19 +93,19 @@ pub(crate) fn look_messages(average_ns: u64) -> u64 {
 pub(crate) struct Backlog {
     /// The time of all messages in nanoseconds.
     pub(crate) ns: u64,
-    /// The messages are short, and no trial has shown that a second worker helps ([`super::trial`]). The work stays on one worker, unless much
-    /// of it waits, or some of it for long.
+    /// The messages are short, and no trial has shown that a second worker helps ([`super::trial`]). The work stays on
+    /// one worker, unless much of it waits, or some of it for long.
     pub(crate) is_short: bool,
 }
 
-/// Returns whether the worker times the first message of this gulp. It times long messages in each gulp, and short ones in 1 of 8 gulps. It
-/// never times fine messages, because 2 looks at the clock take as long as a fine message.
+/// Returns whether the worker times the first message of this gulp. It times long messages in each gulp, and short ones
+/// in 1 of 8 gulps. It never times fine messages, because 2 looks at the clock take as long as a fine message.
 pub(crate) fn times_message(next_ns: u64, gulp: u64) -> bool {
     next_ns >= TIMED_NS || (next_ns >= FINE_NS && gulp.is_multiple_of(8))
 }
 
-/// Returns whether work is worth sharing with an idle worker, which gets this `part` of it ([`part`]). The work was there at every look for
-/// `lasts_ns`.
+/// Returns whether work is worth sharing with an idle worker, which gets this `part` of it ([`part`]). The work was
+/// there at every look for `lasts_ns`.
 pub(crate) fn is_worth_sharing(waiting: Backlog, part: f64, lasts_ns: u64, idle: Idle, wake_ns: u64) -> bool {
     // The bounds are those for half of the work.
     let waiting_ns = (waiting.ns as f64 * 2.0 * part) as u64;
@@ -112,26 +119,27 @@ pub(crate) fn is_worth_sharing(waiting: Backlog, part: f64, lasts_ns: u64, idle:
     }
 }
 
-/// Returns whether a hand-over of short work is to be a trial. Much work of fine messages may be a tree or a burst, which is over before a
-/// trial would be.
+/// Returns whether a hand-over of short work is to be a trial. Much work of fine messages may be a tree or a burst,
+/// which is over before a trial would be.
 pub(crate) fn wants_trial(waiting: Backlog, average_ns: u64) -> bool {
     waiting.is_short && (average_ns >= FINE_NS || waiting.ns <= WORTH_SHARING_SHORT_NS)
 }
 
-/// Returns whether an idle worker asks a busy worker for work, which ends the busy worker's gulp. `shown` is the backlog that the busy
-/// worker showed before that gulp, and `part` is what the idle worker would get of it.
+/// Returns whether an idle worker asks a busy worker for work, which ends the busy worker's gulp. `shown` is the
+/// backlog that the busy worker showed before that gulp, and `part` is what the idle worker would get of it.
 pub(crate) fn asks(shown: Backlog, part: f64) -> bool {
     is_worth_sharing(shown, part, 0, Idle::Watching, 0)
 }
 
-/// Returns whether a worker that hands mail to a watching worker takes turns with it. `gulps` counts the sender's gulps since it last
-/// handed mail to a watching worker. `messages` counts the messages that the sender has handled since its own last idle time.
+/// Returns whether a worker that hands mail to a watching worker takes turns with it. `gulps` counts the sender's gulps
+/// since it last handed mail to a watching worker. `messages` counts the messages that the sender has handled since its
+/// own last idle time.
 pub(crate) fn takes_turns(gulps: u64, messages: u64) -> bool {
     gulps <= TURN_GULPS && messages <= TURN_MESSAGES
 }
 
-/// Two workers with idle shares of this sum have work for one. The sum is 1 if the idle times are whole. A worker does not count the time in
-/// which it first looks for an answer, about half of that of a hand-over.
+/// Two workers with idle shares of this sum have work for one. The sum is 1 if the idle times are whole. A worker does
+/// not count the time in which it first looks for an answer, about half of that of a hand-over.
 const FIT_ON_ONE: f64 = 0.7;
 
 /// A worker and an idle worker that it is about to send to, as the first one sees them.
@@ -148,9 +156,9 @@ pub(crate) struct Pair {
 
 /// Returns whether a worker adopts the receivers' stages from an idle worker instead of handing mail to it.
 ///
-/// `own` is the worker's backlog, which is short only if the messages that it sends are, too. A worker that sends one answer for each 100 messages
-/// does not take turns, and adopts no stage of a watching worker. Two workers that were busy for more time than there is for one keep their
-/// stages: one of them is idle for a moment only.
+/// `own` is the worker's backlog, which is short only if the messages that it sends are, too. A worker that sends one
+/// answer for each 100 messages does not take turns, and adopts no stage of a watching worker. Two workers that were
+/// busy for more time than there is for one keep their stages: one of them is idle for a moment only.
 pub(crate) fn adopts(own: Backlog, pair: Pair, wake_ns: u64) -> bool {
     let fit_on_one = pair.idle_shares >= FIT_ON_ONE;
     match pair.idle {
@@ -165,12 +173,13 @@ pub(crate) fn adopts(own: Backlog, pair: Pair, wake_ns: u64) -> bool {
 /// The least part of the work that is worth a look. Two workers that lack less than twice this are equally busy.
 const PART_MIN: f64 = 0.02;
 
-/// Returns the part of a busy worker's work that goes to an idle worker, from 0 to 0.5. `mine` and `theirs` are the idle shares of the two,
-/// and `waiting_ns` is the time of the work that waits.
+/// Returns the part of a busy worker's work that goes to an idle worker, from 0 to 0.5. `mine` and `theirs` are the
+/// idle shares of the two, and `waiting_ns` is the time of the work that waits.
 ///
-/// Compared are the shares that the two would have after that work without a move. A worker that was idle for long, or that would be idle
-/// for long, gets half of the work. A worker that is idle for a moment, and has handled nearly as much as the other one, gets little: its
-/// next messages are under way, and each stage that it gets now is one that the other worker lacks later.
+/// Compared are the shares that the two would have after that work without a move. A worker that was idle for long, or
+/// that would be idle for long, gets half of the work. A worker that is idle for a moment, and has handled nearly as
+/// much as the other one, gets little: its next messages are under way, and each stage that it gets now is one that the
+/// other worker lacks later.
 pub(crate) fn part(mine: f64, theirs: f64, waiting_ns: u64) -> f64 {
     let kept = (-(waiting_ns as f64) * 2.0 / IDLE_WINDOW_NS as f64).exp();
     let (mine, theirs) = (mine * kept, 1.0 - (1.0 - theirs) * kept);
@@ -180,8 +189,8 @@ pub(crate) fn part(mine: f64, theirs: f64, waiting_ns: u64) -> f64 {
 
 /// Returns the stages to give away, with about this part of all work. `stages` holds `(work, stage)` pairs.
 ///
-/// The stage with the most work stays, and a single stage therefore never moves to and fro. A stage moves if its work is closer to what is
-/// still to be given than nothing is.
+/// The stage with the most work stays, and a single stage therefore never moves to and fro. A stage moves if its work
+/// is closer to the rest to be given than zero is.
 pub(crate) fn split(stages: &mut Vec<(u64, u16)>, part: f64) -> Vec<u16> {
     stages.sort_unstable_by(|a, b| b.cmp(a));
     let total: u64 = stages.iter().map(|(work, _)| work).sum();

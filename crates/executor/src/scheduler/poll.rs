@@ -1,20 +1,21 @@
 //! Input and output by the workers themselves: an idle worker waits for both messages and sockets.
 //!
 //! At any time at most one worker *polls* (`SystemCore::polling`). It waits in the reactor instead of on its thread's
-//! token, so what arrives is decoded, and most often also handled, by the thread that the kernel woke: no hand-over. Who
-//! has something for a polling worker wakes the reactor. Busy workers poll now and then, if nobody else does.
+//! token. The thread that the kernel woke therefore decodes the data, and most often also handles it, without a
+//! hand-over. A thread with mail for a polling worker wakes the reactor. Busy workers poll now and then, if no other
+//! worker does.
 //!
 //! # Order (I2)
 //!
-//! What the reactor dispatches is sent like what a timer sends: from the worker's own logs, by the route of now. All logs
-//! are flushed before the role of the poller is given up, and the next poller takes its mail before it dispatches; so what
-//! that dispatches, on whichever worker, stands behind it wherever it goes.
+//! Messages that the reactor dispatches are sent like those of a timer: from the worker's own logs, by the updated
+//! route. All logs are flushed before the role of the poller is given up, and the next poller takes its mail before it
+//! dispatches. Messages of the later dispatch, on any worker, therefore go behind the earlier ones at each receiver.
 //!
 //! # No lost wake-up (I3)
 //!
-//! A worker that polls is parked like any other ([`crate::scheduler::idle`]); only that "unpark its thread" is "wake the reactor",
-//! which remembers a wake-up that comes before the wait, as a thread's token does. Which of the two it is, is written under
-//! the inbox lock together with the presence.
+//! A worker that polls is parked like any other ([`crate::scheduler::idle`]), but "unpark its thread" is "wake the
+//! reactor". The reactor remembers a wake-up that comes before the wait, like a thread's token. The choice between the
+//! two is written under the inbox lock together with the presence.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -25,26 +26,28 @@ use crate::system::SystemCore;
 use crate::worker::user_code::{self, contained};
 use crate::worker::{Worker, current};
 
-/// A source of events besides messages, and a place for what workers write: see `SystemCore::set_reactor`.
+/// A source of events besides messages, and a writer of the data that workers leave for it: see
+/// `SystemCore::set_reactor`.
 pub trait Reactor: Send + Sync + 'static {
-    /// Waits for events, for [`Reactor::wake`], or until `timeout` has passed; zero: only looks. True: there is something to
-    /// be dispatched. Not called by two threads at one time.
+    /// Waits for events, for [`Reactor::wake`], or until `timeout` has passed; zero: only looks. Returns whether there
+    /// are events to be dispatched. Not called by two threads at one time.
     fn wait(&self, timeout: Option<Duration>) -> bool;
-    /// Handles the events that were found by `wait`: may send messages and must not block. By the same thread.
+    /// Handles the events that `wait` found: may send messages and must not block. Called by the same thread.
     fn dispatch(&self);
     /// Ends a `wait` that is under way, or the next one.
     fn wake(&self);
-    /// Writes out what this thread has left to be written: called after each gulp in which [`flush_soon`] was called.
+    /// Writes out the data that this thread has left to be written: called after each gulp in which [`flush_soon`] was
+    /// called.
     fn flush(&self);
 }
 
-/// What so many messages, at most, have left to be written is written together.
+/// The data that at most this number of messages has left to be written is written together.
 const GOES_ALONG_MAX: u64 = 64;
-/// A busy worker looks for events at most so often.
+/// The least time between two polls of a busy worker.
 const POLL_EVERY_NS: u64 = 50_000;
 
-/// Has [`Reactor::flush`] called by this thread after the present gulp. False: this thread is no worker (any more), and the
-/// caller flushes itself.
+/// Has [`Reactor::flush`] called by this thread after the present gulp. Returns false if this thread is no worker (any
+/// more); the caller then flushes itself.
 pub fn flush_soon() -> bool {
     let Some(worker) = current() else { return false };
     if !worker.unwritten.get() {
@@ -56,17 +59,17 @@ pub fn flush_soon() -> bool {
     true
 }
 
-/// Calls [`Reactor::wait`]. A panic in it finds nothing, and the role of the poller is given up as ever.
+/// Calls [`Reactor::wait`]. A panic in it counts as no event, and the worker gives up the role of the poller as usual.
 pub(crate) fn found(reactor: &dyn Reactor, timeout: Option<Duration>) -> bool {
     contained(|| reactor.wait(timeout)).unwrap_or(false)
 }
 
 impl SystemCore {
-    /// Has the workers poll `reactor`. Once; false: there is one already.
+    /// Has the workers poll `reactor`. Can be called once; returns false if there is a reactor already.
     pub fn set_reactor(&self, reactor: Arc<dyn Reactor>) -> bool {
         let set = self.reactor.set(reactor).is_ok();
         if set {
-            // Those who are parked have parked without it.
+            // Parked workers have parked without the reactor.
             for worker in 0..self.config.workers as u16 {
                 self.rouse(worker);
             }
@@ -76,13 +79,13 @@ impl SystemCore {
 }
 
 impl Worker {
-    /// Takes the role of the poller, if there is a reactor and nobody has it.
+    /// Takes the role of the poller, if there is a reactor and no worker has the role.
     pub(crate) fn begin_to_poll(&self) -> Option<&dyn Reactor> {
         let reactor = self.system.reactor.get()?;
         if self.id as usize >= self.system.config.workers || self.system.polling.load(Ordering::Relaxed) {
             return None;
         }
-        // Acquire: pairs with the Release in `end_to_poll`; what the last poller did is seen.
+        // Acquire: pairs with the Release in `end_to_poll`, and shows what the last poller did.
         (!self.system.polling.swap(true, Ordering::Acquire)).then_some(&**reactor)
     }
 
@@ -90,53 +93,53 @@ impl Worker {
         self.system.polling.store(false, Ordering::Release);
     }
 
-    /// Dispatches what was found. In RUNTIME, awake, by the poller.
+    /// Dispatches the events that were found. In RUNTIME, awake, by the poller.
     pub(crate) fn dispatch(&self, reactor: &dyn Reactor) {
-        // While this worker rested, its stages may have been adopted: they are sent to by the route of now (I1).
+        // While this worker was idle, its stages may have been adopted. The updated route is therefore used (I1).
         self.flush();
-        // What the last poller has sent here comes before what this one puts into its own queue. It was flushed before the
-        // role was given up, so its flag is seen.
+        // Messages that the last poller has sent to this worker come before those that this one puts into its own
+        // queue. They were flushed before the role was given up, and the flag therefore shows them.
         if self.shared().mail.is_up() {
             self.take_mail();
         }
         let before = self.backlog_bytes();
-        // It reads messages, which is user code.
+        // The reactor reads messages, which runs user code.
         self.call_user(|| reactor.dispatch());
         seam(4);
-        // What comes from outside counts as sent by others, though this worker has put it before itself.
+        // Messages from outside count as sent by others, although this worker has put them into its own queue.
         self.note_mail(self.backlog_bytes() - before);
         self.weigh();
         self.flush();
         self.write_out_in_time();
     }
 
-    /// Writes out what was left to be written, unless there is more to do at once, and little was done since: what comes of
-    /// that goes along. (A worker that takes what another one reads gets it in small portions, and each would be a system
-    /// call: 0.6 per migration instead of 0.05.)
+    /// Writes out the data that was left to be written, unless more work waits and little was done since; later data is
+    /// then written along. (A worker that takes another one's reads gets them in small portions, and each would be a
+    /// system call: 0.6 per migration instead of 0.05.)
     pub(crate) fn write_out_in_time(&self) {
         let handled = self.handled.get();
         if !self.unwritten.get() {
             return self.written_at.set(handled);
         }
         let more = self.shared().mail.is_up() || self.waiting_bytes() > 0;
-        // The count begins anew now and then: then it is time.
+        // The count starts again now and then, and the data is then due.
         if !more || handled.wrapping_sub(self.written_at.get()) >= GOES_ALONG_MAX {
             self.written_at.set(handled);
             self.write_out();
         }
     }
 
-    /// Writes out what was left to be written.
+    /// Writes out the data that was left to be written.
     pub(crate) fn write_out(&self) {
         if self.unwritten.replace(false)
             && let Some(reactor) = self.system.reactor.get()
         {
-            // It writes to the program's transport.
+            // The reactor writes to the program's transport.
             user_code::call(|| reactor.flush()).unwrap_or(());
         }
     }
 
-    /// A busy worker looks for events, if nobody has for some time. In RUNTIME.
+    /// Looks for events on a busy worker, if no worker has for some time. In RUNTIME.
     pub(crate) fn poll_now_and_then(&self, now_ns: u64) {
         // A thread outside runs this worker. The worker's own thread polls.
         if self.lending.is_borrowed.get() {

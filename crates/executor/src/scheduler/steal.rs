@@ -1,14 +1,14 @@
 //! Stealing: an idle worker asks, the victim gives.
 //!
-//! C∀ swaps queue pointers behind the victim's back, since its victim may be anywhere in a gulp. Here the thief leaves
-//! its name in the victim's inbox and raises the victim's signal, which the victim looks at before each message
-//! anyway; at that boundary the victim is the only one that touches its queue, so it partitions it by stages and
-//! appends the thief's part to the thief's inbox under both locks. No pointer is swapped that somebody may be using,
-//! and the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: then the monitor
-//! gives its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
+//! C∀ swaps queue pointers behind the victim's back, because its victim may be anywhere in a gulp. In this scheduler,
+//! the thief leaves its name in the victim's inbox and raises the victim's signal, which the victim checks before each
+//! message anyway. At that exchange only the victim touches its queue. It partitions the queue by stages and appends
+//! the thief's part to the thief's inbox under both locks. No pointer is swapped that another thread may be using, and
+//! the victim's message path pays nothing. (A victim that is stuck in a handler cannot answer: the monitor then gives
+//! its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
 //!
-//! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is worth the hand-over
-//! ([`crate::scheduler::policy`]). The stages move in the same way.
+//! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is
+//! worth the hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
 
 use std::sync::atomic::Ordering::{self, Relaxed};
 
@@ -24,11 +24,11 @@ use crate::worker::shared::{Inbox, Presence};
 
 /// The largest number of workers that a thief looks at when it becomes idle. Each look is a cache miss.
 const LOOKED_AT_MAX: usize = 16;
-/// How often the victim tries for the thief's lock before it keeps its stages.
+/// The number of times that the victim tries for the thief's lock before it keeps its stages.
 const LOCK_ATTEMPTS_MAX: u32 = 64;
 
 impl Worker {
-    /// Leaves this worker's name with a victim that has something to give.
+    /// Leaves this worker's name with a victim that has stages to give.
     pub(crate) fn look_for_work(&self) {
         let system = &self.system;
         if system.config.stealing == Stealing::None || self.id as usize >= system.config.workers {
@@ -48,14 +48,14 @@ impl Worker {
                     let backlog = Backlog { ns: surplus * average_ns, is_short };
                     // No part is larger than half. A victim that makes a pause would end its gulp in vain.
                     policy::asks(backlog, 0.5)
-                        && shown.next_theft_ns.load(Relaxed) <= now_ns
+                        && shown.next_steal_ns.load(Relaxed) <= now_ns
                         && policy::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
                 })
         };
         let victim = match system.config.stealing {
-            // cforall-actors, "Victim Selection": whose last attempt is longest ago has been busy longest.
+            // cforall-actors, "Victim Selection": the worker with the oldest attempt to steal has been busy longest.
             Stealing::LongestVictim => {
-                candidates().min_by_key(|other| system.worker_table[*other as usize].shown.last_theft_ns.load(Relaxed))
+                candidates().min_by_key(|other| system.worker_table[*other as usize].shown.last_steal_ns.load(Relaxed))
             }
             Stealing::Random => {
                 let count = candidates().count();
@@ -66,7 +66,7 @@ impl Worker {
             }
             Stealing::None => None,
         };
-        self.shared().shown.last_theft_ns.store(now_ns, Relaxed);
+        self.shared().shown.last_steal_ns.store(now_ns, Relaxed);
         if let Some(victim) = victim {
             self.ask_for_stages(victim);
         }
@@ -81,28 +81,29 @@ impl Worker {
         inbox.signal.raise(Signal::THIEF);
     }
 
-    /// Answers the requests in the inbox. Gives all of its stages to a worker that has asked for all after a trial in vain. Otherwise gives
-    /// a part of what waits to the first thief, if that is worth the hand-over and the thief is still idle. In RUNTIME.
+    /// Answers the requests in the inbox. Gives all of its stages to a worker that has asked for all after a trial in
+    /// vain. Otherwise gives a part of its queue to the first thief, if that is worth the hand-over and the thief is
+    /// still idle. In RUNTIME.
     #[cold]
     pub(crate) fn give_to_thief(&self) {
-        let (thieves, gathers) = {
+        let (thieves, asks_for_all) = {
             let mut inbox = self.shared().lock();
-            (std::mem::take(&mut inbox.thieves), inbox.gathers.take())
+            (std::mem::take(&mut inbox.thieves), inbox.asks_for_all.take())
         };
         let system = &self.system;
-        if let Some(gathers) = gathers {
+        if let Some(asks_for_all) = asks_for_all {
             // SAFETY: used by this thread only, in short borrows; in RUNTIME.
             let (route, core) = unsafe { (&*self.route.get(), self.core()) };
-            let may_go = |stage: &u16| !core.is_held(*stage) && !system.full[usize::from(*stage)].is_full();
+            let may_go = |stage: &u16| !core.is_parked(*stage) && !system.full[usize::from(*stage)].is_full();
             let all: Vec<u16> = route.own(system.config.stages).filter(may_go).collect();
-            self.give(StageSet::of(&all, system.route.len(), gathers));
+            self.give(StageSet::of(&all, system.route.len(), asks_for_all));
             return;
         }
         let Some(&thief) = thieves.first() else { return };
         let start_ns = system.now_ns();
         // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
-        let may = simulated || start_ns >= self.shared().shown.next_theft_ns.load(Relaxed) && !self.keeps_short_work();
+        let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
         let is_worth_it =
             |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
         // Another worker may already have given work to the thief.
@@ -113,7 +114,8 @@ impl Worker {
         }
     }
 
-    /// Gives a part of what waits to `worker`, which is idle, if that is worth the hand-over. In RUNTIME, between two gulps.
+    /// Gives a part of the queue to `worker`, which is idle, if that is worth the hand-over. In RUNTIME, between two
+    /// gulps.
     #[cold]
     pub(crate) fn offer(&self, worker: u16, idle: Idle, start_ns: u64, lasts_ns: u64) {
         let is_worth_it = |waiting, part| policy::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
@@ -126,8 +128,9 @@ impl Worker {
         });
     }
 
-    /// Gives a part of what waits to `thief`. Returns false if nothing has moved: if `is_worth_it` refuses the measured backlog and the part
-    /// of it, if no stage is small enough, if `take` does not find the thief idle, or if the thief's inbox stays locked.
+    /// Gives a part of the queue to `thief`. Returns false if no stage has moved: if `is_worth_it` refuses the measured
+    /// backlog and the part of it, if no stage is small enough, if `take` does not find the thief idle, or if the
+    /// thief's inbox stays locked.
     fn give_part(
         &self,
         thief: u16,
@@ -150,9 +153,10 @@ impl Worker {
             }
         }
         if !gave || waiting.is_short {
-            // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes after a pause.
+            // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes
+            // after a pause.
             let end_ns = self.system.now_ns();
-            self.shared().shown.next_theft_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
+            self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
         }
         gave
     }
@@ -167,7 +171,8 @@ impl Worker {
         }
     }
 
-    /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has moved then.
+    /// Moves stages with their records to the thief. Returns false if the thief's inbox stayed locked. No stage has
+    /// moved then.
     fn give(&self, given: StageSet) -> bool {
         let thief = given.thief;
         // All messages that were sent before the move are handed over before the stages (I2).
@@ -175,7 +180,8 @@ impl Worker {
         let (mail, own) = self.queued_mail();
         let mut stolen = self.extract(|stage| given.contains(stage));
         let stolen_bytes = stolen[Lane::Normal as usize].bytes as u128;
-        // The parts of what was taken out are those of the whole queue. A backlog that others have sent here thus remains one.
+        // The extracted part mixes mail and own messages like the whole queue. A backlog that others have sent to this
+        // worker thus remains one.
         let own = (stolen_bytes * u128::from(own) / u128::from((mail + own).max(1))) as usize;
         let mut attempts = 0;
         let (mut mine, mut theirs) = loop {
@@ -186,14 +192,14 @@ impl Worker {
             drop(mine);
             attempts += 1;
             if attempts == LOCK_ATTEMPTS_MAX {
-                // The records taken out are older than all others of their stages: back to the front with them.
+                // The extracted records are older than all others of their stages, and go back to the front.
                 self.ledger.steal_failed.add(1);
                 self.put_back(stolen);
                 return false;
             }
             std::thread::yield_now();
         };
-        // Everything that was ever sent to the stages is taken along: mail that came meanwhile too.
+        // Everything that was ever sent to the stages is taken along, also mail that came by now.
         let mut kept = [const { Chain::new() }; 3];
         let sent = mine.sent_bytes();
         for (mail, (stolen, kept)) in self.empty_inbox(&mut mine).into_iter().zip(stolen.iter_mut().zip(&mut kept)) {
@@ -220,8 +226,8 @@ impl Worker {
         true
     }
 
-    /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors have sent `own` bytes
-    /// of the records.
+    /// Moves the stages and their records to the thief, whose inbox and the own one are locked. The worker's own actors
+    /// have sent `own` bytes of the records.
     fn hand_over(&self, given: &StageSet, (stolen, own): ([Chain; 3], usize), theirs: &mut Inbox, departures: u64) {
         let mut records = 0;
         for chain in &stolen {
@@ -284,7 +290,7 @@ impl Worker {
         });
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let may_go = |stage: u16| !core.is_held(stage) && !system.full[usize::from(stage)].is_full();
+        let may_go = |stage: u16| !core.is_parked(stage) && !system.full[usize::from(stage)].is_full();
         let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
         let stages = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
         (Backlog { ns: ns as u64, is_short: self.has_short_work() && !self.is_apart(self.id) }, stages)
@@ -293,11 +299,11 @@ impl Worker {
     /// Takes the records of some stages out of the queue, in order, by lanes. In RUNTIME.
     pub(crate) fn extract(&self, wanted: impl Fn(u16) -> bool) -> [Chain; 3] {
         let mut stolen = [const { Chain::new() }; 3];
-        // First, since whoever is started by one of them is sent to behind it.
+        // Deferred starts come first, because messages to the actors that they start go behind them.
         self.extract_deferred_starts(&wanted, &mut stolen[Lane::Normal as usize]);
         self.for_each_queued(|mut record| {
-            // SAFETY: records of the own queue, which is not run meanwhile; what is copied is buried, so its payload
-            // has one owner.
+            // SAFETY: records of the own queue, which is not run during the call; a copied record is buried, and its
+            // payload therefore has one owner.
             unsafe {
                 if !record.as_ref().is_buried() && wanted(record.as_ref().stage()) {
                     let (lane, size) = (record.as_ref().lane() as usize, record.as_ref().bytes());

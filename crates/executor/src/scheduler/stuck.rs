@@ -1,4 +1,5 @@
-//! Which actors the threads of a system are at: asked when they do not end in time, and when one is about to wait for itself.
+//! The actors that the threads of a system run: asked for when the threads do not end in time, and when one is about to
+//! wait for itself.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -12,24 +13,24 @@ use crate::sync::signal::Signal;
 use crate::system::SystemCore;
 use crate::worker::{self, Worker};
 
-/// The threads that do not belong to the workers any more.
+/// The threads that no longer belong to the workers.
 #[derive(Default)]
 pub(crate) struct Stuck {
-    /// Those whose work the monitor has taken.
+    /// The threads whose work the monitor has taken.
     detached: Mutex<Vec<Weak<Worker>>>,
-    /// The actor that the end of the system is at, or null.
+    /// The actor that the end of the system is working on, or null.
     ending: AtomicPtr<Cell>,
 }
 
 impl Stuck {
-    /// The monitor has taken the work of this worker's thread.
+    /// Notes that the monitor has taken the work of this worker's thread.
     pub(crate) fn note(&self, worker: &Arc<Worker>) {
         let mut detached = lock(&self.detached);
         detached.retain(|worker| worker.strong_count() > 0);
         detached.push(Arc::downgrade(worker));
     }
 
-    /// The end of the system is at this actor as long as the result lives.
+    /// Notes that the end of the system works on this actor, as long as the result lives.
     pub(crate) fn while_ending(&self, cell: NonNull<Cell>) -> impl Drop + '_ {
         struct Ended<'a>(&'a AtomicPtr<Cell>);
         impl Drop for Ended<'_> {
@@ -43,71 +44,75 @@ impl Stuck {
 }
 
 impl SystemCore {
-    /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that has not ended in time.
+    /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that
+    /// has not ended in time.
     pub fn actors_at_work(&self) -> Vec<(RawAddress, &'static str)> {
         let mut workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
         for worker in lock(&self.stuck.detached).iter().filter_map(Weak::upgrade) {
-            // The monitor may be about to give its post to a successor.
+            // The monitor may be about to give the worker to a new thread.
             if !workers.iter().any(|known| Arc::ptr_eq(known, &worker)) {
                 workers.push(worker);
             }
         }
-        let at_work = workers.iter().filter_map(|worker| worker.is_at());
-        let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(who);
+        let at_work = workers.iter().filter_map(|worker| worker.running_actor());
+        let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(actor_in);
         at_work.chain(ending).collect()
     }
 }
 
-/// Returns the actor that this thread runs, with the name of its type. None: it runs none, or the runtime's own code.
+/// Returns the actor that this thread runs, with the name of its type. Returns `None` if the thread runs no actor, or
+/// the runtime's own code.
 pub fn actor_at_work() -> Option<(RawAddress, &'static str)> {
     let worker = worker::current()?;
     if !worker.ownership.is_user() {
         return None;
     }
-    match worker.nested_in() {
-        Some(cell) => who(cell),
+    match worker.innermost_nested() {
+        Some(cell) => actor_in(cell),
         // SAFETY: in USER, the claimed record stays readable until the next one is claimed.
-        None => whose(unsafe { NonNull::new(worker.ownership.claimed())?.as_ref() }),
+        None => receiver_of(unsafe { NonNull::new(worker.ownership.claimed())?.as_ref() }),
     }
 }
 
 impl Worker {
-    /// The actor whose handler runs nested, innermost.
-    fn nested_in(&self) -> Option<NonNull<Cell>> {
+    /// Returns the innermost actor whose handler runs nested.
+    fn innermost_nested(&self) -> Option<NonNull<Cell>> {
         let depth = self.nest_stages.iter().rposition(|stage| stage.load(Ordering::Acquire) > 0)?;
         NonNull::new(self.nest[depth].load(Ordering::Relaxed))
     }
 
-    /// The actor that this worker's thread runs: the innermost one, if handlers run nested. None: it runs none.
-    fn is_at(&self) -> Option<(RawAddress, &'static str)> {
+    /// Returns the actor that this worker's thread runs: the innermost one, if handlers run nested. Returns `None` if
+    /// it runs none.
+    fn running_actor(&self) -> Option<(RawAddress, &'static str)> {
         let handoff = lock(&self.handoff);
         let claimed = match handoff.left_to_it() {
             Ok(left) => left?,
             Err(()) => self.ownership.revoke(self.has_full_fences())?,
         };
-        let is_at = match self.nested_in() {
-            Some(cell) => who(cell),
-            // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the lease, which is locked here, before it
-            // claims another one or enters RUNTIME.
-            None => whose(unsafe { claimed.as_ref() }),
+        let running_actor = match self.innermost_nested() {
+            Some(cell) => actor_in(cell),
+            // SAFETY: the claimed record stays readable while its thread runs it. The thread asks for the handoff lock,
+            // which is held by this function, before it claims another record or enters RUNTIME.
+            None => receiver_of(unsafe { claimed.as_ref() }),
         };
         if handoff.left_to_it().is_err() {
             self.ownership.signal.clear(Signal::REVOKED);
         }
-        is_at
+        running_actor
     }
 }
 
-/// Returns the receiver of the record. `None` if the receiver has ended: the record is a dead letter, and another actor may live in the cell.
-fn whose(record: &Record) -> Option<(RawAddress, &'static str)> {
+/// Returns the receiver of the record. Returns `None` if the receiver has ended: the record is a dead letter, and
+/// another actor may have the cell.
+fn receiver_of(record: &Record) -> Option<(RawAddress, &'static str)> {
     // SAFETY: cells are never freed, and the tag is atomic.
     let tag = unsafe { record.cell.as_ref() }.tag();
-    (tag >> 16 == record.tag >> 16).then(|| who(record.cell)).flatten()
+    (tag >> 16 == record.tag >> 16).then(|| actor_in(record.cell)).flatten()
 }
 
-/// The address of the actor in this cell, and the name of its type. Whoever lives there may end meanwhile.
-fn who(cell: NonNull<Cell>) -> Option<(RawAddress, &'static str)> {
-    // SAFETY: cells are never freed, and what is read of them is atomic.
+/// Returns the address of the actor in this cell, and the name of its type. The actor may end during the call.
+fn actor_in(cell: NonNull<Cell>) -> Option<(RawAddress, &'static str)> {
+    // SAFETY: cells are never freed, and the fields that are read are atomic.
     let kind = unsafe { cell.as_ref() }.kind_if_any()?;
     Some((RawAddress::of(cell), (kind.name)()))
 }

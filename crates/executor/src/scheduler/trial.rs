@@ -1,13 +1,15 @@
-//! Trials: whether a second worker helps with short messages.
+//! Trials: measurements of whether a second worker helps with short messages.
 //!
-//! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on how many of them cross
-//! between the two workers, and on the memory that they share. Short work therefore stays on one worker at first: a worker adopts the stages
-//! of idle workers, and shares its work only if much of it waits, or some of it for long. A worker that has done all of the work then gives
-//! a part of it to an idle worker, and compares the speed of both with its own speed before.
+//! With messages of a microsecond, two workers do nearly twice as much as one. With shorter ones that depends on the
+//! number of them that cross between the two workers, and on the memory that they share. Short work therefore stays on
+//! one worker at first: a worker adopts the stages of idle workers, and shares its work only if much of it waits, or
+//! some of it for long. A worker that has done all of the work then gives a part of it to an idle worker, and compares
+//! the speed of both with its own speed before.
 //!
-//! If the trial was in vain, it asks for all stages of the other worker, and keeps its short work to itself for a while. Otherwise both
-//! workers keep their stages apart for a while: neither adopts stages of the other one when that is idle for a moment. The verdict holds for
-//! 16 ms at first, and 4 times as long whenever the next trial confirms it, up to 1 s.
+//! If the trial was in vain, it asks for all stages of the other worker, and keeps its short work to itself for a
+//! while. Otherwise both workers keep their stages apart for a while: neither adopts stages of the other one when that
+//! is idle for a moment. The verdict holds for 16 ms at first, and 4 times as long whenever the next trial confirms it,
+//! up to 1 s.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,12 +19,13 @@ use crate::worker::shared::Presence;
 
 /// Work is short if most of its time is spent on messages that take less than this, in nanoseconds.
 pub(crate) const SHORT_NS: u64 = 600;
-/// The time of half a trial in nanoseconds. In the first half, the other worker fetches the actors into its caches. The verdict comes from
-/// the second half.
+/// The time of half a trial in nanoseconds. In the first half, the other worker fetches the actors into its caches. The
+/// verdict comes from the second half.
 const HALF_NS: u64 = 75_000;
 /// The least speed of two workers in a trial that was not in vain, as a multiple of the speed of one.
 const GAIN_MIN: f64 = 1.1;
-/// If two workers are slower than this in the first half, the trial ends with it, because the second half would only cost time.
+/// If two workers are slower than this in the first half, the trial ends with it, because the second half would only
+/// cost time.
 const GAIN_MIN_AT_FIRST: f64 = 0.7;
 /// The least and the largest time for which a verdict holds, in nanoseconds.
 const HOLDS_NS_MIN: u64 = 16_000_000;
@@ -62,13 +65,14 @@ impl Verdict {
     }
 }
 
-/// Returns whether a worker has lately done all of the work that another one might have shared. The arguments are their idle shares.
+/// Returns whether a worker has lately done all of the work that another one might have shared. The arguments are their
+/// idle shares.
 fn does_all(mine: f64, theirs: f64) -> bool {
     mine < 0.1 && theirs > 0.5
 }
 
-/// Returns the speed of two workers as a multiple of the speed of one. `before_ns` is the time of a message before the trial, and `handled`
-/// counts the messages of both workers in a half that took `ns`.
+/// Returns the speed of two workers as a multiple of the speed of one. `before_ns` is the time of a message before the
+/// trial, and `handled` counts the messages of both workers in a half that took `ns`.
 fn gain(before_ns: u64, handled: u64, ns: u64) -> f64 {
     handled as f64 * before_ns as f64 / ns as f64
 }
@@ -81,7 +85,8 @@ impl Worker {
         self.average_ns.get() as f64 * core.kinds.spread() < SHORT_NS as f64
     }
 
-    /// Returns whether a worker keeps its stages and adopts none, because a trial has shown that two workers do more than one.
+    /// Returns whether a worker keeps its stages and adopts none, because a trial has shown that two workers do more
+    /// than one.
     pub(crate) fn is_apart(&self, worker: u16) -> bool {
         let shown = &self.system.worker_table[usize::from(worker)].shown;
         // SAFETY: in RUNTIME; short borrow.
@@ -117,13 +122,14 @@ impl Worker {
         }
     }
 
-    /// Returns the number of messages that this worker and another one have handled. That of the other one is as of its last look at the
-    /// clock.
+    /// Returns the number of messages that this worker and another one have handled. The number of the other one is as
+    /// of its last look at the clock.
     fn handled_with(&self, worker: u16) -> u64 {
         self.handled_in_all().wrapping_add(self.system.worker_table[usize::from(worker)].shown.handled.load(Relaxed))
     }
 
-    /// Notes that this worker and another one keep their stages until `until_ns`, unless both are idle for much of the time.
+    /// Notes that this worker and another one keep their stages until `until_ns`, unless both are idle for much of the
+    /// time.
     fn keep_apart(&self, worker: u16, until_ns: u64) {
         for worker in [self.id, worker] {
             self.system.worker_table[usize::from(worker)].shown.apart_until_ns.fetch_max(until_ns, Relaxed);
@@ -138,7 +144,7 @@ impl Worker {
         }
     }
 
-    /// Looks after this worker's trial, at each look at the clock.
+    /// Checks this worker's trial, at each look at the clock.
     pub(crate) fn look_at_trial(&self, now_ns: u64) {
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
@@ -167,13 +173,13 @@ impl Worker {
             let mut inbox = self.system.worker_table[usize::from(trial.worker)].lock();
             // An idle worker is not asked, because other workers adopt its stages.
             if inbox.presence == Presence::Awake {
-                inbox.gathers = Some(self.id);
+                inbox.asks_for_all = Some(self.id);
                 inbox.signal.raise(Signal::THIEF);
             }
         }
     }
 
-    /// Notes that this worker was idle for `ns` nanoseconds. A trial in which it had nothing to do for so long tells nothing.
+    /// Notes that this worker was idle for `ns` nanoseconds. A trial with such a long time without work tells nothing.
     pub(crate) fn note_idle_time(&self, ns: u64) {
         if ns < HALF_NS {
             return;
@@ -208,7 +214,8 @@ mod tests {
         assert!(does_all(0.05, 0.9) && !does_all(0.05, 0.3) && !does_all(0.2, 0.9));
     }
 
-    /// Returns the verdicts after both halves of a trial in which both workers have handled `first` and then `second` messages.
+    /// Returns the verdicts after both halves of a trial in which both workers have handled `first` and then `second`
+    /// messages.
     fn judge(first: u64, second: u64) -> [Option<Verdict>; 2] {
         let system = SystemCore::start(Config { workers: 2, simulated: Some(0), ..Config::new() }).unwrap();
         let trial = || {
@@ -225,7 +232,8 @@ mod tests {
         core.trial = trial();
         let worker = Worker::new(&system, 0, Arc::default(), core);
         let verdicts = worker.enter(|| {
-            // A new thread of a worker does not go on with the trial of its predecessor, whose counters it does not have.
+            // A new thread of a worker does not go on with the trial of its predecessor, whose counters it does not
+            // have.
             assert!(worker.with_core(|core| std::mem::replace(&mut core.trial, trial())).unwrap().is_none());
             worker.look_at_trial(HALF_NS - 1);
             assert_eq!(worker.with_core(|core| core.verdict), Some(None));

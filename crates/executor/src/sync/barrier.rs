@@ -4,11 +4,11 @@
 //! looks once in a few milliseconds, pays for both with [`heavy`]. Together they give Dekker's guarantee: of a
 //! `light` side that stores X then loads Y, and a `heavy` side that stores Y then loads X, at least one sees the
 //! other's store. Linux: `membarrier(2)` with a private expedited command (0.2 µs measured on two cores, against
-//! 4 to 8 ns for a full fence on each message). Elsewhere both sides are full fences.
+//! 4 to 8 ns for a full fence on each message). On other platforms both sides are full fences.
 //!
-//! The kernel may refuse the barrier later, although it has granted it before: the program may install a seccomp filter. [`heavy`] then
-//! returns false and gives no guarantee against light sides without full fences. From then on [`asymmetric`] returns false. The workers
-//! notice that and change to full fences (`Worker::check_fence`).
+//! The kernel may refuse the barrier later, although it has granted it before: the program may install a seccomp
+//! filter. [`heavy`] then returns false and gives no guarantee against light sides without full fences. From then on
+//! [`asymmetric`] returns false. The workers notice that and change to full fences (`Worker::check_fence`).
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod imp {
@@ -27,7 +27,8 @@ mod imp {
     /// The kernel has refused a barrier that it had granted.
     static REFUSED: AtomicBool = AtomicBool::new(false);
 
-    /// Whether the kernel offers the expedited barrier. Asked (and registered for) once per process; false for good after a refusal.
+    /// Returns whether the kernel offers the expedited barrier. Asked (and registered for) once per process; false for
+    /// good after a refusal.
     pub(crate) fn asymmetric() -> bool {
         static GRANTED: OnceLock<bool> = OnceLock::new();
         *GRANTED.get_or_init(|| membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED))
@@ -43,8 +44,8 @@ mod imp {
         }
     }
 
-    /// The heavy side. `full`: the light side has full fences. Returns false if the kernel refuses the barrier: the two sides are then
-    /// not ordered.
+    /// Makes the heavy side's fence. `full`: the light side has full fences. Returns false if the kernel refuses the
+    /// barrier: the two sides are then not ordered.
     pub(crate) fn heavy(full: bool) -> bool {
         fence(Ordering::SeqCst);
         if full {
@@ -52,7 +53,7 @@ mod imp {
         }
         let granted = membarrier(PRIVATE_EXPEDITED);
         if !granted {
-            // Relaxed: nothing is read that was written before. The workers and the monitors find it at their next look.
+            // Relaxed: no earlier write is read through it. The workers and the monitors see it at their next look.
             REFUSED.store(true, Ordering::Relaxed);
         }
         granted

@@ -1,6 +1,7 @@
-//! Delays at the seams of the protocols, for tests: in a build with debug assertions, where `PLAYHOUSE_JITTER` is set, threads sleep now and
-//! then where another one may come in between, and the monitor takes a handler for stuck after a fraction of a millisecond. So what happens once in hours under heavy load happens several times a second: see
-//! CONTRIBUTING.md. A release build has none of it.
+//! Delays at the seams of the protocols, for tests. In a build with debug assertions, with `PLAYHOUSE_JITTER` set,
+//! threads sleep now and then at points where another thread may come in between. The monitor then takes a handler for
+//! stuck after a fraction of a millisecond. An interleaving that happens once in hours under heavy load then happens
+//! several times a second: see CONTRIBUTING.md. A release build contains none of this.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ pub fn is_on() -> bool {
     cfg!(debug_assertions) && *IS_ON
 }
 
-/// Here another thread may come in between. Sleeps once in about `one_in` calls.
+/// Marks a point where another thread may come in between. Sleeps once in about `one_in` calls.
 #[inline(always)]
 pub fn seam(one_in: u64) {
     if is_on() {
@@ -32,7 +33,7 @@ fn delay(one_in: u64) {
             THREADS.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ u64::from(std::process::id()),
         );
     }
-    // A thread that ends has nobody to come in between.
+    // In a thread that ends, the generator is gone.
     let _ = RANDOM.try_with(|random| {
         let mut next = random.get() | 1;
         next ^= next << 13;

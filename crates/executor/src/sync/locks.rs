@@ -1,11 +1,11 @@
-//! How locks are taken.
+//! Locking of mutexes, also of poisoned ones.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Takes the lock. A poisoned one holds no broken state: user code that panics under a lock (see `user_code.rs`) has changed nothing of what
-/// the lock guards.
+/// Locks the mutex. A poisoned one holds no broken state: user code that panics under a lock (see `user_code.rs`) has
+/// changed nothing of the data that the lock guards.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // ThreadSanitizer does not see the order that the standard library makes where it waits.
+    // ThreadSanitizer does not see the order that the standard library makes when a thread waits.
     while cfg!(tsan) {
         if let Some(guard) = try_lock(mutex) {
             return guard;
@@ -15,7 +15,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As [`lock`], if nobody holds it.
+/// Does the same as [`lock`], if no thread holds the lock.
 pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),

@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 use std::sync::OnceLock;
 
-/// The cores that the calling thread may use; none where they cannot be found out.
+/// Returns the cores that the calling thread may use; none if they cannot be found out.
 #[cfg(target_os = "linux")]
 fn cores() -> Vec<usize> {
     // SAFETY: cpu_set_t is plain data; the call gets its true size.
@@ -16,22 +16,23 @@ fn cores() -> Vec<usize> {
     }
 }
 
-/// Whether the process has less processor time than its cores have. `available_parallelism` looks at the quotas of control groups.
+/// Returns whether the process has less processor time than its cores have. `available_parallelism` reads the quotas of
+/// control groups.
 #[cfg(target_os = "linux")]
 pub(crate) fn has_quota() -> bool {
-    // The value is that of the first system's start, because the kernel says it in some ten files.
+    // The value is that of the first system's start, because the kernel tells it in some ten files.
     static HAS_QUOTA: OnceLock<bool> = OnceLock::new();
     let look = || std::thread::available_parallelism().is_ok_and(|available| available.get() < cores().len());
     *HAS_QUOTA.get_or_init(look)
 }
 
-/// Not known on this platform.
+/// Returns false, because it is not known on this platform.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn has_quota() -> bool {
     false
 }
 
-/// Binds the calling thread to the `index`-th core that the process may use; does nothing where that is not possible.
+/// Binds the calling thread to the `index`-th core that the process may use; does nothing if that is not possible.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin_to_core(index: usize) {
     let cores = cores();
@@ -46,6 +47,6 @@ pub(crate) fn pin_to_core(index: usize) {
     }
 }
 
-/// Binds the calling thread to the `index`-th core: not on this platform.
+/// Does nothing on this platform. On Linux, it binds the calling thread to the `index`-th core.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin_to_core(_index: usize) {}

@@ -1,4 +1,4 @@
-//! What a worker is asked to look at before its next message.
+//! The requests that a worker checks before its next message.
 
 use crate::sync::primitives::{AtomicU32, Ordering};
 
@@ -11,11 +11,11 @@ impl Signal {
     pub(crate) const LANES: u32 = 1;
     /// A thief waits.
     pub(crate) const THIEF: u32 = 2;
-    /// A slice of time is over: look at timers, mail and others' needs.
+    /// A slice of time is over: the worker looks at timers, mail and others' requests.
     pub(crate) const TICK: u32 = 4;
-    /// The monitor took (or tries to take) the worker's work away from this thread.
+    /// The monitor has taken (or tries to take) the worker's work away from this thread.
     pub(crate) const REVOKED: u32 = 8;
-    /// A muted stage of a knot may go on.
+    /// A muted stage of a mute deadlock may go on.
     pub(crate) const GO_ON: u32 = 16;
 
     #[inline(always)]
@@ -25,7 +25,7 @@ impl Signal {
     }
 
     pub(crate) fn raise(&self, bits: u32) {
-        // Release: what the raiser wrote before is seen by the worker that takes the bit.
+        // Release: the worker that takes the bit sees all earlier writes of the raiser.
         self.0.fetch_or(bits, Ordering::Release);
     }
 

@@ -4,25 +4,26 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How an idle worker chooses whom to steal from.
+/// The rule by which an idle worker chooses its victim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stealing {
-    /// The worker whose last attempt to steal is longest ago: it has been busy longest (cforall-actors).
+    /// The worker with the oldest attempt to steal: it has been busy longest (cforall-actors).
     #[default]
     LongestVictim,
     /// Any worker with a backlog.
     Random,
-    /// None: stages stay with their workers for ever, also where one could be adopted. Worker of stage `s`: `s % workers`.
+    /// No stealing: stages stay with their workers for ever, also if one could be adopted. Worker of stage `s`: `s %
+    /// workers`.
     None,
 }
 
-/// Where an actor is put.
+/// The choice of an actor's stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StageChoice {
-    /// On a stage of the spawner's worker, by turns; from outside as `Spread`.
+    /// On a stage of the spawner's worker, in turn; from outside the same as `Spread`.
     #[default]
     Near,
-    /// On any stage, by turns.
+    /// On any stage, in turn.
     Spread,
     /// On this stage.
     At(u16),
@@ -40,49 +41,50 @@ pub mod limits {
     pub const LINKS_MAX: usize = 1024;
     /// Actors with a thread of their own, at one time.
     pub const DEDICATED_MAX: usize = 64;
-    /// Stages per worker where nothing else is asked for.
+    /// Stages per worker by default.
     pub const STAGES_PER_WORKER: usize = 16;
-    /// Messages per gulp where nothing else is asked for.
+    /// Messages per gulp by default.
     pub const THROUGHPUT: u64 = 512;
 }
 
-/// What a system is made of. Every wrong setting is reported by [`Config::check`].
+/// The settings of a system. [`Config::check`] reports every wrong one.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Threads that run actors.
     pub workers: usize,
     /// Stages, over all workers. At least one for each worker.
     pub stages: usize,
-    /// Stages besides those, for places of actors that live elsewhere (`SystemCore::link_stage`).
+    /// Stages besides those, for stubs of actors in other theaters (`SystemCore::link_stage`).
     pub links: usize,
-    /// Most messages that are run between two looks at the inbox.
+    /// The largest number of messages that are run between two looks at the inbox.
     pub throughput: u64,
-    /// Whom idle workers steal from.
+    /// The victims that idle workers choose.
     pub stealing: Stealing,
     /// Whether worker `i` is bound to core `i`.
     pub pinning: bool,
-    /// How long a worker that finds nothing to do watches for messages, at most, before its thread sleeps. None: 40 µs, or 0 where
-    /// that takes processor time from others.
+    /// The largest time for which a worker without work watches for messages before its thread sleeps. None: 40 µs, or
+    /// 0 if that takes processor time from others.
     pub spin: Option<Duration>,
-    /// Whether threads outside that ask run workers that sleep (`run_by_askers.rs`).
+    /// Whether threads outside that ask run parked workers (`run_by_askers.rs`).
     pub lends: bool,
     /// Whether a drain waits for suspended handlers, too.
     pub awaits_handlers: bool,
-    /// One thread and virtual time, every choice taken from this seed.
+    /// One thread and virtual time; every choice is taken from this seed.
     pub simulated: Option<u64>,
-    /// Within this, threads run actors.
+    /// A function within which threads run actors.
     pub around: Option<Around>,
 }
 
-/// A function that a thread calls around the actors that it runs, for example to enter the context of another library, which is kept by thread.
+/// A function that a thread calls around the actors that it runs, for example to enter the context of another library
+/// that is kept per thread.
 #[derive(Clone)]
 pub struct Around(Arc<RunsAround>);
 
-/// Calls its argument, and does something before and after it.
+/// Calls its argument, with steps of its own before and after it.
 type RunsAround = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
 impl Around {
-    /// `around` calls its argument, and does something before and after it.
+    /// Creates the value from a function that calls its argument, with steps of its own before and after it.
     pub fn new(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Around {
         Around(Arc::new(around))
     }
@@ -96,7 +98,7 @@ impl Around {
                 result = Some(f());
             }
         });
-        result.expect("what is to be done around actors does not run them")
+        result.expect("the function given to `Around::new` did not call its argument: it must call it once")
     }
 }
 
@@ -107,17 +109,17 @@ impl fmt::Debug for Around {
 }
 
 impl Config {
-    /// One worker per core.
+    /// Creates the settings with one worker per core.
     pub fn new() -> Config {
         Config::of(Config::one_per_core())
     }
 
-    /// As many workers as there are cores: what Linux says in some ten files.
+    /// Returns the number of cores, which Linux tells in some ten files.
     pub fn one_per_core() -> usize {
         std::thread::available_parallelism().map_or(1, usize::from).min(limits::WORKERS_MAX)
     }
 
-    /// So many workers.
+    /// Creates the settings with `workers` workers.
     pub fn of(workers: usize) -> Config {
         Config {
             workers,
@@ -134,13 +136,15 @@ impl Config {
         }
     }
 
-    /// Whether workers note how long messages of each kind take: for those that share work, and for threads outside, which run short ones only.
+    /// Returns whether workers note the times of messages of each kind. Workers that share work need them, and so do
+    /// threads outside, which run short ones only.
     pub(crate) fn knows_kinds(&self) -> bool {
         self.workers > 1 || self.lends
     }
 
-    /// Returns how long workers watch, in nanoseconds. By default about what it takes to sleep and be woken. It is nothing where threads outside run
-    /// workers that sleep, and where the process has less processor time than its cores (a quota of its control group): there, it would be taken from others.
+    /// Returns the time for which workers watch, in nanoseconds. By default it is about the time to sleep and be woken.
+    /// It is 0 if threads outside run parked workers. It is also 0 if the process has less processor time than its
+    /// cores (a quota of its control group), because watching would take time from others.
     pub(crate) fn spin_ns(&self) -> u64 {
         const SPIN_NS: u64 = 40_000;
         match self.spin {
@@ -150,7 +154,7 @@ impl Config {
         }
     }
 
-    /// All that is wrong, in words.
+    /// Returns a text for each wrong setting.
     pub fn check(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         if self.workers == 0 || self.workers > limits::WORKERS_MAX {
@@ -158,7 +162,7 @@ impl Config {
         }
         if self.stages < self.workers {
             wrong.push(format!(
-                "stages = {}: must be at least the number of workers, {}, so that each has one",
+                "stages = {}: must be at least the number of workers, {}, because each worker needs one",
                 self.stages, self.workers
             ));
         }

@@ -1,4 +1,4 @@
-//! Systems: workers, stages and what they share.
+//! Systems: workers, stages and the state that they share.
 
 pub(crate) mod config;
 pub(crate) mod outsiders;
@@ -42,30 +42,32 @@ use crate::worker::shared::WorkerTable;
 use crate::worker::user_code;
 use crate::worker::{self, Worker};
 
-/// How the runtime tells time.
+/// The clock of a system.
 pub(crate) enum Clock {
     Real(Instant),
     Virtual(AtomicU64),
 }
 
-/// What the workers of a system share.
+/// The state that the workers of a system share.
 pub struct SystemCore {
-    // -- rarely changed ------------------------------------------------------------------------------------------------
+    // -- rarely changed
+    // ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
     pub(crate) worker_table: WorkerTable,
-    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and that inbox counts the
-    /// departure.
+    /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and
+    /// that inbox counts the departure.
     pub(crate) route: Box<[AtomicU16]>,
-    /// Stages for which too much is put aside.
+    /// The stages with too many parked bytes.
     pub(crate) full: Box<[StageBackpressure]>,
-    /// Which stages pass on what they get to an overloaded worker.
+    /// The stages that forward their load to an overloaded worker.
     pub(crate) relays: Relays,
     pub(crate) sources: Sources,
     clock: Clock,
     pub(crate) simulation: Option<Simulation>,
     pub(crate) observers: Observers,
-    // -- changed when workers rest and wake ------------------------------------------------------------------------------
+    // -- changed when workers become idle and wake
+    // -----------------------------------------------------------------------
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
     pub(crate) parked: AtomicUsize,
@@ -75,14 +77,16 @@ pub struct SystemCore {
     pub(crate) wake_ns: u64,
     /// The number of threads that can run at one time. With 1 worker, and in simulation, this is the number of workers.
     pub(crate) cores: usize,
-    /// Timers, suspended handlers and muted stages that threads other than workers have begun, less those that they have ended. Each worker
-    /// has a counter of its own. A system without awake workers is idle only if the sum of all these counters is 0.
+    /// Timers, suspended handlers and muted stages that threads other than workers have begun, less those that they
+    /// have ended. Each worker has a counter of its own. A system without awake workers is idle only if the sum of all
+    /// these counters is 0.
     pub(crate) open: AtomicIsize,
     pub(crate) quiet: Mutex<()>,
     pub(crate) became_quiet: Condvar,
-    /// So many threads wait for that.
+    /// The number of threads that wait for that.
     pub(crate) wait_for_quiet: AtomicUsize,
-    // -- the rest ------------------------------------------------------------------------------------------------------
+    // -- the rest
+    // ------------------------------------------------------------------------------------------------------
     next_spread: AtomicUsize,
     /// The state of a generator of random numbers (splitmix64).
     random: AtomicU64,
@@ -90,15 +94,15 @@ pub struct SystemCore {
     pub(crate) draining: AtomicBool,
     /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
     pub(crate) closed: AtomicBool,
-    /// The thread that ends what is left, while it does.
+    /// The thread that ends the remaining actors, while it does.
     pub(crate) sweeping: Mutex<Option<ThreadId>>,
     /// The number of threads that occupy cells for actors from outside, or are about to find that the system is closed.
     spawning: AtomicUsize,
-    /// Workers end when they find nothing to do.
+    /// Workers end when they find no work.
     pub(crate) ending: AtomicBool,
-    /// The end is over, or was given up because threads are stuck.
+    /// The end is complete, or was given up because threads are stuck.
     pub(crate) ended: AtomicBool,
-    /// Held while what is left is ended.
+    /// Held while the remaining actors are ended.
     pub(crate) ending_rest: Mutex<()>,
     pub(crate) outsiders: Outsiders,
     pub(crate) detached: AtomicUsize,
@@ -117,39 +121,39 @@ pub struct SystemCore {
     above: OnceLock<Box<dyn std::any::Any + Send + Sync>>,
     /// A worker waits for events or handles some.
     pub(crate) polling: AtomicBool,
-    /// No busy worker looks for events before (nanoseconds of the system's clock).
+    /// No busy worker polls before this time (nanoseconds of the system's clock).
     pub(crate) next_poll_ns: AtomicU64,
-    /// Somebody wants to know whom the workers run.
+    /// A sampler wants to know the actors that the workers run.
     pub(crate) sampling: AtomicBool,
-    /// How often the workers were asked what waits for them.
+    /// The number of requests for a census.
     pub(crate) census_asked: AtomicU64,
     pub(crate) samplers: Mutex<Vec<std::sync::Weak<crate::observe::sampling::Sampler>>>,
     dead_letter_hooks: DeadLetterHooks,
-    /// Those of actors whose mailboxes are bounded.
-    pub(crate) rooms: BoundedMailboxes,
+    /// The mailboxes of actors with a bound.
+    pub(crate) mailboxes: BoundedMailboxes,
     next_timer: AtomicU64,
 }
 
-/// Cells for actors that are spawned by threads that are no workers, by the worker they go to: so that actors of
-/// different workers share no cache lines.
+/// Cells for actors that are spawned by threads that are no workers, by the worker they go to: actors of different
+/// workers share no cache lines.
 pub(crate) struct Outside {
-    /// Made at the first spawn: most offices are those of actors with threads of their own, and most systems have none.
-    nurseries: Box<[Mutex<Option<CellAllocator>>]>,
+    /// Made at the first spawn: most workers are those of actors with threads of their own, and most systems have none.
+    allocators: Box<[Mutex<Option<CellAllocator>>]>,
     pub(crate) spawned: AtomicU64,
     dead_letters: AtomicU64,
 }
 
 const SYSTEMS_MAX: usize = 4096;
 pub(crate) struct Slot {
-    /// Changes with each system that moves in or out.
+    /// Changes with each system that takes or leaves the slot.
     pub(crate) epoch: AtomicU64,
     pub(crate) system: Mutex<Option<Arc<SystemCore>>>,
 }
 
 impl Outside {
-    /// A vacant cell of `class` for an actor of `stage`, which the worker `owner` runs.
+    /// Returns a vacant cell of `class` for an actor of `stage`, which the worker `owner` runs.
     pub(crate) fn take(&self, owner: usize, stage: u16, class: u16) -> NonNull<Cell> {
-        lock(&self.nurseries[owner]).get_or_insert_with(CellAllocator::new).take(class, stage)
+        lock(&self.allocators[owner]).get_or_insert_with(CellAllocator::new).take(class, stage)
     }
 }
 
@@ -163,15 +167,15 @@ thread_local! {
 }
 
 thread_local! {
-    /// The system whose full mailboxes refuse what this thread sends. It has no destructor, because messages may be sent from the
-    /// destructors of other thread-locals.
+    /// The system whose full mailboxes refuse the messages of this thread. It has no destructor, because messages may
+    /// be sent from the destructors of other thread-locals.
     ///
     /// INVARIANT: null, or the `Arc` that a [`SystemCore::while_refusing`] on this thread's stack has borrowed.
     static REFUSING: std::cell::Cell<*const Arc<SystemCore>> = const { std::cell::Cell::new(std::ptr::null()) };
 }
 const _: () = assert!(!std::mem::needs_drop::<std::cell::Cell<*const Arc<SystemCore>>>());
 
-/// While this lives, a system refuses what this thread sends. Its drop restores the former system.
+/// A guard: while it lives, a system refuses the messages of this thread. Its drop restores the former system.
 struct Refusing(*const Arc<SystemCore>);
 
 impl Refusing {
@@ -188,18 +192,20 @@ impl Drop for Refusing {
     }
 }
 
-/// While this lives, the system does not end: it waits for the cells that are occupied meanwhile, and sweeps them.
+/// A guard: while it lives, the system does not end. The end waits for the cells that are occupied by then, and sweeps
+/// them.
 pub(crate) struct Spawning<'a>(&'a AtomicUsize);
 
 impl Drop for Spawning<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `close`, so the sweep finds the cell.
+        // Release: pairs with the Acquire in `close`, and the sweep therefore finds the cell.
         self.0.fetch_sub(1, Ordering::Release);
     }
 }
 
 impl Drop for SystemCore {
-    /// Drops what the program has given to the system: the last handle may be dropped by a worker of another system, between two gulps.
+    /// Drops the values that the program has given to the system. A worker of another system may drop the last handle,
+    /// between two gulps.
     fn drop(&mut self) {
         let SystemCore { dead_letter_hooks, observers, reactor, above, simulation, .. } = self;
         let (hooks, observer) = (std::mem::take(dead_letter_hooks), observers.take_observer());
@@ -224,8 +230,8 @@ impl fmt::Debug for SystemCore {
     }
 }
 
-/// The size of a worker's stack. Without optimisation, a function has a place of its own for each move of a value, and asks with messages of
-/// 1 MiB need more. The system gives memory only to the part of a stack that is used.
+/// The size of a worker's stack. Without optimisation, a function has stack space of its own for each move of a value,
+/// and asks with messages of 1 MiB need more. The system gives memory only to the part of a stack that is used.
 pub(crate) const STACK_BYTES: usize = if cfg!(debug_assertions) { 32 << 20 } else { 8 << 20 };
 
 impl SystemCore {
@@ -243,7 +249,8 @@ impl SystemCore {
         let workers = config.workers + dedicated;
         let shared = config.stages + config.links;
         let stages = shared + dedicated;
-        // By turns, so that addresses into a system that has ended do not meet another one under its number for long.
+        // In turn, because addresses into a system that has ended should not meet another one under its number for
+        // long.
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let from = NEXT.fetch_add(1, Ordering::Relaxed);
         let (at, slot) = (0..SYSTEMS_MAX - 1)
@@ -252,7 +259,9 @@ impl SystemCore {
                 let guard = lock(&SLOTS[at].system);
                 guard.is_none().then_some((at, guard))
             })
-            .ok_or_else(|| vec![format!("{} systems run in this process already", SYSTEMS_MAX - 1)])?;
+            .ok_or_else(|| {
+                vec![format!("{} systems run in this process already, which is the limit", SYSTEMS_MAX - 1)]
+            })?;
         let mut slot = slot;
         let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
         let system = Arc::new(SystemCore {
@@ -299,7 +308,7 @@ impl SystemCore {
             stuck: Stuck::default(),
             handled_detached: AtomicU64::new(0),
             outside: Outside {
-                nurseries: (0..workers).map(|_| Mutex::default()).collect(),
+                allocators: (0..workers).map(|_| Mutex::default()).collect(),
                 spawned: AtomicU64::new(0),
                 dead_letters: AtomicU64::new(0),
             },
@@ -317,7 +326,7 @@ impl SystemCore {
             census_asked: AtomicU64::new(0),
             samplers: Mutex::default(),
             dead_letter_hooks: DeadLetterHooks::default(),
-            rooms: BoundedMailboxes::default(),
+            mailboxes: BoundedMailboxes::default(),
             next_timer: AtomicU64::new(0),
             config,
         });
@@ -367,10 +376,10 @@ impl SystemCore {
         Arc::new(Worker::new(self, id, signal, Core::new(seed)))
     }
 
-    /// The system with this id.
+    /// Returns the system with this id.
     pub fn by_id(id: u16) -> Option<Arc<SystemCore>> {
         let slot = SLOTS.get(id as usize)?;
-        // Acquire: pairs with the Release of the system that moved in.
+        // Acquire: pairs with the Release of the system that took the slot.
         let epoch = slot.epoch.load(Ordering::Acquire);
         LAST.try_with(|last| {
             let mut last = last.borrow_mut();
@@ -386,27 +395,27 @@ impl SystemCore {
         .unwrap_or_else(|_| lock(&slot.system).clone())
     }
 
-    /// Settings in force.
+    /// Returns the settings in force.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// A number that no other running system of this process has.
+    /// Returns the id of this system, which no other running system of the process has.
     pub fn id(&self) -> u16 {
         self.id
     }
 
-    /// Whether the system takes no messages from outside any more, because it ends or has ended.
+    /// Returns whether the system takes no messages from outside any more, because it ends or has ended.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Whether this is a simulated system.
+    /// Returns whether this is a simulated system.
     pub fn is_simulated(&self) -> bool {
         self.simulation.is_some()
     }
 
-    /// Time since the start; virtual where simulated.
+    /// Returns the time since the start; virtual in simulation.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.now_ns())
     }
@@ -424,9 +433,11 @@ impl SystemCore {
         }
     }
 
-    // -- spawning ------------------------------------------------------------------------------------------------------
+    // -- spawning
+    // ------------------------------------------------------------------------------------------------------
 
-    /// A random number, for what needs no quality: jitter. In a simulated system, the same seed gives the same numbers.
+    /// Returns a random number for jitter, which needs no quality. In a simulated system, the same seed gives the same
+    /// numbers.
     pub fn random(&self) -> u64 {
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         Choices::new(self.random.fetch_add(STEP, Ordering::Relaxed)).next()
@@ -448,24 +459,25 @@ impl SystemCore {
             StageChoice::Dedicated if self.simulation.is_some() || self.closed.load(Ordering::Relaxed) => Ok(spread()),
             StageChoice::Dedicated => lock(&self.dedicated).pop().ok_or_else(|| {
                 format!(
-                    "dedicated: {} actors with a thread of their own live already, which is the limit",
+                    "dedicated: {} actors with a thread of their own exist already, which is the limit",
                     limits::DEDICATED_MAX
                 )
             }),
         }
     }
 
-    /// Keeps what the layers above want to find again from within their actors. Once; false: there is something already.
+    /// Keeps a value that the layers above want to find again from within their actors. Can be called once; returns
+    /// false if there is one already.
     pub fn set_above<T: Send + Sync + 'static>(&self, above: T) -> bool {
         self.above.set(Box::new(above)).is_ok()
     }
 
-    /// What [`SystemCore::set_above`] has kept, if it is a `T`.
+    /// Returns the value of [`SystemCore::set_above`], if it is a `T`.
     pub fn above<T: 'static>(&self) -> Option<&T> {
         self.above.get()?.downcast_ref()
     }
 
-    /// A stage for actors that are to be together.
+    /// Returns a stage for actors that are to be together.
     pub fn next_stage(&self) -> u16 {
         (self.next_spread.fetch_add(1, Ordering::Relaxed) % self.config.stages) as u16
     }
@@ -474,7 +486,7 @@ impl SystemCore {
     /// worker, that message is run before this returns.
     ///
     /// # Errors
-    /// In words, with the state: no such stage, or no thread for a dedicated one; or the system has ended.
+    /// A text, with the state: no such stage, or no thread for a dedicated one; or the system has ended.
     pub fn spawn<S: Resident, E: Envelope<S>>(
         self: &Arc<Self>,
         state: S,
@@ -493,10 +505,11 @@ impl SystemCore {
         self.settle(state, choice, start, None)
     }
 
-    /// As [`SystemCore::spawn`], an actor whose mailbox is bounded. Its first message is never run before this returns.
+    /// Does the same as [`SystemCore::spawn`] for an actor whose mailbox is bounded. Its first message is never run
+    /// before this returns.
     ///
     /// # Errors
-    /// As [`SystemCore::spawn`].
+    /// The same as for [`SystemCore::spawn`].
     pub fn spawn_bounded<S: Resident, E: Envelope<S>>(
         self: &Arc<Self>,
         state: S,
@@ -530,7 +543,7 @@ impl SystemCore {
 
     // The parts of a spawn that do not depend on types are functions of their own: they are compiled once.
 
-    /// Begins to occupy a cell. Err: why there is none.
+    /// Begins to occupy a cell. Returns `Err` with the reason if there is none.
     #[inline(never)]
     fn vacancy(
         self: &Arc<Self>,
@@ -542,20 +555,22 @@ impl SystemCore {
         Ok((spawning, stage, cell))
     }
 
-    /// The cell is occupied. From here on a sweep may end the actor. Its first message then finds the system closed.
+    /// Finishes the occupation of a cell. From this point on a sweep may end the actor. Its first message then finds
+    /// the system closed.
     #[inline(never)]
     fn occupied(&self, cell: NonNull<Cell>, bound: Option<Mailbox>, spawning: Spawning<'_>) -> RawAddress {
         self.outside.spawned.fetch_add(1, Ordering::Relaxed);
         if let Some(bound) = bound {
             // SAFETY: cells are never freed.
             unsafe { cell.as_ref() }.set_bounded();
-            self.rooms.build(RawAddress::of(cell), bound);
+            self.mailboxes.build(RawAddress::of(cell), bound);
         }
         drop(spawning);
         RawAddress::of(cell)
     }
 
-    /// Begins to occupy cells. `None`: the system is closed. A closed system still takes what the thread spawns that ends its actors.
+    /// Begins to occupy cells. Returns `None` if the system is closed. A closed system still accepts spawns of the
+    /// thread that ends its actors.
     pub(crate) fn begin_to_spawn(&self) -> Option<Spawning<'_>> {
         // SeqCst: either this thread sees that the system is closed, or `close` sees this thread.
         self.spawning.fetch_add(1, Ordering::SeqCst);
@@ -563,13 +578,14 @@ impl SystemCore {
         (!self.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
     }
 
-    /// Returns whether a shutdown has begun, as far as this thread knows: what goes on by itself is to end.
+    /// Returns whether a shutdown has begun, as far as this thread knows. Activities that repeat by themselves should
+    /// then end.
     pub fn is_draining(&self) -> bool {
-        // Relaxed: nothing else is read by it.
+        // Relaxed: no other data is read through it.
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Returns whether this thread ends what is left of the system after its shutdown.
+    /// Returns whether this thread ends the remaining actors of the system after its shutdown.
     #[cold]
     pub fn sweeps_here(&self) -> bool {
         *lock(&self.sweeping) == Some(thread::current().id())
@@ -578,13 +594,14 @@ impl SystemCore {
     /// Takes no more messages and no more actors from outside. Returns when no thread is about to occupy a cell.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        // They run no code of others, and wait for nothing that this thread could hold.
+        // The threads run no code of others, and wait for nothing that this thread could hold.
         while self.spawning.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();
         }
     }
 
-    /// A cell for an actor that is spawned by a thread that is no worker, and its stage. Err: why there is none.
+    /// Returns a cell for an actor that is spawned by a thread that is no worker, and its stage. Returns `Err` with the
+    /// reason if there is none.
     #[inline(never)]
     fn vacant_cell(self: &Arc<Self>, choice: StageChoice, class: u16) -> Result<(u16, NonNull<Cell>), String> {
         let stage = self.choose_stage(choice)?;
@@ -601,7 +618,7 @@ impl SystemCore {
         Ok((stage, self.outside.take(owner, stage, class)))
     }
 
-    /// An actor of `stage` has ended.
+    /// Notes that an actor of `stage` has ended.
     #[inline]
     pub(crate) fn stage_left(&self, stage: u16) {
         if self.is_pinned(stage) {
@@ -609,7 +626,8 @@ impl SystemCore {
         }
     }
 
-    // -- timers --------------------------------------------------------------------------------------------------------
+    // -- timers
+    // --------------------------------------------------------------------------------------------------------
 
     /// Calls `task` after `delay`, on a worker; it may send messages and must not block.
     pub fn start_timer(self: &Arc<Self>, delay: Duration, task: TimerTask) -> TimerKey {
@@ -642,7 +660,7 @@ impl SystemCore {
         {
             if let Some(task) = task {
                 self.open_less();
-                // Outside of the core, since it is dropped with a message of the program.
+                // Outside of the core, because a message of the program is dropped with it.
                 drop(task);
             }
             return;
@@ -654,18 +672,19 @@ impl SystemCore {
         let shared = &self.worker_table[worker as usize];
         let mut inbox = shared.lock();
         inbox.timer_ops.push(op);
-        self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_wish()));
+        self.arrived_for(shared, inbox, worker, WokenBy::asker_if(run_by_askers::take_asks()));
     }
 
-    // -- reports -------------------------------------------------------------------------------------------------------
+    // -- reports
+    // -------------------------------------------------------------------------------------------------------
 
-    /// Calls `hook` for each message that reaches nobody, after those that were given before; but for messages that hooks have sent
-    /// (`dead_letters.rs`).
+    /// Calls `hook` for each dead letter, after the hooks that were given before. Messages that hooks have sent are
+    /// excepted (`dead_letters.rs`).
     pub fn on_dead_letter(&self, hook: DeadLetterHook) {
         self.dead_letter_hooks.add(hook);
     }
 
-    /// Counts a message that reached nobody.
+    /// Counts a dead letter.
     pub fn dead_letter(&self, actor: &'static str, message: &'static str, why: Undelivered) {
         match worker::current().filter(|w| w.system_id == self.id) {
             Some(worker) => worker.ledger.dead_letters.add(1),
@@ -676,21 +695,23 @@ impl SystemCore {
         self.dead_letter_hooks.call(actor, message, why);
     }
 
-    /// What `f` drops or bounces is a dead letter of this system, also on a thread that runs none of its actors.
+    /// Runs `f`. Messages that `f` drops or bounces are dead letters of this system, also on a thread that runs none of
+    /// its actors.
     pub(crate) fn while_refusing<R>(self: &Arc<Self>, f: impl FnOnce() -> R) -> R {
         let _refusing = Refusing::of(self);
         f()
     }
 
-    /// The system that a message is a dead letter of which is bounced now.
+    /// Returns the system whose dead letter is bounced now.
     #[inline(never)]
     pub fn of_dead_letter() -> Option<Arc<SystemCore>> {
-        // SAFETY: by the invariant of REFUSING, the frame that has borrowed it is below this one on the stack.
+        // SAFETY: by the INVARIANT of REFUSING, the frame that has borrowed it is below this one on the stack.
         let refusing = unsafe { REFUSING.get().as_ref() };
         refusing.cloned().or_else(worker::current_system)
     }
 
-    /// Counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it rests).
+    /// Returns the counters of each worker, as of its last checkup (at most one tick old while it runs, exact while it
+    /// is idle).
     pub fn counters(&self) -> Vec<Counters> {
         let mut counters = vec![Counters::default(); self.worker_table.len()];
         for (id, shared) in self.worker_table.made() {
@@ -698,8 +719,8 @@ impl SystemCore {
         }
         counters[0].spawned += self.outside.spawned.load(Ordering::Relaxed);
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);
-        counters[0].rejected += self.rooms.rejected.load(Ordering::Relaxed);
-        counters[0].dropped += self.rooms.dropped.load(Ordering::Relaxed);
+        counters[0].rejected += self.mailboxes.rejected.load(Ordering::Relaxed);
+        counters[0].dropped += self.mailboxes.dropped.load(Ordering::Relaxed);
         counters[0].received += self.handled_detached.load(Ordering::Relaxed);
         counters.truncate(
             self.config.workers.max(counters.iter().rposition(|c| *c != Counters::default()).map_or(0, |at| at + 1)),

@@ -1,7 +1,8 @@
-//! Those outside a system's actors that wait for an answer of it: each learns that the system has ended.
+//! Waiters outside a system's actors: each of them learns that the system has ended.
 //!
-//! Most waits end earlier, because the end of a system bounces its messages and ends its actors. It does so with no actor whose handler is
-//! stuck, nor with any other actor while threads are stuck. No answer comes from these any more.
+//! Most waits end earlier, because the end of a system bounces its messages and ends its actors. The end does not do
+//! that for an actor whose handler is stuck, nor for any other actor while threads are stuck. No answer comes from
+//! these any more.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
@@ -18,15 +19,15 @@ pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {
     }
 }
 
-/// Something outside a system that waits for an answer of one of its actors.
+/// A waiter outside a system that waits for an answer of one of its actors.
 pub trait WaitsOutside: Send + Sync + 'static {
-    /// The system has ended. Returns the waker to be woken for that, if it is a program's.
+    /// Notes that the system has ended. Returns the waker to be woken for that, if it is a program's.
     fn system_ended(&self) -> Option<Waker>;
 }
 
 const SHARDS: usize = 8;
 
-/// Those that wait, in parts with a lock each.
+/// The waiters, in parts with a lock each.
 #[derive(Default)]
 pub(crate) struct Outsiders([Mutex<Shard>; SHARDS]);
 
@@ -50,8 +51,8 @@ impl std::fmt::Debug for WaitOutside {
 }
 
 impl SystemCore {
-    /// Has `outsider` told when this system has ended, if that happens before the result is dropped. If it has happened already, the
-    /// outsider is told at once.
+    /// Calls `outsider` when this system has ended, if that happens before the result is dropped. If it has happened
+    /// already, the outsider is called at once.
     pub fn wait_outside<T: WaitsOutside>(self: &Arc<Self>, outsider: &Arc<T>) -> WaitOutside {
         // Addresses of allocations of this size differ above these bits.
         let shard = (Arc::as_ptr(outsider).addr() >> 6) % SHARDS;
@@ -73,7 +74,8 @@ impl SystemCore {
         WaitOutside { system: Arc::clone(self), shard, entry }
     }
 
-    /// Notes that the system has ended, or was given up: nothing of it comes any more. Returns the wakers of those that wait.
+    /// Notes that the system has ended, or was given up: no answer of it comes any more. Returns the wakers of the
+    /// waiters.
     #[must_use = "the wakers are to be woken"]
     pub(crate) fn note_ended(&self) -> Vec<Waker> {
         self.ended.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! When a system has nothing to do, and how it ends.
+//! Quiescence and the end of a system.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -21,19 +21,22 @@ use crate::system::outsiders::wake;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::{self, Worker};
 
-/// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker woke between them.
+/// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker
+/// woke between them.
 const WOKEN: u64 = 1 << 32;
 
-/// The number of times that the cells of an ended system are swept while actors that end still start others. The actors of further sweeps
-/// are killed, so their `ended` does not run the hooks of the layer above.
+/// The number of times that the cells of an ended system are swept while actors that end still start others. The actors
+/// of further sweeps are killed, and their `ended` therefore does not run the hooks of the layer above.
 const SWEEPS_MAX: u32 = 100;
-/// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay undropped.
+/// The number of sweeps in all. If even the drops of killed states start others without end, the last ones stay
+/// undropped.
 const KILLING_SWEEPS_MAX: u32 = 2 * SWEEPS_MAX;
 
-/// Steps of a simulated system that is shut down, at most.
+/// The largest number of steps of a simulated system that is shut down.
 const DRAIN_STEPS_MAX: u64 = 1_000_000;
 
-/// The number of moments of virtual time, and the time on threads, after which `run_until_idle` says that it waits for timers.
+/// The number of moments of virtual time, and the time on threads, after which `run_until_idle` reports that it waits
+/// for timers.
 const MOMENTS: u32 = 100_000;
 const WAITS: Duration = Duration::from_secs(10);
 
@@ -56,34 +59,34 @@ impl Moments {
     }
 }
 
-/// Says that `run_until_idle` may wait for something that never comes. The line is lost if stderr is closed.
+/// Reports that `run_until_idle` may wait for an event that never comes. The line is lost if stderr is closed.
 #[cold]
-fn say_that_it_waits(since: fmt::Arguments<'_>) {
+fn report_long_wait(since: fmt::Arguments<'_>) {
     let line = format!(
-        "playhouse: `run_until_idle` has waited for {since}: for timers, async handlers, or senders that are slowed. A periodic timer has no end: \
+        "playhouse: `run_until_idle` has waited for {since}: for timers, async handlers, or senders that are slowed. A periodic timer never ends: \
          `run_for` lets a time pass.\n"
     );
     drop(io::stderr().write_all(line.as_bytes()));
 }
 
-/// Is told of the messages that waited for their guards: [`SystemCore::end`].
+/// Called for each message that waited for its guard: [`SystemCore::end`].
 pub type Waited<'a> = dyn FnMut(RawAddress, &'static str, &'static str) + Send + 'a;
 
 /// Returns the moment after `time`.
 fn after(time: Duration) -> Instant {
-    /// Longer than any process lives; about 30 years.
+    /// Longer than any process runs; about 30 years.
     const LONG: Duration = Duration::from_secs(1 << 30);
     let now = Instant::now();
     now.checked_add(time.min(LONG)).unwrap_or(now)
 }
 
-/// A thread that is to be told when the system is quiet, as long as this lives.
+/// A thread that waits for the system to be quiet, as long as this value lives.
 struct WaitsForQuiet<'a>(&'a AtomicUsize);
 
 impl WaitsForQuiet<'_> {
     fn begin(system: &SystemCore) -> WaitsForQuiet<'_> {
         system.wait_for_quiet.fetch_add(1, Ordering::Relaxed);
-        // Pairs with the fence in `tell_quiet`.
+        // Pairs with the fence in `notify_quiet`.
         fence(Ordering::SeqCst);
         WaitsForQuiet(&system.wait_for_quiet)
     }
@@ -97,7 +100,8 @@ impl Drop for WaitsForQuiet<'_> {
 
 impl SystemCore {
     pub(crate) fn active_more(&self) {
-        // SeqCst: either this sees that the monitor sleeps, or the monitor sees that a worker is awake (`rest_of_monitor`).
+        // SeqCst: either this thread sees that the monitor sleeps, or the monitor sees that a worker is awake
+        // (`pause_monitor`).
         self.active.fetch_add(WOKEN + 1, Ordering::SeqCst);
         if self.monitor_sleeps.load(Ordering::SeqCst) {
             self.wake_monitor();
@@ -112,12 +116,12 @@ impl SystemCore {
         }
     }
 
-    /// True: no worker is awake any more.
+    /// Notes that a worker is no longer awake. Returns true if none is awake any more.
     pub(crate) fn active_less(&self) -> bool {
-        // AcqRel: what this worker did is seen by whoever finds the system idle.
+        // AcqRel: a thread that finds the system idle sees all that this worker did.
         let last = self.active.fetch_sub(1, Ordering::AcqRel) % WOKEN == 1;
         if last {
-            self.tell_quiet();
+            self.notify_quiet();
         }
         last
     }
@@ -127,38 +131,39 @@ impl SystemCore {
         self.active.load(Ordering::Acquire) % WOKEN
     }
 
-    /// Something is under way that no worker knows of: a timer, a suspended handler, a muted stage.
+    /// Notes an activity that no worker knows of: a timer, a suspended handler, a muted stage.
     pub(crate) fn open_more(&self) {
-        self.open_here().fetch_add(1, Ordering::AcqRel);
+        self.open_counter().fetch_add(1, Ordering::AcqRel);
     }
 
     pub(crate) fn open_less(&self) {
-        self.open_here().fetch_sub(1, Ordering::AcqRel);
-        // If a worker is awake, which may be the caller, then the last worker that goes to sleep calls `tell_quiet`.
+        self.open_counter().fetch_sub(1, Ordering::AcqRel);
+        // If a worker is awake, which may be the caller, then the last worker that goes to sleep calls `notify_quiet`.
         if self.active() == 0 {
-            self.tell_quiet();
+            self.notify_quiet();
         }
     }
 
-    /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would otherwise wait for each
-    /// other's cache lines.
-    fn open_here(&self) -> &AtomicIsize {
+    /// Returns the counter of this thread. Each worker has its own, because workers that await many answers would
+    /// otherwise wait for each other's cache lines.
+    fn open_counter(&self) -> &AtomicIsize {
         match worker::current().filter(|worker| worker.system_id == self.id) {
             Some(worker) => &worker.shared().open,
             None => &self.open,
         }
     }
 
-    /// Whether all workers sleep but the calling one, and no handler is stuck: no message is being handled.
+    /// Returns whether all workers but the calling one sleep, and no handler is stuck: no message is being handled.
     pub fn others_sleep(&self) -> bool {
         self.active() <= 1 && self.detached.load(Ordering::Acquire) == 0
     }
 
     fn is_quiet(&self) -> bool {
-        // Each counter may be negative. Their sum is the number of open timers, suspended handlers and muted stages, if no counter changed
-        // between the reads. A worker changes its counter only while it is awake or detached. The count of wake-ups in `active` shows that
-        // no worker was awake between the reads, and only an awake worker becomes detached. Threads outside change the system's counter,
-        // which is read before and after the others. Whatever they begin ends on a worker.
+        // Each counter may be negative. Their sum is the number of open timers, suspended handlers and muted stages, if
+        // no counter changed between the reads. A worker changes its counter only while it is awake or detached. The
+        // count of wake-ups in `active` shows that no worker was awake between the reads, and only an awake worker
+        // becomes detached. Threads outside change the system's counter, which is read before and after the others.
+        // Each activity that they begin ends on a worker.
         let active = self.active.load(Ordering::Acquire);
         if !active.is_multiple_of(WOKEN) || self.detached.load(Ordering::Acquire) != 0 {
             return false;
@@ -171,13 +176,17 @@ impl SystemCore {
             && self.open.load(Ordering::Acquire) == outside
     }
 
-    /// A thread that waits for its own system would wait for itself.
+    /// Panics on a thread of this system, which would wait for itself.
     fn is_outside(&self) {
-        assert!(worker::current().is_none_or(|w| w.system_id != self.id), "an actor waits for its own system");
+        assert!(
+            worker::current().is_none_or(|w| w.system_id != self.id),
+            "an actor waits for its own system, and would wait for itself"
+        );
     }
 
-    fn tell_quiet(&self) {
-        // Either this thread sees the one that waits, or that one sees all that this thread has done before (`WaitsForQuiet::begin`).
+    fn notify_quiet(&self) {
+        // Either this thread sees the one that waits, or that one sees all earlier writes of this thread
+        // (`WaitsForQuiet::begin`).
         fence(Ordering::SeqCst);
         if self.wait_for_quiet.load(Ordering::Relaxed) > 0 && self.is_quiet() {
             drop(lock(&self.quiet));
@@ -185,11 +194,11 @@ impl SystemCore {
         }
     }
 
-    /// Returns when no message waits or is handled, no timer runs, no handler is suspended (kumar ch. 2: quiescence); or when the system has
-    /// ended.
+    /// Returns when no message waits or is handled, no timer runs, no handler is suspended (kumar ch. 2: quiescence);
+    /// or when the system has ended.
     ///
     /// # Panics
-    /// On a worker of this system: it would wait for itself.
+    /// On a worker of this system, which would wait for itself.
     pub fn run_until_idle(self: &Arc<Self>) {
         if let Some(simulation) = &self.simulation {
             let mut patience = Moments::default();
@@ -197,7 +206,7 @@ impl SystemCore {
             let counts = !simulation.has_driver();
             return simulation.run(self, None, &mut || {
                 if counts && patience.ends_at(self.now()) {
-                    say_that_it_waits(format_args!("{MOMENTS} moments of virtual time"));
+                    report_long_wait(format_args!("{MOMENTS} moments of virtual time"));
                 }
                 false
             });
@@ -207,10 +216,10 @@ impl SystemCore {
         let mut patience = Some(after(WAITS));
         let mut quiet = lock(&self.quiet);
         while !self.is_quiet() && !self.has_ended() {
-            // While messages are handled, that is what the caller waits for.
+            // While messages are handled, the caller waits for those.
             if self.active() == 0 && patience.is_some_and(|patience| Instant::now() >= patience) {
                 patience = None;
-                say_that_it_waits(format_args!("{} s", WAITS.as_secs()));
+                report_long_wait(format_args!("{} s", WAITS.as_secs()));
             }
             // The time-out only covers a handler that leaves a detached thread.
             quiet = self
@@ -221,10 +230,10 @@ impl SystemCore {
         }
     }
 
-    /// Lets a time pass, with all that is to be done in it in simulation. Returns early if the system ends.
+    /// Lets a time pass, with all work that is due in it in simulation. Returns early if the system ends.
     ///
     /// # Panics
-    /// On a worker of this system: it would wait for itself.
+    /// On a worker of this system, which would wait for itself.
     pub fn run_for(self: &Arc<Self>, time: Duration) {
         if let Some(simulation) = &self.simulation {
             return simulation.run(self, Some(time), &mut || false);
@@ -237,7 +246,7 @@ impl SystemCore {
         }
     }
 
-    /// Blocks the calling thread until `done`, which is asked again after each unpark. In simulation: runs it.
+    /// Blocks the calling thread until `done`, which is asked again after each unpark. In simulation: runs the system.
     pub fn block_until(self: &Arc<Self>, deadline: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
         if let Some(simulation) = &self.simulation {
             simulation.run(self, None, done);
@@ -260,27 +269,29 @@ impl SystemCore {
         }
     }
 
-    // -- the end -------------------------------------------------------------------------------------------------------
+    // -- the end
+    // -------------------------------------------------------------------------------------------------------
 
-    /// Whether handlers are suspended that a drain waits for, or may be.
+    /// Returns whether handlers are suspended that a drain waits for, or may be.
     fn awaits_suspended(&self) -> bool {
         if !self.config.awaits_handlers {
             return false;
         }
-        // As in `is_quiet`: the sum is right if no worker was awake between the reads.
+        // Like in `is_quiet`: the sum is right if no worker was awake between the reads.
         let active = self.active.load(Ordering::Acquire);
         let suspended: isize =
             self.worker_table.made().map(|(_, shared)| shared.suspended.load(Ordering::Acquire)).sum();
         suspended != 0 || !active.is_multiple_of(WOKEN) || self.active.load(Ordering::Acquire) != active
     }
 
-    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers) also until no handler is suspended,
-    /// or its workers end, at most `limit`.
+    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers)
+    /// also until no handler is suspended, or its workers end, at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
         // Relaxed: see `is_draining`.
         self.draining.store(true, Ordering::Relaxed);
         if let Some(simulation) = &self.simulation {
-            // A system that never rests is stopped in the middle, as on threads. Its time may stand still meanwhile.
+            // A system that never becomes idle is stopped in the middle, like on threads. Its time may stand still
+            // during the drain.
             let deadline = self.now().saturating_add(limit);
             let mut steps = 0;
             simulation.run(self, None, &mut || {
@@ -302,7 +313,7 @@ impl SystemCore {
                 && self.detached.load(Ordering::Acquire) == 0
                 && !self.is_muted_in_other_systems()
                 && !self.awaits_suspended();
-            // Nothing is handled any more after the end, or by workers that end.
+            // No message is handled any more after the end, or by workers that end.
             if rests || self.has_ended() || self.ending.load(Ordering::Acquire) {
                 return;
             }
@@ -313,13 +324,14 @@ impl SystemCore {
     }
 
     /// Takes no more messages from outside, ends all workers, and ends all actors that are left. Messages that still
-    /// wait become dead letters. Returns how many actors were left, and how many threads did not end within `limit`
-    /// because they are in handlers that do not return. Then no actor is ended, and only the messages that wait at workers whose threads have
-    /// ended become dead letters.
+    /// wait become dead letters. Returns the number of actors that were left, and the number of threads that did not
+    /// end within `limit` because they are in handlers that do not return. With such threads, no actor is ended, and
+    /// only the messages that wait at workers whose threads have ended become dead letters.
     ///
-    /// `waited` is told of each message that waited for its guard: who it was for, that one's type, and the message's.
+    /// `waited` is called for each message that waited for its guard, with its receiver, the receiver's type, and the
+    /// message's type.
     ///
-    /// The hooks and drops of what is ended run on this thread, for as long as they take.
+    /// The hooks and drops of the ended actors and messages run on this thread, for as long as they take.
     pub fn end(self: &Arc<Self>, limit: Duration, waited: &mut Waited<'_>) -> (u64, usize) {
         let stuck = self.end_threads(after(limit));
         let ended = self.end_idle(stuck, waited);
@@ -327,9 +339,9 @@ impl SystemCore {
         ended
     }
 
-    /// Does the same as [`end`](SystemCore::end), and returns within `limit` and twice `grace`, whatever hooks and drops do. They run on a thread of
-    /// their own. If they take longer, that thread goes on, and counts as one that did not end. A simulated system has one thread only, and
-    /// takes as long as they do.
+    /// Does the same as [`end`](SystemCore::end), and returns within `limit` and twice `grace`, whatever hooks and
+    /// drops do. They run on a thread of their own. If they take longer, that thread goes on, and counts as one that
+    /// did not end. A simulated system has one thread only, and takes as long as they do.
     pub fn end_in_time(
         self: &Arc<Self>,
         (limit, grace): (Duration, Duration),
@@ -342,13 +354,13 @@ impl SystemCore {
         let system = Arc::clone(self);
         let rest = move || {
             let ended = system.end_idle(stuck, &mut *waited);
-            // Nobody listens any more if it has taken too long.
+            // The receiver is gone if this has taken too long.
             let _ = done.send(ended);
         };
         let thread = self.run_apart(Box::new(rest));
         let in_time = finished.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok();
         if let (Some(_), Some(thread)) = (in_time, thread) {
-            // It only drops its reference to the system any more.
+            // The thread only drops its reference to the system.
             let _ = thread.join();
         }
         let wakers = self.note_ended();
@@ -358,7 +370,8 @@ impl SystemCore {
         in_time.unwrap_or((0, stuck + 1))
     }
 
-    /// Wakes the wakers of those outside that wait, on a thread of its own. Returns at `deadline`, or earlier if all are woken.
+    /// Wakes the wakers of the waiters outside, on a thread of its own. Returns at `deadline`, or earlier if all are
+    /// woken.
     fn wake_in_time(&self, wakers: Vec<Waker>, deadline: Instant) {
         let (done, finished) = channel::<()>();
         let mut wakers = Some((wakers, done));
@@ -368,7 +381,8 @@ impl SystemCore {
         drop(thread);
     }
 
-    /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on this one.
+    /// Runs `rest` on a thread of its own, which is returned. In simulation, or if no thread can be started, it runs on
+    /// this one.
     fn run_apart(&self, rest: Box<dyn FnMut() + Send>) -> Option<JoinHandle<()>> {
         let job = Arc::new(Mutex::new(Some(rest)));
         let run = |job: &Mutex<Option<Box<dyn FnMut() + Send>>>| {
@@ -386,20 +400,21 @@ impl SystemCore {
         None
     }
 
-    /// Ends a simulated system at once if no thread runs it and it `is_unused`, which is asked while none can begin to. Returns whether it has
-    /// ended by this. It waits for nobody.
+    /// Ends a simulated system at once if no thread runs it and it `is_unused`, which is asked while none can begin to.
+    /// Returns whether it has ended by this call, which waits for no thread.
     pub fn end_unused(self: &Arc<Self>, is_unused: impl Fn() -> bool) -> bool {
         let Some(_drive) = self.simulation.as_ref().and_then(Simulation::try_drive) else { return false };
         is_unused() && self.end_in_time((Duration::ZERO, Duration::ZERO), Box::new(|_, _, _| {})).1 == 0
     }
 
-    /// Takes no more messages from outside and ends all workers: nothing is handled any more. Returns whether their threads have ended within
-    /// `limit`. What waits, and all actors, are left until the [end](SystemCore::end).
+    /// Takes no more messages from outside and ends all workers: no message is handled any more. Returns whether their
+    /// threads have ended within `limit`. Waiting messages, and all actors, are left until the [end](SystemCore::end).
     pub fn end_workers(self: &Arc<Self>, limit: Duration) -> bool {
         self.end_threads(after(limit)) == 0
     }
 
-    /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by `deadline`.
+    /// Takes no more messages from outside and ends all workers. Returns the number of threads that have not ended by
+    /// `deadline`.
     fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
         self.close();
         self.ending.store(true, Ordering::Release);
@@ -421,24 +436,26 @@ impl SystemCore {
         }
     }
 
-    /// Ends what is left. `stuck` threads have not ended. Returns the number of actors that were left, and the number of threads that cannot
-    /// end.
+    /// Ends the remaining actors and messages. `stuck` threads have not ended. Returns the number of actors that were
+    /// left, and the number of threads that cannot end.
     fn end_idle(self: &Arc<Self>, stuck: usize, waited: &mut Waited<'_>) -> (u64, usize) {
         let _alone = lock(&self.ending_rest);
         if stuck > 0 {
             self.bounce_at_ended_workers();
             return (0, stuck);
         }
-        // Whoever else runs a simulated system has no turn meanwhile, and none any more.
+        // No other thread that runs a simulated system gets a turn during this one, and none later.
         let _turn = match &self.simulation {
             None => None,
             Some(simulation) => match simulation.last_turn() {
-                // The thread of an actor that ends its own system is in a handler that does not return before this does.
+                // The thread of an actor that ends its own system is in a handler that does not return before this
+                // does.
                 None => return (0, 1),
                 turn => turn,
             },
         };
-        // Again and again: until it has ended itself, the monitor may start a thread for a worker it has just taken over.
+        // Repeated, because the monitor may start a thread for a worker it has just taken over, until the monitor
+        // itself has ended.
         loop {
             // A statement of its own: the monitor needs the lock to go on.
             let threads = std::mem::take(&mut *lock(&self.threads));
@@ -459,23 +476,24 @@ impl SystemCore {
         (left, 0)
     }
 
-    /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors stay as they are,
-    /// because a stuck handler may spawn others beside them.
+    /// Bounces the messages that wait at workers whose threads have ended, while other threads are stuck. The actors
+    /// stay as they are, because a stuck handler may spawn others beside them.
     fn bounce_at_ended_workers(&self) {
-        // Acquire: pairs with the Release of its thread, which touches nothing of it any more.
+        // Acquire: pairs with the Release of the worker's thread, which touches no field of the worker any more.
         let is_over = |worker: &Arc<Worker>| worker.over.load(Ordering::Acquire);
         let ended: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).filter(is_over).collect();
         bounce_at(&ended);
     }
 
-    /// Ends what is left when all threads have ended. All states are dropped, and all that waits is bounced.
+    /// Ends the remaining actors when all threads have ended. All states are dropped, and all waiting messages are
+    /// bounced.
     ///
-    /// The last code of an actor may start others, and so may the drop of a message. Those are ended, too, without having been started. They
-    /// are not refused: that would be a panic, perhaps in the drop of a state.
+    /// The last code of an actor may start others, and so may the drop of a message. Those are ended, too, without
+    /// having been started. They are not refused, because that would be a panic, perhaps in the drop of a state.
     fn sweep(self: &Arc<Self>, waited: &mut Waited<'_>) -> u64 {
         let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
         let Some(first) = workers.first() else { return 0 };
-        /// While this lives, the thread's actors are taken.
+        /// A guard: while it lives, spawns of this thread are accepted.
         struct Sweeping<'a>(&'a Mutex<Option<ThreadId>>);
         impl Drop for Sweeping<'_> {
             fn drop(&mut self) {
@@ -493,7 +511,7 @@ impl SystemCore {
                 slab::sweep(self.id, spawned.wrapping_sub(stopped), |cell| {
                     // SAFETY: all threads of the system have ended, and this one has taken the workers over.
                     unsafe {
-                        // The place of an actor that lives elsewhere is none.
+                        // A stub does not count.
                         left += u64::from(!cell.as_ref().has_status(status::AWAY));
                         guarded(cell, waited);
                     }
@@ -502,7 +520,8 @@ impl SystemCore {
                 });
             });
             bounce_at(&workers);
-            // If others were started meanwhile, they were perhaps counted instead of those that were to be ended.
+            // If others were started during the sweep, they were perhaps counted instead of those that were to be
+            // ended.
             if self.spawned_and_stopped().0 == spawned {
                 break;
             }
@@ -518,18 +537,19 @@ impl SystemCore {
         (spawned + self.outside.spawned.load(Ordering::Relaxed), stopped)
     }
 
-    /// Waits for a tick, or for longer while nothing is under way: at first five ticks, and until a worker wakes when it was so for `quiet` looks.
-    /// Called by the monitor. Returns for how many looks nothing was under way.
-    pub(crate) fn rest_of_monitor(&self, tick: Duration, nothing_stuck: bool, quiet: u32) -> u32 {
-        /// Whoever wakes a worker then wakes the monitor as well, which takes some microseconds. So this comes after a fifth of a second.
+    /// Waits for a tick, or for longer while no work is under way. The wait is at first five ticks, and lasts until a
+    /// worker wakes after `quiet` looks without work. Called by the monitor. Returns the number of looks without work.
+    pub(crate) fn pause_monitor(&self, tick: Duration, nothing_stuck: bool, quiet: u32) -> u32 {
+        /// A thread that wakes a worker then wakes the monitor as well, which takes some microseconds. The long wait
+        /// therefore begins after a fifth of a second.
         const LOOKS: u32 = 20;
         let (ended, wake) = &self.monitor_nap;
         if !nothing_stuck || self.active() > 0 {
-            self.nap_of_monitor(tick, tick);
+            self.sleep_monitor(tick, tick);
             return 0;
         }
         if quiet < LOOKS || self.is_muted_in_other_systems() {
-            self.nap_of_monitor(tick * 5, tick);
+            self.sleep_monitor(tick * 5, tick);
             return quiet + 1;
         }
         let mut guard = lock(ended);
@@ -543,7 +563,7 @@ impl SystemCore {
         0
     }
 
-    fn nap_of_monitor(&self, nap: Duration, tick: Duration) {
+    fn sleep_monitor(&self, nap: Duration, tick: Duration) {
         let (ended, wake) = &self.monitor_nap;
         let guard = lock(ended);
         if *guard {
@@ -555,18 +575,19 @@ impl SystemCore {
     }
 }
 
-/// Bounces all that waits at `workers`, until nothing does: what is dropped may send to any of them. The threads of all have ended.
+/// Bounces all messages that wait at `workers`, until none does, because drops may send to any of them. The threads of
+/// all have ended.
 fn bounce_at(workers: &[Arc<Worker>]) {
     let bounce = |worker: &Arc<Worker>| worker.enter(|| worker.bounce_everything());
     while workers.iter().fold(false, |any, worker| any | bounce(worker)) {}
 }
 
-/// Tells `waited` of the messages that wait for their guards in `cell`.
+/// Calls `waited` for the messages that wait for their guards in `cell`.
 ///
 /// # Safety
 /// The caller runs the cell's stage.
 unsafe fn guarded(cell: NonNull<Cell>, waited: &mut Waited<'_>) {
-    // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
+    // SAFETY: cells are never freed; the caller runs the cell's stage, and the reference to the cold part is short.
     unsafe {
         if !cell.as_ref().is_ready() || !cell.as_ref().has_status(status::GUARDED) {
             return;

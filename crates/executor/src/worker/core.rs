@@ -1,10 +1,11 @@
-//! The part of a worker that moves to another thread when a handler is stuck: timers, and what is put aside or off.
+//! The part of a worker that moves to another thread when a handler is stuck: timers, parked stages and deferred
+//! starts.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::backpressure::other_systems::{AnyWorker, Home};
+use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Turnover;
@@ -17,16 +18,16 @@ use crate::scheduler::trial::{Trial, Verdict};
 use crate::worker::deferred_starts::DeferredStarts;
 use crate::worker::user_code;
 
-/// Why a stage's messages are put aside.
+/// The reason why a stage's messages are parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// A stuck handler of the stage is still running in a thread that lost the worker.
     Detached,
-    /// The stage is muted, because it has sent to stage `target`. Either `target` is full (`stuck`), or the stage has sent more than it
-    /// handled (`source`) and worker `receiver` is pressed or overloaded.
-    /// `receiver` and `target` are in the system `home`, if that is another one.
-    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32>, home: Option<Home> },
-    /// What the stage sends on has to wait: see `stub.rs`.
+    /// The stage is muted, because it has sent to stage `target`. Either `target` is full (`stuck`), or the stage has
+    /// sent more than it handled (`source`) and worker `receiver` is pressed or overloaded. `other_system` is the
+    /// system of `receiver` and `target`, if that is another one.
+    Muted { receiver: u16, target: u16, stuck: bool, source: Option<u32>, other_system: Option<SystemEpoch> },
+    /// Messages that the stage sends on have to wait: see `stub.rs`.
     Paused,
 }
 
@@ -39,17 +40,18 @@ pub(crate) struct MuteRequest {
     pub(crate) receiver: u16,
     /// The stage that `sender` has sent to.
     pub(crate) target: u16,
-    /// `Some` if `sender` has sent more than it handled: the bytes that it owes. It is muted until `receiver` is relieved or admits these.
+    /// `Some` if `sender` has sent more than it handled: the bytes that it owes. It is muted until `receiver` is
+    /// relieved or admits these.
     pub(crate) source: Option<u32>,
     /// The system of `receiver` and `target`, if that is another one.
-    pub(crate) home: Option<Home>,
+    pub(crate) other_system: Option<SystemEpoch>,
 }
 
-/// What is put aside for a stage.
+/// The parked records of a stage.
 pub(crate) struct Parked {
     pub(crate) reason: Reason,
-    /// With more bytes of records than this the stage is full: that is a matter of this stage alone, and counts for those only
-    /// who send to it. None: what is put aside counts for the worker.
+    /// With more bytes of records than this the stage is full. Full is a state of this stage alone and counts only for
+    /// its senders. None: the parked records count for the worker.
     pub(crate) bytes_max: Option<usize>,
     pub(crate) lanes: [Chain; 3],
 }
@@ -59,12 +61,12 @@ impl Parked {
         Parked { reason, bytes_max, lanes: [const { Chain::new() }; 3] }
     }
 
-    /// It is put aside since a handler of the stage is stuck, from now on.
+    /// Changes the reason to a stuck handler of the stage, from now on.
     pub(crate) fn detach(&mut self) {
         (self.reason, self.bytes_max) = (Reason::Detached, Some(OVERLOADED_BYTES));
     }
 
-    /// Why the stage is full, if it is.
+    /// Returns the reason why the stage is full, if it is.
     pub(crate) fn backpressure(&self) -> Option<u8> {
         let is_full = self.bytes_max.is_some_and(|bytes_max| self.bytes() > bytes_max);
         is_full.then_some(if self.reason == Reason::Detached {
@@ -74,7 +76,7 @@ impl Parked {
         })
     }
 
-    /// Bytes of records put aside.
+    /// Returns the bytes of parked records.
     pub(crate) fn bytes(&self) -> usize {
         self.lanes.iter().map(|lane| lane.bytes).sum()
     }
@@ -82,8 +84,9 @@ impl Parked {
 
 /// The average time of a message, over about the latest `window_ns` of work and a limited number of looks at the clock.
 ///
-/// The window is measured in time, and not in messages. The first long message after 1,000 short ones therefore counts at once. Each look
-/// also reduces the weight of all earlier looks. A single long message among short ones therefore loses its weight soon.
+/// The window is measured in time, and not in messages. The first long message after 1,000 short ones therefore counts
+/// at once. Each look also reduces the weight of all earlier looks. A single long message among short ones therefore
+/// loses its weight soon.
 pub(crate) struct Pace {
     window_ns: f64,
     /// The part of the weight of all earlier looks that remains after a new look, at most.
@@ -98,7 +101,8 @@ impl Pace {
         Pace { window_ns: 2e5, kept_max: 7.0 / 8.0, ..Pace::slow() }
     }
 
-    /// Creates the average that decides about overload. It covers 20 ms and about 64 looks. It begins with 50 ns per message.
+    /// Creates the average that decides about overload. It covers 20 ms and about 64 looks. It begins with 50 ns per
+    /// message.
     pub(crate) fn slow() -> Pace {
         Pace { window_ns: 2e7, kept_max: 63.0 / 64.0, messages: 1.0, ns: 50.0 }
     }
@@ -117,10 +121,10 @@ impl Pace {
     }
 }
 
-/// Which parts of a worker's queue were sent by others.
+/// The parts of a worker's queue that others have sent.
 #[derive(Default)]
 pub(crate) struct Mail {
-    /// For each batch: where in the sequence of all bytes of the queue it ends, and its bytes.
+    /// For each batch: its end in the sequence of all bytes of the queue, and its bytes.
     batches: VecDeque<(u64, u64)>,
     bytes: u64,
     /// The bytes of all batches that were ever noted.
@@ -131,7 +135,7 @@ pub(crate) struct Mail {
 
 impl Mail {
     pub(crate) fn note(&mut self, end: u64, bytes: u64) {
-        /// Batches that end closer to each other than this are one: this is for estimates.
+        /// Batches whose ends are closer than this count as one, because the figures are estimates.
         const GRAIN: u64 = 32 * 1024;
         if bytes == 0 {
             return;
@@ -147,7 +151,7 @@ impl Mail {
         }
     }
 
-    /// The next `bytes` from `run` on were put before all others.
+    /// Notes that the next `bytes` from `run` on were put before all others.
     pub(crate) fn note_first(&mut self, run: u64, bytes: u64) {
         self.shift(bytes);
         self.batches.push_front((run + bytes, bytes));
@@ -155,14 +159,14 @@ impl Mail {
         self.noted_when_short = self.noted_when_short.saturating_sub(bytes);
     }
 
-    /// So many bytes that nobody has sent were put before all others.
+    /// Notes that `bytes` bytes without a sender were put before all others.
     pub(crate) fn shift(&mut self, bytes: u64) {
         for (end, _) in &mut self.batches {
             *end += bytes;
         }
     }
 
-    /// Bytes that wait, when all before `run` were run.
+    /// Returns the bytes that wait when all before `run` were run.
     pub(crate) fn waiting(&mut self, run: u64) -> u64 {
         while let Some((end, bytes)) = self.batches.front()
             && *end <= run
@@ -179,13 +183,13 @@ impl Mail {
         self.bytes
     }
 
-    /// Returns the bytes that were ever noted and wait no more, as of the last call of [`Mail::waiting`].
+    /// Returns the bytes that were ever noted and no longer wait, as of the last call of [`Mail::waiting`].
     pub(crate) fn run(&self) -> u64 {
         self.noted.saturating_sub(self.bytes)
     }
 
-    /// Returns the bytes of a queue of `queued` bytes that the worker's own actors have made. Since the queue was short the last time, as
-    /// many others have come with mail, or were sent by the actors that have handled it.
+    /// Returns the bytes of a queue of `queued` bytes that the worker's own actors have made. The other bytes came with
+    /// mail, or were sent by the actors that handled it: as many as were noted since the queue was short the last time.
     pub(crate) fn made(&mut self, queued: u64) -> u64 {
         /// A queue with fewer bytes is short.
         const SHORT: u64 = 64 * 1024;
@@ -195,7 +199,7 @@ impl Mail {
         queued.saturating_sub(self.noted - self.noted_when_short)
     }
 
-    /// Forgets what waits. It is noted again by the thread that goes on with it.
+    /// Forgets the waiting batches. The thread that takes the worker notes them again.
     pub(crate) fn clear(&mut self) {
         self.batches.clear();
         self.noted = self.run();
@@ -204,23 +208,24 @@ impl Mail {
     }
 }
 
-/// Used by the worker's thread in phase RUNTIME, or by the monitor that took it.
+/// State that the worker's thread uses in phase RUNTIME, or the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
     /// Tasks of cancelled timers, which wait to be dropped: see [`crate::worker::user_code`].
     pub(crate) cancelled: Vec<TimerTask>,
     pub(crate) next_timer: u64,
-    /// Stages put aside. No stage in here is given to a thief.
+    /// Parked stages. No thief is given a stage of this map.
     pub(crate) parked: BTreeMap<u16, Parked>,
-    /// What its muted stages wait for, as it stands in the office: see `deadlock.rs`.
+    /// Copy of `WorkerShared::waits_for`, the workers that its muted stages wait for: see `deadlock.rs`.
     pub(crate) waits_for: Vec<AnyWorker>,
     /// Stages to be muted before the next gulp.
     pub(crate) mute_requests: Vec<MuteRequest>,
     /// The turnover of this worker's mail, to tell a standing backlog from a flood.
     pub(crate) turnover: Turnover,
-    /// Stages to be put aside as long as a gate is closed.
+    /// Stages to be parked as long as a gate is closed.
     pub(crate) pauses: Vec<(u16, Arc<Gate>)>,
-    /// This stage is not muted before so many bytes of the queue were run: all slept, and it was the one that went on.
+    /// This stage is not muted before this number of bytes of the queue was run: every worker slept, and this stage was
+    /// chosen to go on.
     pub(crate) exempt: Option<(u16, u64)>,
     pub(crate) random: u32,
     pub(crate) pace: Pace,
@@ -228,12 +233,13 @@ pub(crate) struct Core {
     pub(crate) kinds: Kinds,
     pub(crate) mail: Mail,
     pub(crate) deferred_starts: DeferredStarts,
-    /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it, and so does an idle
-    /// time.
+    /// The time since which work has waited at every look at the clock. An offer of work to an idle worker resets it,
+    /// and so does an idle time.
     pub(crate) loaded_since_ns: Option<u64>,
     pub(crate) verdict: Option<Verdict>,
     pub(crate) trial: Option<Trial>,
-    /// The worker gives no short work away before this time (nanoseconds of the system's clock), because its last trial was in vain.
+    /// The worker gives no short work away before this time (nanoseconds of the system's clock), because its last trial
+    /// was in vain.
     pub(crate) short_after_ns: u64,
     pub(crate) checked_ns: u64,
     /// The bytes of records that the worker had run by `checked_ns`.
@@ -273,25 +279,25 @@ impl Core {
         !self.parked.is_empty()
     }
 
-    pub(crate) fn is_held(&self, stage: u16) -> bool {
+    pub(crate) fn is_parked(&self, stage: u16) -> bool {
         self.parked.contains_key(&stage)
     }
 
-    /// Puts the record aside if its stage is. True: it was moved.
+    /// Parks the record if its stage is parked. Returns whether the record was moved.
     pub(crate) fn park_record(&mut self, record: NonNull<Record>, pool: &Pool) -> bool {
         // SAFETY: the caller owns the record, which is whole.
         unsafe {
             if record.as_ref().is_buried() {
                 return false;
             }
-            let Some(hold) = self.parked.get_mut(&record.as_ref().stage()) else { return false };
+            let Some(parked) = self.parked.get_mut(&record.as_ref().stage()) else { return false };
             let lane = record.as_ref().lane() as usize;
-            hold.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
+            parked.lanes[lane].push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool));
         }
         true
     }
 
-    /// A pseudo-random number (xorshift), for choices that need no quality.
+    /// Returns a pseudo-random number (xorshift), for choices that need no quality.
     pub(crate) fn random(&mut self) -> u32 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 17;
@@ -301,12 +307,12 @@ impl Core {
 }
 
 impl Drop for Core {
-    /// Drops user code. Called on no worker in RUNTIME, but for one whose thread has ended.
+    /// Drops user code. No worker calls this in RUNTIME, except for a worker whose thread has ended.
     fn drop(&mut self) {
         for task in self.wheel.take_all().into_iter().chain(self.cancelled.drain(..)) {
             user_code::call(|| drop(task));
         }
-        let parked = std::mem::take(&mut self.parked).into_values().flat_map(|hold| hold.lanes);
+        let parked = std::mem::take(&mut self.parked).into_values().flat_map(|parked| parked.lanes);
         for chain in parked.chain([self.deferred_starts.take(u64::MAX, None)]) {
             crate::worker::queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
         }

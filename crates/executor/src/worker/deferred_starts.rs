@@ -1,27 +1,32 @@
-//! Starts that are put off: trees of actors are built one after the other, not all at once.
+//! Deferred starts: trees of actors are built one after the other, not all at once.
 //!
-//! A start may start a family of hundreds within itself (`inline_call.rs`), each with something to say to its parent; the starts of the
-//! rest become messages. In a queue that is first in, first out, all starts of a tree come before the first of those answers: a
-//! million leaves have answered, and all of that lies in the queue. So a start of such a rest that is met with much behind it steps
-//! aside until most of what is behind it was run, and so much that waits at any time is what a few families have sent. (A tree of a
-//! million actors takes 6 MiB instead of 33, and about half the time, since what waits fits into the cache.)
+//! A start may start a family of hundreds within itself (`inline_call.rs`), and each member sends something to its
+//! parent. The starts of all further children become messages. In a queue that is first in, first out, all starts of a
+//! tree come before the first of those answers. A million leaves would then have answered, and all answers would lie in
+//! the queue.
 //!
-//! # Why nobody can tell, but by the time it takes
+//! A start of such a child that meets a long queue therefore steps aside until most of that queue was run. At any time,
+//! only the messages of a few families wait. A tree of a million actors takes 6 MiB instead of 33, and about half the
+//! time, because the waiting messages fit into the cache.
 //!
-//! 1. *Order (I2).* Nobody is promised an order of starts, and messages to an actor that has not started wait for its start, as they do
-//!    where they have overtaken it in a higher lane (status NEW).
-//! 2. *One worker (I1).* What is put off is part of the queue: it is counted, goes to a thief with its stage and to a new thread,
-//!    in both cases before all that is queued, and is bounced at the end. No worker rests with something in here: then its stages may
-//!    be adopted. Nothing is put off while something is put
-//!    *aside* for a stage, and before the first is, all starts go on: what is put aside is in the order of the queue.
-//! 3. *No starvation (I4).* Those that were put off go on first in, first out. Where there is always much in the queue, they have up to a
-//!    fifth of what is done there, by the actors that such starts have brought lately, and at least one goes on within eight ticks of the monitor.
-//!    Of those that have gone on, none is put off again, unless it was taken to another worker or thread by then.
-//! 4. *Not for long where somebody waits.* The first message in the normal lane that meets an actor whose start may have been put off has all of them go
-//!    on, and for a while none is put off: where children are sent to by their parents, each of those messages would wait in a list of
-//!    its own. (Requests such as stop and watch need not wait.)
+//! # Why a program can tell only by the time it takes
 //!
-//! Where somebody looks on (`observed.rs`), nothing is put off.
+//! 1. *Order (I2).* No order of starts is promised. Messages to an actor that has not started wait for its start, as
+//!    they do when they have overtaken it in a higher lane (status NEW).
+//! 2. *One worker (I1).* The deferred starts are part of the queue. They are counted, and they go to a thief with their
+//!    stage and to a new thread, in both cases before all that is queued. They are bounced at the end. No worker
+//!    becomes idle while it has deferred starts, because its stages may be adopted when it is idle. No start is
+//!    deferred while records of a stage are *parked*. Before the first record is parked, all deferred starts go on,
+//!    because parked records are in the order of the queue.
+//! 3. *No starvation (I4).* Deferred starts go on first in, first out. When the queue is always long, they have up to a
+//!    fifth of the work, measured by the actors that such starts have brought lately. At least one goes on within eight
+//!    ticks of the monitor. A start that has gone on is not deferred again, unless it was taken to another worker or
+//!    thread by then.
+//! 4. *Short waits for senders.* The first message in the normal lane that meets an actor whose start may have been
+//!    deferred has all of them go on, and for a while none is deferred. If parents send to their children, each of
+//!    those messages would otherwise wait in a list of its own. (Requests such as stop and watch need not wait.)
+//!
+//! An observed worker (`observed.rs`) defers no starts.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -33,46 +38,49 @@ use crate::sync::signal::Signal;
 use crate::worker::exchange::RECORD_BYTES;
 use crate::worker::{Worker, current};
 
-/// With less than this in the queue, in bytes of records, starts are run when they are met, and go on.
+/// With fewer bytes of records than this in the queue, starts are run when they are met, and deferred starts go on.
 const MUCH_BYTES: u64 = 16 * 1024;
-/// Where there is less, so many actors at a time are started from here.
+/// With a short queue, about this number of actors is started at a time from the deferred starts.
 const ACTORS_AT_A_TIME: u64 = 4096;
-/// ... but no more starts than these: the next ones may bring more actors than the last ones did.
+/// The largest number of starts at a time, because the next ones may bring more actors than the last ones did.
 const STARTS_AT_A_TIME_MAX: u64 = 64;
-/// Where there is more, one actor for so many messages.
+/// With a long queue, one actor is started for this number of messages.
 const MESSAGES_PER_ACTOR: u64 = 4;
-/// ... and one start in so many ticks of the monitor at least.
+/// One start goes on within this number of ticks of the monitor at least.
 const TICKS_MAX: u32 = 8;
-/// None is put off for so many bytes of records after a message has met an actor whose start might have been.
+/// No start is deferred for this number of bytes of records after a message has met an actor whose start may have been
+/// deferred.
 const PAUSE_BYTES: u64 = 1 << 20;
 
-/// What was put off at a worker, in order.
+/// The deferred starts of a worker, in order.
 pub(crate) struct DeferredStarts {
-    /// From `from` bytes into its first segment on; `bytes` is without those before.
+    /// The records begin `from` bytes into the first segment; `bytes` does not count those before.
     chain: Chain,
     from: usize,
     /// All of them are to go on.
     due: bool,
-    /// None is put off before so many bytes of the queue were run.
+    /// No start is deferred before this number of bytes of the queue was run.
     not_before: u64,
-    /// When some went on last: how many those were, and how many bytes of the queue had been run but for theirs.
-    went_on: u64,
+    /// The starts that went on the last time, and the bytes of the queue that had been run by then without those
+    /// starts.
+    released: u64,
     run: u64,
     /// Ticks of the monitor since then.
     ticks: u32,
-    /// Starts like these that had been run by then, with the actors that they have brought; and how many that were for each.
+    /// The starts of this kind that had been run by then, with the actors that they have brought; and the number of
+    /// actors for each.
     deferred_start_counts: (u64, u64),
     actors_each: u64,
 }
 
-/// What decides how many go on.
+/// The figures that decide the number of starts that go on.
 struct StartBudget {
     /// Bytes of the queue that were run.
     run: u64,
     deferred_start_counts: (u64, u64),
-    /// There is nothing in the queue.
+    /// The queue is empty.
     is_empty: bool,
-    /// There is little in it, and nothing has come.
+    /// The queue is short, and no mail has come.
     is_low: bool,
     is_tick: bool,
 }
@@ -84,7 +92,7 @@ impl DeferredStarts {
             from: 0,
             due: false,
             not_before: 0,
-            went_on: 0,
+            released: 0,
             run: 0,
             ticks: 0,
             deferred_start_counts: (0, 0),
@@ -100,16 +108,16 @@ impl DeferredStarts {
         self.chain.bytes as u64
     }
 
-    /// Another thread has taken the worker: its queue is a new one, and it counts anew.
+    /// Notes that another thread has taken the worker. Its queue is a new one, and it counts anew.
     pub(crate) fn change_threads(&mut self) {
         (self.not_before, self.run, self.deferred_start_counts) = (0, 0, (0, 0));
     }
 
     /// # Safety
-    /// A whole record whose payload the caller gives up.
+    /// The record is whole, and the caller gives its payload up.
     unsafe fn push(&mut self, record: NonNull<Record>, pool: &Pool) {
         self.due &= !self.is_empty();
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given its payload up.
         unsafe { self.chain.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(pool)) };
     }
 
@@ -117,7 +125,8 @@ impl DeferredStarts {
     pub(crate) fn for_each(&self, mut visit: impl FnMut(NonNull<Record>)) {
         let (mut segment, mut from) = (self.chain.first, self.from);
         while !segment.is_null() {
-            // SAFETY: the chain owns its segments, which hold whole records; `from` is where one of the first begins, or where they end.
+            // SAFETY: the chain owns its segments, which hold whole records; `from` is the start of a record or the end
+            // of the records.
             unsafe {
                 let body = Segment::body(segment);
                 for_each_between(body.add(from), body.add((*segment).used), &mut visit);
@@ -127,13 +136,13 @@ impl DeferredStarts {
         }
     }
 
-    /// The first `count` records.
+    /// Takes the first `count` records.
     pub(crate) fn take(&mut self, count: u64, pool: Option<&Pool>) -> Chain {
         let (mut taken, mut left) = (Chain::new(), count);
         while left > 0 && !self.chain.is_empty() {
             let segment = self.chain.first;
-            // SAFETY: the chain owns its segments, which hold whole records from `from` on; each is moved once, and a segment that
-            // was gone through is owned by nobody else.
+            // SAFETY: the chain owns its segments, which hold whole records from `from` on. Each record is moved once,
+            // and no other owner has a segment that was gone through.
             unsafe {
                 if self.from == (*segment).used {
                     self.chain.first = (*segment).next;
@@ -158,7 +167,7 @@ impl DeferredStarts {
         taken
     }
 
-    /// How many go on now, with something in here.
+    /// Returns the number of starts that go on now. The list is not empty.
     fn next(&mut self, look: StartBudget) -> u64 {
         let deferred_starts = look.deferred_start_counts.0.wrapping_sub(self.deferred_start_counts.0);
         let actors = look.deferred_start_counts.1.wrapping_sub(self.deferred_start_counts.1);
@@ -170,47 +179,48 @@ impl DeferredStarts {
             true => ACTORS_AT_A_TIME,
             false => look.run.saturating_sub(self.run) / RECORD_BYTES / MESSAGES_PER_ACTOR,
         };
-        let mut count = (actors / self.actors_each).min(2 * self.went_on.max(1)).min(STARTS_AT_A_TIME_MAX);
+        let mut count = (actors / self.actors_each).min(2 * self.released.max(1)).min(STARTS_AT_A_TIME_MAX);
         self.ticks += u32::from(look.is_tick);
-        // A worker with an empty queue may be about to rest, whatever has come.
+        // A worker with an empty queue may be about to become idle, whatever mail has come.
         if look.is_empty || self.ticks == TICKS_MAX {
             count = count.max(1);
         }
         if count > 0 {
-            (self.went_on, self.run, self.ticks) = (count, look.run, 0);
+            (self.released, self.run, self.ticks) = (count, look.run, 0);
         }
         count
     }
 }
 
-/// A start that may be put off, and is run now.
+/// A start that may be deferred, and is run now.
 pub(crate) struct DeferredStart<'a> {
     worker: &'a Worker,
     spawned: u64,
 }
 
 impl DeferredStart<'_> {
-    /// None: it has been put off, so the record was moved.
+    /// Returns `None` if the start has been deferred, and the record was moved.
     ///
     /// # Safety
-    /// A whole record whose payload was not consumed and which this thread is about to run.
+    /// The record is whole, its payload was not consumed, and this thread is about to run it.
     pub(crate) unsafe fn of<'a>(record: NonNull<Record>) -> Option<DeferredStart<'a>> {
         let worker = current().expect("records are run by workers");
-        // Not where it is run from the list of an actor, or is shown to somebody, or is what this thread has lost the worker with.
+        // Not if the record is run from the list of an actor or is shown to an observer, and not if this thread has
+        // lost the worker with it.
         let is_claimed = worker.ownership.claimed() == record.as_ptr() && worker.nested.get() == 0;
-        // SAFETY: by the contract; the record was claimed last.
+        // SAFETY: the caller guarantees a whole record that this thread is about to run; the record was claimed last.
         if is_claimed && worker.ownership.is_user() && unsafe { worker.defer_start(record) } {
             return None;
         }
-        worker.in_late_start.set(true);
+        worker.in_deferred_start.set(true);
         Some(DeferredStart { worker, spawned: worker.ledger.spawned.get() })
     }
 }
 
-/// It was run.
+/// The start was run.
 impl Drop for DeferredStart<'_> {
     fn drop(&mut self) {
-        self.worker.in_late_start.set(false);
+        self.worker.in_deferred_start.set(false);
         let (deferred_starts, actors) = self.worker.deferred_start_counts.get();
         let brought = self.worker.ledger.spawned.get().wrapping_sub(self.spawned);
         self.worker.deferred_start_counts.set((deferred_starts + 1, actors.wrapping_add(brought)));
@@ -219,21 +229,21 @@ impl Drop for DeferredStart<'_> {
 
 impl Worker {
     /// # Safety
-    /// As [`Late::of`], and the record was claimed last.
+    /// The same as for [`DeferredStart::of`], and the record was claimed last.
     unsafe fn defer_start(&self, record: NonNull<Record>) -> bool {
-        // SAFETY: by the contract.
+        // SAFETY: the record was claimed last.
         let behind = unsafe { self.position_behind(record) };
         let defer_start = self.with_core(|core| {
             // SAFETY: in RUNTIME, by the owner.
             let is_first = unsafe { !(*self.later.get()).is_empty() };
             self.run_at.set(behind.at);
-            // One that has been put off, or is before all others for another reason, is run.
+            // A start that has been deferred before, or is before all others for another reason, is run.
             let is_run =
                 is_first || self.backlog_bytes() < MUCH_BYTES || self.bytes_run() < core.deferred_starts.not_before;
             if is_run || core.has_parked() {
                 return false;
             }
-            // SAFETY: by the contract; the payload is given up here.
+            // SAFETY: the record is whole, and its payload is given up by this call.
             unsafe { core.deferred_starts.push(record, &self.pool) };
             self.ledger.starts_put_off.add(1);
             true
@@ -242,10 +252,10 @@ impl Worker {
         defer_start.unwrap_or(false)
     }
 
-    /// Some of what was put off goes on. In RUNTIME, at a boundary.
+    /// Lets some of the deferred starts go on. In RUNTIME, at an exchange.
     #[cold]
-    pub(crate) fn let_deferred_starts_go_on(&self) {
-        // Also passes by what was run, so that `lane_last` is true.
+    pub(crate) fn release_deferred_starts(&self) {
+        // `advance` also passes by consumed records, which keeps `lane_last` right.
         let is_empty = !self.advance();
         if self.lane_last.iter().any(|last| !last.get().is_null()) {
             // Mail of higher lanes comes first. It ends, or a gulp of the normal lane is due (I4).
@@ -261,31 +271,32 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
         if deferred_starts.due {
-            self.let_all_deferred_starts_go_on();
-            // SAFETY: as above.
+            self.release_all_deferred_starts();
+            // SAFETY: in RUNTIME; short borrow.
             unsafe { self.core() }.deferred_starts.not_before = look.run + self.backlog_bytes() + PAUSE_BYTES;
         } else {
             let count = deferred_starts.next(look);
-            self.let_go_on_first(deferred_starts.take(count, Some(&self.pool)));
+            self.release_first(deferred_starts.take(count, Some(&self.pool)));
         }
     }
 
-    /// All that was put off goes on, before what is queued: whoever is started by it is sent to behind it. In RUNTIME.
-    pub(crate) fn let_all_deferred_starts_go_on(&self) {
+    /// Lets all deferred starts go on before the queue: messages to the actors that they start go behind them. In
+    /// RUNTIME.
+    pub(crate) fn release_all_deferred_starts(&self) {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
         deferred_starts.due = false;
-        self.let_go_on_first(deferred_starts.take(u64::MAX, Some(&self.pool)));
+        self.release_first(deferred_starts.take(u64::MAX, Some(&self.pool)));
     }
 
-    fn let_go_on_first(&self, chain: Chain) {
+    fn release_first(&self, chain: Chain) {
         if chain.is_empty() {
             return;
         }
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
         let (bytes, run) = (chain.bytes as u64, self.bytes_run());
-        // What is said of the queue by how far it was run, is farther now.
+        // The cursor has moved ahead, and positions relative to it are noted anew.
         core.mail.waiting(run);
         core.mail.shift(bytes);
         core.deferred_starts.run += bytes;
@@ -301,7 +312,7 @@ impl Worker {
         self.put_first(chain);
     }
 
-    /// Moves what was put off for some stages to the end of `stolen`. In RUNTIME.
+    /// Moves the deferred starts of some stages to the end of `stolen`. In RUNTIME.
     pub(crate) fn extract_deferred_starts(&self, wanted: impl Fn(u16) -> bool, stolen: &mut Chain) {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
@@ -319,7 +330,7 @@ impl Worker {
         unsafe { all.recycle(Some(&self.pool)) };
     }
 
-    /// A message has come to an actor whose start may have been put off.
+    /// Notes that a message has come to an actor whose start may have been deferred.
     pub(crate) fn hasten_deferred_starts(&self) {
         self.with_core(|core| {
             if !core.deferred_starts.is_empty() && !core.deferred_starts.due {
@@ -352,7 +363,7 @@ mod tests {
             let record = Record { thunk: nobody_runs_it, cell: NonNull::dangling(), tag };
             let mut words = [0u64; BYTES / 8];
             let place = NonNull::from(&mut words).cast::<Record>();
-            // SAFETY: there is room for a head in front of a word that nobody reads; nothing is given up.
+            // SAFETY: the segment has room for a head in front of a word that is never read; nothing is given up.
             unsafe {
                 place.write(record);
                 deferred_starts.push(place, pool);
@@ -414,22 +425,22 @@ mod tests {
             deferred_start_counts = (deferred_start_counts.0 + count, deferred_start_counts.1 + each * count);
             count
         };
-        // Each brings 100 actors; that is found out with care.
+        // Each start brings 100 actors; the budget approaches that with care.
         assert_eq!([0; 7].map(|_| next(&mut deferred_starts, 100, true, false, 0)), [2, 4, 8, 16, 32, 40, 40]);
-        // Then each brings nothing but itself, up to the last ones, which bring a million.
+        // Then each brings only itself, up to the last ones, which bring a million.
         assert_eq!([0; 3].map(|_| next(&mut deferred_starts, 0, true, false, 0)), [40, 64, 64]);
         assert_eq!(next(&mut deferred_starts, 1_000_000, true, false, 0), 64);
         assert_eq!([0; 2].map(|_| next(&mut deferred_starts, 0, true, false, 0)), [1, 2]);
-        // There is much else, too: with so many messages it is so many.
+        // With a long queue, the number of starts follows the number of messages.
         let at = |(messages, _)| next(&mut deferred_starts, 1_000, false, false, messages);
         let expected = [(0, 0), (3, 0), (4, 1), (4_003, 0), (4_004, 1), (12_004, 2), (1_000_000, 4), (1_000_000, 0)];
         assert_eq!(expected.map(at), expected.map(|(_, count)| count));
-        // And one within eight ticks, if there was none.
+        // One start goes on within eight ticks, if there was none.
         let at_tick = |_| next(&mut deferred_starts, 1_000, false, true, 1_000_000);
         assert_eq!([0; 16].map(at_tick), [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
     }
 
-    /// How many starts were run, and how many were bounced.
+    /// The number of starts that were run, and the number that were bounced.
     #[derive(Clone, Default)]
     struct Counts(Arc<[AtomicU64; 2]>);
 
@@ -452,7 +463,7 @@ mod tests {
         }
     }
 
-    /// Starts children that start so many each, and so on.
+    /// Starts children, each of which starts the given number of children, and so on.
     struct Begin(&'static [usize], Counts);
 
     impl Envelope<Someone> for Begin {
@@ -469,7 +480,8 @@ mod tests {
         }
     }
 
-    /// Someone, its one child and 256 of the thousand children of that have started; the first hundred of the rest were put off.
+    /// The root, its one child and 256 of that child's thousand children have started; the first hundred of the rest
+    /// were deferred.
     fn started_a_thousand(workers: usize) -> (Arc<SystemCore>, Counts) {
         let config = Config { workers, stages: 4 * workers, simulated: Some(0), ..Config::new() };
         let (system, counts) = (SystemCore::start(config).unwrap(), Counts::default());
@@ -498,12 +510,12 @@ mod tests {
         assert_eq!(counts.get(), [258, 744]);
     }
 
-    /// What has come may be nothing that is run, and then the worker would rest.
+    /// The mail that has come may contain nothing to run, and the worker would then become idle.
     #[test]
     fn no_worker_rests_with_starts_that_were_put_off() {
         let (system, counts) = started_a_thousand(1);
         let worker = worker(&system, 0);
-        // The queue is empty; two go on, and are run.
+        // The queue is empty; two starts go on, and are run.
         worker.enter(|| (worker.gulp(10_000), worker.turn(1), worker.gulp(10_000)));
         let before = counts.get()[0];
         assert!(before < 1_002);

@@ -1,55 +1,59 @@
-//! What a worker does between two gulps: hands over what it sent, takes its mail, fires timers, looks around.
+//! The exchange between two gulps: a worker hands over its logs, takes its mail, fires timers and makes checkups.
 //!
 //! # Order of messages (I2): the argument
 //!
-//! Let X on stage S send m1 and then m2 to Y on stage T. A *tenure* is a time in which one worker runs S.
+//! Let X on stage S send m1 and then m2 to Y on stage T. An *ownership* is a period in which one worker runs S.
 //!
-//! 1. *Within a tenure of worker A.* Between two flushes, A's private route of T ([`crate::worker::route`]) changes only if T comes to A while all
-//!    of A's logs are closed (see 4). If no flush lies between m1 and m2, they therefore go to the same log, in order. A flush hands all
-//!    logs over. m1 is then in the inbox or the queue of T's worker before m2 is written anywhere.
-//! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's inbox counts the
-//!    departure under it. If the departures of B are those of A's route, every record in the log is therefore for a stage that B runs.
-//!    If not, and if B does not run the stages of all records, A posts each record by itself. It does so under the lock of the worker that
-//!    runs the record's stage (checked under that lock).
-//! 3. *When T moves* from B to C, B holds both inbox locks: it takes its own mail (so everything that was ever sent to
-//!    T is in its queue), moves T's records, in order, to the end of C's inbox, and then sets the route. What is sent
-//!    to T later goes to C's inbox behind them. An adopted stage has no records: its worker was idle (so it had put nothing off) with an
-//!    empty inbox, checked under the inbox's lock.
-//! 4. *When S moves* from A to C, A has flushed before; m1 is where T's worker will find it. If that is C itself, m1 is
-//!    in C's inbox before S's records are (the same lock), and C takes its whole inbox at once: m1 is in C's queue
-//!    before X runs there and sends m2. Where S is adopted, its records come into C's queue without having been in C's
-//!    inbox; so C takes that, too, before it runs anything.
+//! 1. *Within an ownership of worker A.* Between two flushes, A's private route of T ([`crate::worker::route`]) changes
+//!    only if T comes to A while all of A's logs are closed (see 4). If no flush lies between m1 and m2, they therefore
+//!    go to the same log, in order. A flush hands all logs over. m1 is then in the inbox or the queue of T's worker
+//!    before m2 is written anywhere.
+//! 2. *At a flush*, A appends the log for worker B under B's inbox lock. A stage leaves B only under that lock, and B's
+//!    inbox counts the departure under it. If the departures of B are those of A's route, every record in the log is
+//!    therefore for a stage that B runs. If not, and if B does not run the stages of all records, A posts each record
+//!    by itself. It does so under the lock of the worker that runs the record's stage (checked under that lock).
+//! 3. *When T moves* from B to C, B holds both inbox locks. B takes its own mail, and everything that was ever sent to
+//!    T is then in B's queue. B moves T's records, in order, to the end of C's inbox, and then sets the route. Messages
+//!    that are sent to T later go to C's inbox behind them. An adopted stage has no records, because its worker was
+//!    idle and had therefore no deferred starts. Its inbox was empty, which the adopter has checked under the inbox's
+//!    lock.
+//! 4. *When S moves* from A to C, A has flushed before. m1 is then in the inbox or the queue of T's worker. If that
+//!    worker is C itself, m1 is in C's inbox before S's records are (the same lock), and C takes its whole inbox at
+//!    once: m1 is in C's queue before X runs on C and sends m2. If S is adopted, its records come into C's queue
+//!    without having been in C's inbox. C therefore takes its inbox, too, before it runs anything.
 //!
-//!    *When T moves to A*, m1 may still be in A's inbox. A writes m2 directly into its queue as soon as A's private route names A for T.
-//!    A's route comes to name A in two cases:
+//!    *When T moves to A*, m1 may still be in A's inbox. A writes m2 directly into its queue as soon as A's private
+//!    route names A for T. A's route comes to name A in two cases:
 //!
-//!    - *T is among the arrivals of the inbox.* A takes them under the lock together with all mail. All that A has handed over before is
-//!      therefore in the queue. If A's logs hold records, the entry changes only at the end of the next flush.
-//!    - *A reads T's entry again at the end of a flush*, and T turns out to have come. m1 and T's records are in the inbox when the route
-//!      is set, or T's giver still holds the inbox's lock. A therefore takes its inbox after that, before it runs anything
-//!      ([`Worker::flush`]).
+//!    - *T is among the arrivals of the inbox.* A takes them under the lock together with all mail. All that A has
+//!      handed over before is therefore in the queue. If A's logs hold records, the entry changes only at the end of
+//!      the next flush.
+//!    - *A reads T's entry again at the end of a flush*, and T turns out to have come. m1 and T's records are in the
+//!      inbox when the route is set, or T's giver still holds the inbox's lock. A therefore takes its inbox after that,
+//!      before it runs anything ([`Worker::flush`]).
 //!
-//!    Other workers may adopt the stages of an idle worker. That worker learns this from its own departures when it is awake again, and
-//!    flushes before it does anything else.
+//!    Other workers may adopt the stages of an idle worker. That worker learns this from its own departures when it is
+//!    awake again, and flushes before it does anything else.
 //!
 //!    The tests of `route.rs` explore all interleavings of 3 workers and 3 stages with up to 2 moves of stages.
-//! 5. Records put aside for a stage go to the front of the queue again before any later one of that stage is run.
+//! 5. Parked records of a stage go to the front of the queue again before any later record of that stage is run.
 //!
 //! Mutual exclusion (I1): records of S are only in the queue of the worker that the route names, and change hands under
-//! the locks of 3. No lost wake-up (I3): see `idle.rs`. No starvation (I4): a queue is first in, first out; mail is taken at the latest after `throughput`
-//! messages or, for long handlers, one tick of the monitor; a stuck handler's worker gets a new thread.
+//! the locks of point 3. No lost wake-up (I3): see `idle.rs`. No starvation (I4): a queue is first in, first out; mail
+//! is taken at the latest after `throughput` messages or, for long handlers, one tick of the monitor; a stuck handler's
+//! worker gets a new thread.
 //!
 //! # Why one queue per worker, and not one per stage
 //!
 //! The first design had a queue per stage and a list of ready stages. Every hop of a ring over many stages then paid
 //! for taking a stage, releasing it and finding the next. With one queue per worker, stages are only the grain of
-//! stealing: a theft partitions the queue, which costs the victim about 2 ns per record looked at, per theft, and the
-//! number of stages costs nothing (`playhouse bench --sweep-stages`), as long as there are two for each worker.
+//! stealing. A steal partitions the queue, which costs the victim about 2 ns per record looked at. The number of stages
+//! costs nothing (`playhouse bench --sweep-stages`), as long as there are two for each worker.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::other_systems::ELSEWHERE;
+use crate::backpressure::other_systems::IN_OTHER_SYSTEM;
 use crate::driver::timers::TimerOp;
 use crate::memory::record::{HEAD_BYTES, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
@@ -68,9 +72,9 @@ use crate::worker::shared::{Inbox, Presence};
 const CHECKUP_EVERY: u32 = 64;
 /// The number of messages between two checkups, if that is sooner.
 const CHECKUP_EVERY_MESSAGES: u64 = 2048;
-/// A typical record, for estimates.
+/// The size of a typical record, for estimates.
 pub(crate) const RECORD_BYTES: u64 = 32;
-/// What [`Worker::turn`] found.
+/// The result of [`Worker::turn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextWork {
     Ran,
@@ -79,18 +83,18 @@ pub(crate) enum NextWork {
 }
 
 impl Worker {
-    /// The life of a worker thread.
+    /// Runs the worker until its thread ends.
     pub(crate) fn work(&self) {
         self.lending.note_thread();
         self.shared().lock().thread = Some(std::thread::current());
         self.note_idle(false);
         loop {
             match self.turn(self.gulp_bound()) {
-                // Whatever still waits then had its time in the drain.
+                // The records that still wait had their time in the drain.
                 NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
                 NextWork::Ran => {}
                 NextWork::Nothing => {
-                    if !self.rest() {
+                    if !self.wait_for_work() {
                         break;
                     }
                 }
@@ -106,17 +110,17 @@ impl Worker {
         self.write_out();
         self.publish();
         self.system.wake_called(usize::MAX);
-        // Release: pairs with the Acquire of the thread that does away with what is left here.
+        // Release: pairs with the Acquire of the thread that removes what is left of this worker.
         self.over.store(true, Ordering::Release);
     }
 
-    /// One boundary and one gulp.
+    /// Makes one exchange and runs one gulp.
     pub(crate) fn turn(&self, bound: u64) -> NextWork {
         self.attend();
         if self.advance() { self.run_some(bound) } else { NextWork::Nothing }
     }
 
-    /// Runs a gulp, at a boundary where something waits.
+    /// Runs a gulp. The caller is at an exchange, and a record waits.
     #[inline(always)]
     pub(crate) fn run_some(&self, bound: u64) -> NextWork {
         let beat = self.beat.load(Ordering::Relaxed);
@@ -154,7 +158,7 @@ impl Worker {
         unsafe { &*self.run_at.get().cast::<Record>() }
     }
 
-    /// Everything that is due between two gulps. In RUNTIME.
+    /// Does everything that is due between two gulps. In RUNTIME.
     pub(crate) fn attend(&self) {
         self.beat.store(self.beat.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.near_burst.set(0);
@@ -167,14 +171,15 @@ impl Worker {
         self.write_out_in_time();
         // SAFETY: in RUNTIME; short borrow.
         if unsafe { !self.core().deferred_starts.is_empty() } {
-            self.let_deferred_starts_go_on();
+            self.release_deferred_starts();
         }
         let signal = match self.ownership.signal.get() {
             0 => 0,
             _ => self.ownership.signal.clear(Signal::LANES | Signal::THIEF | Signal::TICK | Signal::GO_ON),
         };
         let lanes_due = signal & Signal::LANES != 0;
-        // Urgent mail that never ends must not keep the rest waiting for ever (I4). Between two portions of it, a gulp of the rest is due.
+        // Urgent mail that never ends must not keep the rest waiting for ever (I4). Between two portions of it, a gulp
+        // of the rest is due.
         if lanes_due && self.lanes_ran.replace(true) && self.advance() {
             if self.has_mail_of_lanes() {
                 self.take_mail_but_urgent();
@@ -196,8 +201,8 @@ impl Worker {
             (due, muting, core.has_parked())
         };
         if muting {
-            // What is put aside is in the order of the queue.
-            self.let_all_deferred_starts_go_on();
+            // Parked records are in the order of the queue.
+            self.release_all_deferred_starts();
             self.mute();
         }
         if holding || muting {
@@ -230,8 +235,8 @@ impl Worker {
 
     // -- handing over -------------------------------------------------------------------------------------------------
 
-    /// Hands over what was written for other workers; then, if stages have moved, takes the route of now and the inbox
-    /// that belongs to it. In RUNTIME.
+    /// Hands over the records that were written for other workers. If stages have moved, updates the route and then
+    /// takes the inbox that belongs to it. In RUNTIME.
     pub(crate) fn flush(&self) {
         let mut adopted = false;
         if self.dirty.get() {
@@ -242,18 +247,19 @@ impl Worker {
                 let chain = self.logs[dest as usize].seal();
                 adopted |= self.deliver_or_adopt(dest, chain);
             }
-            // SAFETY: as above.
+            // SAFETY: used by this thread only, which holds no other reference to the list.
             unsafe { *self.opened.get() = opened };
         }
         if self.stale.get() {
-            // A stage that is found to be this worker's may have its records, and what was just sent to it from here, in
-            // the inbox still (its giver holds the lock until they are): they come into the queue before anything is run
-            // that could send to it directly (point 4 of the proof).
+            // For a stage that turns out to be this worker's, the inbox may still hold its records and the messages
+            // just sent to it by this worker. Its giver holds the lock until they are there. The mail therefore comes
+            // into the queue before any record runs that could send to the stage directly (point 4 of the proof).
             self.update_route();
             seam(100);
             self.take_mail();
         } else if adopted {
-            // What an adopted stage has sent here, from where it was, comes before what it sends from now on (point 4).
+            // Messages that an adopted stage has sent to this worker, from its former worker, come before its later
+            // ones (point 4).
             self.take_mail();
         }
     }
@@ -274,7 +280,7 @@ impl Worker {
         // SAFETY: used by this thread only, in short borrows; in RUNTIME.
         let (route, near, core) = unsafe { (&*self.route.get(), &mut *self.near.get(), self.core()) };
         near.clear();
-        near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_held(*stage)));
+        near.extend(route.own(self.system.config.stages).filter(|stage| !core.is_parked(*stage)));
         let mut accounts = self.accounts.borrow_mut();
         if accounts.are_kept() {
             // SAFETY: the stages of the system.
@@ -283,7 +289,8 @@ impl Worker {
         }
     }
 
-    /// Notes the departures in this worker's inbox, which is locked. Other workers may have adopted stages while this worker was idle.
+    /// Notes the departures in this worker's inbox, which is locked. Other workers may have adopted stages while this
+    /// worker was idle.
     pub(crate) fn note_departures(&self, inbox: &Inbox) {
         // SAFETY: used by this thread only, in short borrows.
         let route = unsafe { &mut *self.route.get() };
@@ -293,8 +300,8 @@ impl Worker {
         }
     }
 
-    /// Notes stages that have come. All records that came with them are in the queue, or the caller puts them there before it runs a
-    /// record.
+    /// Notes stages that have come. All records that came with them are in the queue, or the caller puts them there
+    /// before it runs a record.
     pub(crate) fn note_arrivals(&self, arrivals: &[u16]) {
         if arrivals.is_empty() {
             return;
@@ -316,8 +323,9 @@ impl Worker {
         self.deliver_with(dest, chain, false);
     }
 
-    /// Hands over the log of `dest` from within a handler that has sent many messages to it. Does so only if worker `dest` is idle and this
-    /// worker would not adopt its stages. Worker `dest` can then handle the first messages while the handler sends more.
+    /// Hands over the log of `dest` from within a handler that has sent many messages to it. Does so only if worker
+    /// `dest` is idle and this worker would not adopt its stages. Worker `dest` can then handle the first messages
+    /// while the handler sends more.
     pub(crate) fn hand_over_to_idle(&self, dest: u16) {
         let Some(idle) = self.system.idle.kind_of(dest) else { return };
         let log = &self.logs[usize::from(dest)];
@@ -328,14 +336,14 @@ impl Worker {
         }
     }
 
-    /// Returns whether this worker has so little to do that it adopts the stages that it has sent to, and does not wake their worker.
-    /// `sent` is the first record that was sent.
+    /// Returns whether this worker has little enough to do to adopt the stages that it has sent to, and does not wake
+    /// their worker. `sent` is the first record that was sent.
     fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
         // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
         let of_dest = || self.system.worker_table[usize::from(dest)].average_ns.load(Ordering::Relaxed);
         let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
         let gulps = self.beat.load(Ordering::Relaxed) - self.handed_over.get();
-        let messages = self.handled_in_all().wrapping_sub(self.rested.get());
+        let messages = self.handled_in_all().wrapping_sub(self.handled_at_idle.get());
         let now_ns = self.system.now_ns();
         let pair = Pair {
             idle,
@@ -364,7 +372,7 @@ impl Worker {
         self.system.config.workers > self.system.cores && self.running() > self.system.cores
     }
 
-    /// True: the receivers' stages were adopted, and the mail has to be taken before anything is run.
+    /// Returns true if the receivers' stages were adopted. The mail has to be taken before any record runs.
     fn deliver_or_adopt(&self, dest: u16, chain: Chain) -> bool {
         self.deliver_with(dest, chain, true)
     }
@@ -408,7 +416,8 @@ impl Worker {
         let queued_bytes = inbox.queued_bytes as usize;
         let lane = inbox.lane(Lane::Normal);
         let mut chain = chain;
-        // A few records are copied where there is room; else the segment goes over as it is, warm in this core's cache.
+        // A few records are copied if there is room; otherwise the segment goes over unchanged, warm in this core's
+        // cache.
         if !lane.is_empty()
             && chain.first == chain.last
             && lane.room() >= chain.bytes
@@ -426,7 +435,7 @@ impl Worker {
             wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
         let by = if others_wake { WokenBy::Others } else { WokenBy::Sender };
         self.system.arrived_for(shared, inbox, dest, by);
-        // SAFETY: as above: copied or taken.
+        // SAFETY: the records were copied or taken.
         unsafe { chain.recycle(Some(&self.pool)) };
         false
     }
@@ -455,8 +464,8 @@ impl Worker {
         unsafe { chain.recycle(Some(&self.pool)) };
     }
 
-    /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do:
-    /// so actors that take turns end up on one worker. The caller holds the idle worker's inbox.
+    /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do.
+    /// Actors that run alternately therefore end up on one worker. The caller holds the idle worker's inbox.
     fn adopt(&self, inbox: &mut Inbox, from: u16, chain: &Chain) -> bool {
         let idle = if inbox.presence == Presence::Parked { Idle::Parked } else { Idle::Watching };
         // SAFETY: the chain is not empty: there is a whole record at its start.
@@ -493,12 +502,12 @@ impl Worker {
 
     // -- taking in ----------------------------------------------------------------------------------------------------
 
-    /// Takes the whole inbox, and is awake. In RUNTIME.
+    /// Takes the whole inbox and sets the presence to awake. In RUNTIME.
     pub(crate) fn take_mail(&self) {
         self.take_from_inbox(|inbox| self.empty_inbox(inbox));
     }
 
-    /// Takes the inbox, and leaves the urgent mail in it. In RUNTIME.
+    /// Takes the inbox, except for the urgent mail. In RUNTIME.
     fn take_mail_but_urgent(&self) {
         self.take_from_inbox(|inbox| {
             let mail = &self.shared().mail;
@@ -541,7 +550,7 @@ impl Worker {
         }
         for (stage, reason) in returned {
             // SAFETY: in RUNTIME; short borrow.
-            if unsafe { self.core() }.parked.get(&stage).is_some_and(|hold| hold.reason == reason) {
+            if unsafe { self.core() }.parked.get(&stage).is_some_and(|parked| parked.reason == reason) {
                 self.release(stage);
             }
         }
@@ -549,13 +558,13 @@ impl Worker {
 
     /// Takes the lanes out of the own inbox, which the caller has locked.
     pub(crate) fn empty_inbox(&self, inbox: &mut MutexGuard<'_, Inbox>) -> [Chain; 3] {
-        // Under the lock; what comes later raises it again.
+        // Under the lock; mail that comes later raises the flag again.
         self.shared().mail.lower();
         inbox.restock(&self.pool);
         inbox.take_lanes()
     }
 
-    /// Normal mail goes behind what is queued; urgent mail goes before it, and system mail before that.
+    /// Puts normal mail behind the queue, urgent mail before it, and system mail before that.
     pub(crate) fn admit(&self, lanes: [Chain; 3]) {
         let [system, urgent, normal] = lanes;
         self.put_in_lane(Lane::Normal, normal);
@@ -563,14 +572,15 @@ impl Worker {
         self.put_in_lane(Lane::System, system);
     }
 
-    /// The last `bytes` of the queue were sent by others.
+    /// Notes that others sent the last `bytes` of the queue.
     pub(crate) fn note_mail(&self, bytes: u64) {
         let end = self.bytes_run() + self.backlog_bytes();
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.mail.note(end, bytes);
     }
 
-    // -- looking around -------------------------------------------------------------------------------------------------
+    // -- checkups
+    // --------------------------------------------------------------------------------------------------------
 
     /// Makes a checkup: reads the clock, fires timers, publishes counters, ends a trial, and measures the overload.
     #[cold]
@@ -582,9 +592,10 @@ impl Worker {
         let (slow_average_ns, timers) = unsafe {
             let core = self.core();
             core.until_checkup = CHECKUP_EVERY;
-            let is_pressed = |worker| worker != ELSEWHERE && self.system.worker_table[usize::from(worker)].is_pressed();
+            let is_pressed =
+                |worker| worker != IN_OTHER_SYSTEM && self.system.worker_table[usize::from(worker)].is_pressed();
             self.accounts.borrow_mut().close_unused(is_pressed);
-            self.note_holds(core);
+            self.note_parked_stages(core);
             (core.slow_pace.average_ns(), !core.wheel.is_empty())
         };
         if timers {
@@ -599,7 +610,7 @@ impl Worker {
         self.call_sources();
     }
 
-    /// Reads the clock and measures how long messages take. Returns the time.
+    /// Reads the clock and measures the time of messages. Returns the time.
     pub(crate) fn look_at_clock(&self) -> u64 {
         let now_ns = self.system.now_ns();
         let handled = (self.handled.get().wrapping_sub(self.looked.replace(self.handled.get())) as i64).max(0) as u64;
@@ -620,7 +631,8 @@ impl Worker {
         core.loaded_since_ns = if waits { core.loaded_since_ns.or(Some(now_ns)) } else { None };
         let average_ns = core.pace.average_ns();
         self.average_ns.set(average_ns);
-        // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from a small number.
+        // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from
+        // a small number.
         self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
         self.shared().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
         self.look_at_trial(now_ns);
@@ -638,18 +650,20 @@ impl Worker {
         self.waiting_bytes() / self.record_bytes.get()
     }
 
-    /// Estimates the nanoseconds of a message, by its kind and by the average of all messages. Returns `None` for an unknown kind.
+    /// Estimates the nanoseconds of a message, by its kind and by the average of all messages. Returns `None` for an
+    /// unknown kind.
     fn expected_ns(&self, record: &Record) -> Option<u64> {
         // SAFETY: in RUNTIME; short borrow.
         let weight = unsafe { self.core() }.kinds.weight(record.thunk as usize)?;
         Some((weight * self.average_ns.get() as f64) as u64)
     }
 
-    /// Estimates the time of the next messages, which may take longer than the earlier ones. Shows the backlog to thieves.
+    /// Estimates the time of the next messages, which may take longer than the earlier ones. Shows the backlog to
+    /// thieves.
     fn look_at_next(&self) {
         let average_ns = self.average_ns.get();
         let next_ns = if self.system.config.knows_kinds() && self.advance() {
-            // SAFETY: `advance` returned true, so the queue is not empty.
+            // SAFETY: `advance` returned true, and the queue is therefore not empty.
             self.expected_ns(unsafe { self.next_record() })
         } else {
             None
@@ -662,7 +676,7 @@ impl Worker {
         shown.average_ns.store(average_ns, Ordering::Relaxed);
     }
 
-    /// Gives a part of what waits to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
+    /// Gives a part of the queue to an idle worker, if that is worth the hand-over. In RUNTIME, between two gulps.
     fn share_with(&self, idle: Idle) {
         let system = &self.system;
         let waiting = self.backlog();
@@ -680,7 +694,7 @@ impl Worker {
             return;
         }
         let now_ns = system.now_ns();
-        if now_ns < self.shared().shown.next_theft_ns.load(Ordering::Relaxed) {
+        if now_ns < self.shared().shown.next_steal_ns.load(Ordering::Relaxed) {
             return;
         }
         // A watching worker may be idle for a moment only, while a parked one lacks work.
@@ -703,9 +717,10 @@ impl Worker {
         self.handled_before.wrapping_add(self.ledger.received.get()).wrapping_add(self.handled.get())
     }
 
-    /// Adds what was handled to the counters.
+    /// Adds the handled messages to the counters.
     pub(crate) fn publish(&self) {
-        // May be negative for a while: records that were moved away are counted when the loop passes by their place.
+        // May be negative for a while: records that were moved away are counted when the loop passes by their
+        // positions.
         let handled = self.handled.replace(0);
         self.ledger.received.add(handled);
         self.looked.set(self.looked.get().wrapping_sub(handled));
@@ -725,14 +740,15 @@ impl Worker {
 
     /// Runs the timers that are due. Their tasks send messages; they run no handlers.
     pub(crate) fn fire_timers(&self, now_ns: u64) {
-        // While this worker rested, its stages may have been adopted: they are sent to by the route of now (I1).
+        // While this worker was idle, its stages may have been adopted. The updated route is therefore used for what
+        // timers send (I1).
         self.flush();
         // SAFETY: in RUNTIME; short borrow.
         let due = unsafe { self.core() }.wheel.advance(now_ns);
         for (id, mut task) in due {
             self.ledger.timers_fired.add(1);
             self.firing.set(true);
-            // A task that is done, or has panicked, is dropped in there.
+            // `call_user` drops a task that is done or has panicked.
             let again = self.call_user(move || task().map(|again| (again, task))).flatten();
             self.firing.set(false);
             match again {
@@ -745,7 +761,7 @@ impl Worker {
             }
         }
         seam(50);
-        // This may be the last thing before the worker rests (I3).
+        // This may be the last step before the worker becomes idle (I3).
         self.flush();
     }
 }
@@ -783,7 +799,7 @@ mod tests {
         }
     }
 
-    /// The sender sends it on.
+    /// A number that `Sender` sends on.
     struct Number(u8);
     impl Envelope<Sender> for Number {
         fn run(self, sender: &mut Sender, _: &mut Cx<Sender>) {
@@ -820,7 +836,7 @@ mod tests {
 
     #[test]
     fn small_hand_overs_to_a_worker_with_a_long_queue_share_segments() {
-        /// 2 KiB of records each, more than is copied behind a short queue.
+        /// 2 KiB of records each, which is more than is copied behind a short queue.
         const HAND_OVERS: usize = 200;
         for takes in [false, true] {
             let stealing = Stealing::None;
@@ -846,7 +862,7 @@ mod tests {
             let mut segments = 0;
             while !segment.is_null() {
                 segments += 1;
-                // SAFETY: nobody runs the worker meanwhile.
+                // SAFETY: no thread runs the worker during this loop.
                 segment = unsafe { (*segment).next };
             }
             let waiting = HAND_OVERS * 2048;
@@ -867,14 +883,14 @@ mod tests {
         let receiver = system.spawn(Receiver(Arc::clone(&got)), spawn(0), Number(0)).ok().unwrap();
         let sender = system.spawn(Sender(receiver), spawn(1), Number(1)).ok().unwrap();
         near.enter(|| near.turn(1));
-        // The far worker runs the sender, hands over what that has sent, and rests.
+        // Worker `far` runs the sender, hands over its messages, and becomes idle.
         far.enter(|| {
             far.turn(1);
             far.flush();
             assert!(!far.advance() && far.lower());
         });
         near.enter(|| {
-            // The flag is raised after the mail is there: not yet.
+            // The flag is raised after the mail is there; in this test, it is not raised yet.
             near.shared().mail.lower();
             near.call_user(|| sender.send(Number(2)));
             near.flush();

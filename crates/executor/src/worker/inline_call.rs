@@ -1,4 +1,4 @@
-//! Handlers that run on another handler's stack: short-circuit asks, and the start of near children.
+//! Handlers that run on another handler's stack: short-circuit asks, and the starts of near children.
 
 use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,15 +16,15 @@ use crate::worker::{Worker, current};
 /// Handlers that run nested on one stack (short-circuit asks).
 pub(crate) const NEST_MAX: usize = 64;
 
-/// Children whose starts run nested below one start: with more, the starts of the rest become messages, so that a tree of
-/// any size is not built by a single handler while other workers find nothing to steal.
+/// The children whose starts run nested below one start. With more children, the starts of the rest become messages. A
+/// single handler then does not build a tree of any size while other workers find nothing to steal.
 const FAMILY_MAX: u32 = 256;
 
-/// Runs `mail` on the caller's stack if nobody can tell the difference; otherwise gives it back.
+/// Runs `mail` on the caller's stack if no program can tell the difference; otherwise gives it back.
 ///
-/// The receiver must be resident on this worker, not running, not suspended, and no message may wait for it here: then
-/// running it now is one of the orders in which the queue could have run (macro-step semantics: its handler sees no
-/// message of the caller that it would not have seen).
+/// The receiver must be resident on this worker, neither running nor suspended, and no message may wait for it in this
+/// worker's queue. Running it now is then one of the orders in which the queue could have run (macro-step semantics:
+/// its handler sees no message of the caller that it would not have seen).
 pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) -> Result<(), D> {
     let Some(worker) = current() else { return Err(mail) };
     let depth = worker.nested.get();
@@ -42,7 +42,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
         // SAFETY: the claimed record stays readable until the next one is claimed.
         || unsafe { claimed.as_ref() }.cell == to.cell
         || worker.nest[..depth].iter().any(|cell| cell.load(Ordering::Relaxed) == to.cell.as_ptr())
-        // SAFETY: as above; by the thread itself.
+        // SAFETY: the claimed record stays readable until the next one is claimed; read by the thread itself.
         || !worker.nothing_waits_for(unsafe { worker.position_behind(claimed) }, to.cell)
     {
         return Err(mail);
@@ -57,7 +57,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     // SAFETY: this worker runs the receiver's stage, no handler of it is on the stack, and the record is run once.
     let result = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Run) }));
     match result {
-        // SAFETY: as above; the record lies in `loose`, and was not consumed.
+        // SAFETY: this worker runs the receiver's stage; the record lies in `loose`, and was not consumed.
         Ok(WAITS) => unsafe { worker.wait_for_guard(record) },
         Ok(outcome) => worker.settle(to.cell, outcome),
         Err(panic) => worker.crash(to.cell, Crash::Panic(panic.into())),
@@ -66,10 +66,10 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     Ok(())
 }
 
-/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same last segment. Each
-/// entry holds the end of the log at the spawn. All messages that wait for the actor are behind that position. An ask to such an actor
-/// therefore searches only the end of the queue. In a tree that is asked while it is spawned, the messages of other branches make the queue
-/// long.
+/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same
+/// last segment. Each entry holds the end of the log at the spawn. All messages that wait for the actor are behind that
+/// position. An ask to such an actor therefore searches only the end of the queue. In a tree that is asked while it is
+/// spawned, the messages of other branches make the queue long.
 #[derive(Default)]
 pub(crate) struct Newborns {
     spawned: StdCell<usize>,
@@ -89,7 +89,8 @@ impl Newborns {
         self.spawned.set(0);
     }
 
-    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for other actors.
+    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for
+    /// other actors.
     pub(crate) fn sent_to_from(&self, cell: NonNull<Cell>) -> Option<*mut u8> {
         let mut last = self.last[..self.spawned.get().min(NEWBORNS_MAX)].iter().map(StdCell::get);
         last.find(|(newborn, _)| *newborn == cell.as_ptr()).map(|(_, from)| from)
@@ -102,9 +103,10 @@ const LOOK_CALLS: u64 = 64;
 const NESTED_NS_MAX: u64 = 20_000;
 
 impl Worker {
-    /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's signal is up. Nested
-    /// calls that last too long raise the signal. The branches of a tree of asks on one stack then become messages. The waiting handlers
-    /// are suspended, the stack unwinds, and the worker can share the messages after its gulp.
+    /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's
+    /// signal is up. Nested calls that last too long raise the signal. The branches of a tree of asks on one stack then
+    /// become messages. The waiting handlers are suspended, the stack unwinds, and the worker can share the messages
+    /// after its gulp.
     #[inline]
     fn should_offer_calls(&self) -> bool {
         if self.system.idle.any().is_none() {
@@ -128,8 +130,8 @@ impl Worker {
     }
 }
 
-/// Spawns on a stage of the running worker and runs `start` at once: nobody else knows the new actor, so nobody can
-/// tell that from sending it. Gives both back where this thread runs no worker with stages for children.
+/// Spawns on a stage of the running worker and runs `start` at once. No other actor knows the new actor, and none can
+/// therefore tell that from a message. Gives both back if this thread runs no worker with stages for children.
 #[inline]
 pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
     let Some(worker) = current() else { return Err((state, start)) };
@@ -142,11 +144,11 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let family = if depth == 0 { 0 } else { worker.family.get() + 1 };
     worker.family.set(family);
     let enter = || {
-        // Any signal: the handler has run for a while, or somebody waits for this worker to look around.
+        // Any signal: the handler has run for a while, or another thread waits for this worker's next exchange.
         if depth == NEST_MAX || family > FAMILY_MAX || worker.ownership.signal.get() != 0 || !worker.ownership.is_user()
         {
-            // Where somebody looks on, no handler runs within another.
-            let in_start = (1..NEST_MAX).contains(&depth) || worker.in_late_start.get();
+            // An observed worker runs no handler within another.
+            let in_start = (1..NEST_MAX).contains(&depth) || worker.in_deferred_start.get();
             return Err((in_start, None));
         }
         let nest = Nest::enter(worker, depth, raw.cell, stage);
@@ -154,9 +156,9 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     };
     let nest = match enter() {
         Ok(nest) => nest,
-        Err((may_be_late, _nest)) => {
+        Err((may_be_deferred, _nest)) => {
             // SAFETY: the address has not been given away.
-            unsafe { raw.typed::<S>().send_first(start, may_be_late) };
+            unsafe { raw.typed::<S>().send_first(start, may_be_deferred) };
             return Ok(raw.typed());
         }
     };
@@ -176,8 +178,8 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
 
 /// A nested handler on this stack. Its stage is claimed as the stage of a record is (see `monitor.rs`).
 ///
-/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor, and a vacant cell
-/// says stage 0.
+/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor,
+/// and a vacant cell says stage 0.
 pub(crate) struct Nest<'a>(&'a Worker, usize);
 
 impl<'a> Nest<'a> {
@@ -195,7 +197,8 @@ impl<'a> Nest<'a> {
 impl Drop for Nest<'_> {
     fn drop(&mut self) {
         self.0.nested.set(self.1);
-        // Release: a new thread that runs this stage next, because the monitor did not find it here, sees what the handler has written.
+        // Release: a new thread that runs this stage next, because the monitor did not find it in `nest_stages`, sees
+        // what the handler has written.
         self.0.nest_stages[self.1].store(0, Ordering::Release);
     }
 }

@@ -1,16 +1,17 @@
 //! Workers: one per core, each with its own queue, logs and cells.
 //!
-//! A worker's message path has no lock, no atomic read-modify-write and no allocation: a send appends a record to the
-//! log of the receiver's worker (its own log, for stages it runs itself); a gulp takes what stands in the own log and
-//! runs it in order. What others may do to a worker is in [`crate::worker::shared`]; when it looks at that is in
-//! [`crate::worker::exchange`]; how its work is taken away from it while a handler is stuck is in [`crate::scheduler::monitor`].
+//! A worker's message path has no lock, no atomic read-modify-write and no allocation. A send appends a record to the
+//! log of the receiver's worker (its own log, for stages it runs itself). A gulp takes the records of the own log and
+//! runs them in order. [`crate::worker::shared`] holds the state of a worker that others may touch, and
+//! [`crate::worker::exchange`] says when the worker looks at it. [`crate::scheduler::monitor`] takes the work away from
+//! a worker while a handler is stuck.
 //!
 //! # Phases
 //!
 //! A worker is in phase USER while it runs records and in phase RUNTIME while it touches its [`Core`]. The monitor may
-//! take the core of a thread only while that is in USER, and never waits for it. The rules (proof in `monitor.rs`):
-//! before each record the worker stores which record it *claims*, then (after a light fence) looks at its signal; on
-//! entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
+//! take the core of a thread only while the thread is in USER, and never waits for it. The rules (proof in
+//! `monitor.rs`): before each record the worker stores the record that it *claims*, then (after a light fence) looks at
+//! its signal. On entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
 //!
 //! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::worker::user_code`].
 
@@ -56,7 +57,7 @@ thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
 }
 
-/// The worker that this thread is, if it is one.
+/// Returns the worker that this thread runs, if any.
 #[inline(always)]
 pub(crate) fn current<'a>() -> Option<&'a Worker> {
     let worker = CURRENT.get();
@@ -65,52 +66,53 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
     unsafe { worker.as_ref() }
 }
 
-/// Whether this thread delivers one message at a time (`deliveries.rs`): then each wake-up is one of its own, so that it can
-/// be told who sent it.
+/// Returns whether this thread delivers one message at a time (`deliveries.rs`). Each wake-up is then a message of its
+/// own, which names its sender.
 pub(crate) fn runs_single_deliveries() -> bool {
     current().is_some_and(|worker| worker.single.get())
 }
 
-/// The system that this thread works for, if it is a worker.
+/// Returns the system that this thread works for, if it is a worker.
 pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
     current().map(|worker| Arc::clone(&worker.system))
 }
 
 /// One worker as seen by the thread that runs it.
 ///
-/// Owned by that thread; what others touch is marked. INVARIANT: `logs.len()` is the number of offices that there can be, and `route`
-/// holds only indices below it. `route` has `stages` entries.
+/// Owned by that thread; fields that other threads touch are marked. INVARIANT: `logs.len()` is the largest number of
+/// workers, and `route` holds only indices below it. `route` has `stages` entries.
 ///
-/// The fields lie in the order in which they are declared. The order that the compiler chose made the benchmark `pingpong` 8 % slower with
-/// the same instructions: it changes with each field that is added.
+/// The fields lie in the order in which they are declared. The order that the compiler chose made the benchmark
+/// `pingpong` 8 % slower with the same instructions: it changes with each field that is added.
 #[repr(C, align(128))]
 pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
     /// Claims, phase and signal: shared with the monitor.
     pub(crate) ownership: Ownership<Record>,
-    /// The cursor: see `queue.rs`. In USER, `run_at` is behind; the claim tells the true place.
+    /// The cursor: see `queue.rs`. In USER, `run_at` lags behind; the claim tells the true position.
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
     pub(crate) run_end: StdCell<*mut u8>,
-    /// The last segment of the system and of the urgent mail that is queued; null: none is.
+    /// The last segment of the queued system mail and of the queued urgent mail; null if none is queued.
     pub(crate) lane_last: [StdCell<*mut Segment>; 2],
     /// Gulps so far, for the monitor to see progress.
     pub(crate) beat: AtomicU64,
-    /// A log other than the own one was opened.
+    /// A log of another worker was opened.
     pub(crate) dirty: StdCell<bool>,
-    /// Something was left to be written out by the reactor.
+    /// The reactor has to write data of links.
     pub(crate) unwritten: StdCell<bool>,
-    /// How much was handled when there was nothing to be written.
+    /// The value of `handled` when there was no data to be written.
     pub(crate) written_at: StdCell<u64>,
     /// Some stage is in `Core::parked`, or accounts are kept. Gulps then look at the stage of each record.
     pub(crate) holding: StdCell<bool>,
-    /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and in handlers.
+    /// An account for each stage of the messages that it has sent and handled. Only this thread uses it, in RUNTIME and
+    /// in handlers.
     pub(crate) accounts: RefCell<Accounts>,
     /// Some stage is in `Core::parked`.
     pub(crate) parked: StdCell<bool>,
-    /// The last thing taken in was mail of the system or urgent lane.
+    /// The last mail that was taken in was of the system lane or the urgent lane.
     pub(crate) lanes_ran: StdCell<bool>,
-    /// How long it watches its mail flag before it parks.
+    /// The time for which the worker watches its mail flag before it parks.
     pub(crate) watch_ns: StdCell<u64>,
     /// Messages handled since the counters were last written.
     pub(crate) handled: StdCell<u64>,
@@ -121,41 +123,44 @@ pub(crate) struct Worker {
     pub(crate) look_messages: StdCell<u64>,
     /// The average time of a message in nanoseconds, as of the last look.
     pub(crate) average_ns: StdCell<u64>,
-    /// The time of each of the next messages in nanoseconds: `average_ns`, or the estimate for the next message's kind if that is larger.
+    /// The time of each of the next messages in nanoseconds: `average_ns`, or the estimate for the next message's kind
+    /// if that is larger.
     pub(crate) next_ns: StdCell<u64>,
     /// The average size of a record in bytes, as of the last look.
     pub(crate) record_bytes: StdCell<u64>,
-    /// How often it was asked what waits for it when it said so.
+    /// The number of the last census request that the worker has answered.
     pub(crate) census_given: StdCell<u64>,
     pub(crate) nested: StdCell<usize>,
-    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's. Written by the owner.
+    /// The first `nested` entries are the cells whose handlers run nested on this stack, after the claimed record's.
+    /// Written by the owner.
     pub(crate) nest: [AtomicPtr<Cell>; NEST_MAX],
-    /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0 before that look.
+    /// The time of the first look at the clock for nested calls in this gulp (nanoseconds of the system's clock), or 0
+    /// before that look.
     pub(crate) nested_since_ns: StdCell<u64>,
     pub(crate) newborns: Newborns,
-    /// Its `beat` when it last handed mail to a watching worker.
+    /// The value of `beat` when the worker last handed mail to a watching worker.
     pub(crate) handed_over: StdCell<u64>,
-    /// Its `beat` when it last handed mail to a parked worker, or `u64::MAX`.
+    /// The value of `beat` when the worker last handed mail to a parked worker, or `u64::MAX`.
     pub(crate) woke_at: StdCell<u64>,
-    /// The number of messages that it had handled in all at the end of its last idle time.
-    pub(crate) rested: StdCell<u64>,
+    /// The number of messages that the worker had handled in all at the end of its last idle time.
+    pub(crate) handled_at_idle: StdCell<u64>,
     /// The cell whose deferred messages are run, or null.
     pub(crate) resuming: StdCell<*mut Cell>,
-    /// A timer's task runs: what it sends is sent by no stage.
+    /// A timer's task runs, and no stage is the sender of its messages.
     pub(crate) firing: StdCell<bool>,
-    /// It delivers one message at a time: see `deliveries.rs`.
+    /// The worker delivers one message at a time: see `deliveries.rs`.
     pub(crate) single: StdCell<bool>,
-    /// Children started nested below the start that runs.
+    /// Children that were started nested below the start that runs.
     pub(crate) family: StdCell<u32>,
-    /// Starts that might have been put off, and were run; and the actors that were spawned within them.
+    /// The starts that might have been deferred and were run, and the actors that were spawned within them.
     pub(crate) deferred_start_counts: StdCell<(u64, u64)>,
-    /// One of them is run.
-    pub(crate) in_late_start: StdCell<bool>,
+    /// One of those starts runs.
+    pub(crate) in_deferred_start: StdCell<bool>,
     /// Bytes of records in the queue, by segments.
     pub(crate) queued_bytes: StdCell<isize>,
     /// Bytes of all segments that the cursor has left behind.
     pub(crate) passed_bytes: StdCell<u64>,
-    /// Next stage for `Near`.
+    /// The next stage for `Near`.
     near_next: StdCell<usize>,
     near_left: StdCell<u32>,
     pub(crate) near_burst: StdCell<u32>,
@@ -166,49 +171,50 @@ pub(crate) struct Worker {
     pub(crate) id: u16,
     pub(crate) system_id: u16,
     pub(crate) stages: u16,
-    /// Claims and entries into RUNTIME are followed by full fences. Changed by the owner between two gulps, and then for good.
+    /// Claims and entries into RUNTIME are followed by full fences. The owner changes this between two gulps, and only
+    /// to true.
     full_fence: AtomicBool,
     pub(crate) shared: *const WorkerShared,
-    /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which keeps the order of
-    /// messages (I2, proof in `exchange.rs`).
+    /// The private route. Between two flushes, an entry changes only while all logs to other workers are closed, which
+    /// keeps the order of messages (I2, proof in `exchange.rs`).
     pub(crate) route: UnsafeCell<Route>,
     /// The next flush updates the route and then takes the mail.
     pub(crate) stale: StdCell<bool>,
-    /// Stages that children are put on. INVARIANT: stages for actors (below `Config::stages`) that this worker runs. The stages of links
-    /// and of dedicated actors are not among them.
+    /// The stages for children. INVARIANT: stages for actors (below `Config::stages`) that this worker runs. The stages
+    /// of links and of dedicated actors are not among them.
     pub(crate) near: UnsafeCell<Vec<u16>>,
     pub(crate) logs: Box<[Log]>,
     pub(crate) opened: UnsafeCell<Vec<u16>>,
     pub(crate) pool: Pool,
     pub(crate) allocator: UnsafeCell<CellAllocator>,
     pub(crate) ledger: Arc<Ledger>,
-    /// Messages that the workers before it have handled.
+    /// Messages that the earlier threads of this worker have handled.
     pub(crate) handled_before: u64,
     pub(crate) system: Arc<SystemCore>,
 
     // -- shared with the monitor under the rules of the phases --------------------------------------------------------
-    /// Null when this thread has lost the worker.
+    /// Null if this thread has lost the worker.
     pub(crate) core: StdCell<*mut Core>,
     /// The stages of the handlers that run nested on this stack, each plus 1, or 0. The monitor reads them.
     pub(crate) nest_stages: [AtomicU32; NEST_MAX],
-    /// Cursors to go on with when the present one is done, last first.
+    /// Cursors for the loop after the present one, last first.
     pub(crate) later: UnsafeCell<Vec<Cursor>>,
     pub(crate) handoff: Mutex<HandoffState>,
     pub(crate) running: ObservedHandler,
     pub(crate) lending: Lending,
-    /// Its thread has ended in order and touches nothing of it any more.
+    /// The worker's thread has ended in order and touches no field any more.
     pub(crate) over: AtomicBool,
 }
 
 // SAFETY: a Worker is used by one thread, apart from the fields marked as read by the monitor, which follow the
 // protocol in `monitor.rs`.
 unsafe impl Send for Worker {}
-// SAFETY: as above.
+// SAFETY: only the fields that the monitor reads are shared, and they follow the protocol in `monitor.rs`.
 unsafe impl Sync for Worker {}
 
 impl Worker {
     pub(crate) fn new(system: &Arc<SystemCore>, id: u16, signal: Arc<Signal>, mut core: Box<Core>) -> Worker {
-        // It counts along the queue, which is new.
+        // `Mail` counts along the queue, which is new.
         core.mail.clear();
         core.checked_bytes = 0;
         // A trial compares counters of the thread that began it.
@@ -246,13 +252,13 @@ impl Worker {
             newborns: Newborns::default(),
             handed_over: StdCell::new(0),
             woke_at: StdCell::new(u64::MAX),
-            rested: StdCell::new(0),
+            handled_at_idle: StdCell::new(0),
             resuming: StdCell::new(ptr::null_mut()),
             firing: StdCell::new(false),
             single: StdCell::new(false),
             family: StdCell::new(0),
             deferred_start_counts: StdCell::new((0, 0)),
-            in_late_start: StdCell::new(false),
+            in_deferred_start: StdCell::new(false),
             queued_bytes: StdCell::new(0),
             passed_bytes: StdCell::new(0),
             near_next: StdCell::new(0),
@@ -307,7 +313,7 @@ impl Worker {
 
     #[inline(always)]
     pub(crate) fn shared(&self) -> &WorkerShared {
-        // SAFETY: the office belongs to the system, which this worker keeps alive.
+        // SAFETY: the `WorkerShared` belongs to the system, which this worker keeps alive.
         unsafe { &*self.shared }
     }
 
@@ -316,20 +322,22 @@ impl Worker {
     #[allow(clippy::mut_from_ref)]
     #[inline(always)]
     pub(crate) unsafe fn core(&self) -> &mut Core {
-        // SAFETY: by the contract; the pointer is null only in a detached thread, which never gets into RUNTIME.
+        // SAFETY: in RUNTIME, the owner alone uses the core; the pointer is null only in a detached thread, which never
+        // gets into RUNTIME.
         unsafe { &mut *self.core.get() }
     }
 
     // -- phases -------------------------------------------------------------------------------------------------------
 
-    /// Whether this thread has full fences, for itself.
+    /// Returns whether this thread has full fences. For the thread itself.
     #[inline(always)]
     pub(crate) fn full_fence(&self) -> bool {
         // Relaxed: the owner is the only writer.
         self.full_fence.load(Ordering::Relaxed)
     }
 
-    /// Whether this thread has full fences, for the monitor. It sees all claims and phases from before the change.
+    /// Returns whether this thread has full fences. For the monitor, which sees all claims and phases from before the
+    /// change.
     pub(crate) fn has_full_fences(&self) -> bool {
         // Acquire: pairs with the Release in `check_fence`.
         self.full_fence.load(Ordering::Acquire)
@@ -353,7 +361,7 @@ impl Worker {
         }
     }
 
-    /// Enters RUNTIME. False: this thread has lost the worker and must not touch core, queue or logs.
+    /// Enters RUNTIME. Returns false if this thread has lost the worker and must not touch core, queue or logs.
     #[inline(always)]
     pub(crate) fn enter_runtime(&self) -> bool {
         let free = if self.full_fence() { self.ownership.enter::<true>() } else { self.ownership.enter::<false>() };
@@ -370,7 +378,8 @@ impl Worker {
         self.ownership.leave();
     }
 
-    /// Runs `f` with the core, from within a handler or from the runtime itself. None: this thread is detached.
+    /// Runs `f` with the core, from within a handler or from the runtime itself. Returns `None` if this thread is
+    /// detached.
     pub(crate) fn with_core<R>(&self, f: impl FnOnce(&mut Core) -> R) -> Option<R> {
         let in_handler = self.ownership.is_user();
         if in_handler && !self.enter_runtime() {
@@ -384,19 +393,20 @@ impl Worker {
         Some(result)
     }
 
-    // -- spawning -------------------------------------------------------------------------------------------------------
+    // -- spawning
+    // -------------------------------------------------------------------------------------------------------
 
-    /// The stage for a child of an actor of this worker.
+    /// Returns the stage for a child of an actor of this worker.
     ///
-    /// By turns, so that there is something to steal; but the longer a burst of spawns (since the last boundary), the
-    /// more of them go to the same stage in a row, so that the near relatives in a large family stay together when
-    /// stages are stolen.
+    /// Stages take turns, and thieves therefore find work to steal. The longer a burst of spawns (since the last
+    /// exchange), the more of them go to the same stage in a row. Near relatives in a large family therefore stay
+    /// together when stages are stolen.
     #[inline]
     pub(crate) fn near_stage(&self) -> Option<u16> {
         /// Rounds over the stages before two neighbours share one.
         const ROUNDS: u32 = 8;
         const IN_A_ROW_MAX: u32 = 64;
-        // SAFETY: changed only at boundaries, by this thread.
+        // SAFETY: changed only at exchanges, by this thread.
         let near = unsafe { &*self.near.get() };
         if near.is_empty() {
             return None;
@@ -421,7 +431,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn occupy<S: Resident>(&self, state: S, stage: u16) -> RawAddress {
         let kind = record::KindOf::<S>::KIND;
-        // SAFETY: the nursery is used by this thread only; a cell taken from it is vacant and of the right class.
+        // SAFETY: the allocator is used by this thread only; a cell taken from it is vacant and of the right class.
         let cell = unsafe {
             let cell = (*self.allocator.get()).take(kind.class, stage);
             Cell::occupy(cell, state, kind, stage, self.system_id);
@@ -437,7 +447,8 @@ impl Drop for Worker {
         self.shared().ledgers.close(&self.ledger);
         let core = self.core.get();
         if !core.is_null() {
-            // The queue is empty, but its open segment is still there. A thread that has lost the core has freed its queue.
+            // The queue is empty, but its open segment still exists. A thread that has lost the core has freed its
+            // queue.
             let mut queue = self.logs[usize::from(self.id)].seal();
             queue.bytes = 0;
             drop(queue);
@@ -447,11 +458,11 @@ impl Drop for Worker {
     }
 }
 
-/// A handler was suspended (or is not any more): the system is not idle while one is.
+/// Notes that a handler was suspended or was resumed. The system is not idle while a handler is suspended.
 pub(crate) fn note_suspended(suspended: bool) {
     if let Some(worker) = current() {
         if worker.system.config.awaits_handlers {
-            // AcqRel, as for `open`: what the handler did is seen by whoever finds that none is suspended.
+            // AcqRel, as for `open`: a thread that finds no suspended handler sees what the handlers did.
             worker.shared().suspended.fetch_add(if suspended { 1 } else { -1 }, Ordering::AcqRel);
         }
         if suspended {

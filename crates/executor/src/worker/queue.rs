@@ -1,8 +1,9 @@
-//! A worker's queue: its own log, and the places in it.
+//! A worker's queue: its own log, and the positions in it.
 //!
-//! The log of a worker for itself *is* its queue: sends append at the tail, the run loop follows. What has to come
-//! first (urgent mail, records that were put aside) is a chain of its own that is run before the loop goes on where it
-//! was. All functions here are for the owner in phase RUNTIME (or for whoever has taken its place).
+//! The log of a worker for itself *is* its queue: sends append at the tail, and the run loop follows. Records that have
+//! to come first (urgent mail, parked records) form a chain of their own, which is run before the loop goes on at its
+//! former position. All functions of this module are for the owner in phase RUNTIME, or for the thread that has taken
+//! the worker.
 
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
@@ -16,7 +17,7 @@ use crate::message::envelope::Undelivered;
 use crate::worker::Worker;
 use crate::worker::user_code;
 
-/// A place in a list of segments: the rest of one, then those behind it.
+/// A position in a list of segments: the rest of one, then those behind it.
 #[derive(Clone, Copy)]
 pub(crate) struct Cursor {
     pub(crate) segment: *mut Segment,
@@ -25,7 +26,7 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    /// The end is found by the first `advance`.
+    /// The first `advance` finds the end.
     fn at_start_of(chain: &Chain) -> Cursor {
         let body = Segment::body(chain.first);
         Cursor { segment: chain.first, at: body, end: body }
@@ -56,14 +57,14 @@ impl Worker {
         self.set_cursor(Cursor { segment, at: body, end: body });
     }
 
-    /// Up to where the own actors append to `segment` without a look at anything.
+    /// Returns the position up to which the own actors append to `segment` without further checks.
     fn own_end(&self, segment: *mut Segment) -> *mut u8 {
-        // While records are put aside or accounts are kept, each send is looked at.
+        // While records are parked or accounts are kept, each send is checked.
         let looks = self.holding.get() || self.shared().full_stages.load(Ordering::Relaxed) > 0;
         if looks { ptr::null_mut() } else { Segment::limit(segment) }
     }
 
-    /// Where the records of `segment` end now.
+    /// Returns the present end of the records of `segment`.
     #[inline(always)]
     fn end_of(&self, segment: *mut Segment) -> *mut u8 {
         let log = &self.logs[self.id as usize];
@@ -75,7 +76,7 @@ impl Worker {
         }
     }
 
-    /// The cursor has come to its end: moves it to the next record there is. False: the queue is empty.
+    /// Moves a cursor at its end to the next record, if there is one. Returns false if the queue is empty.
     #[inline]
     pub(crate) fn advance(&self) -> bool {
         let log = &self.logs[self.id as usize];
@@ -100,7 +101,7 @@ impl Worker {
         self.advance()
     }
 
-    /// The cursor's segment was run: gives it back and goes to the one behind it, or to what was left for later.
+    /// Gives back the cursor's segment, which was run, and goes to the next one or to the next cursor of `later`.
     #[inline(never)]
     fn next_segment(&self) {
         let log = &self.logs[self.id as usize];
@@ -122,8 +123,9 @@ impl Worker {
             next
         };
         if next.is_null() {
-            // SAFETY: in RUNTIME, by the owner. The log itself is never done, so below a chain there is a cursor.
-            let later = unsafe { (*self.later.get()).pop() }.expect("a chain was put before something");
+            // SAFETY: in RUNTIME, by the owner. The log itself never ends, and a cursor therefore remains below each
+            // chain.
+            let later = unsafe { (*self.later.get()).pop() }.expect("a chain was put before another cursor");
             self.set_cursor(later);
         } else {
             let body = Segment::body(next);
@@ -131,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// Puts `chain` before everything else that is queued.
+    /// Puts `chain` before all other records of the queue.
     pub(crate) fn put_first(&self, mut chain: Chain) {
         if chain.is_empty() {
             return;
@@ -143,7 +145,7 @@ impl Worker {
         chain.forget();
     }
 
-    /// Newer mail of a lane: behind what is queued in that lane, before what is queued in lower ones.
+    /// Puts newer mail of a lane behind the queued mail of that lane, and before that of lower ones.
     pub(crate) fn put_in_lane(&self, lane: Lane, mut chain: Chain) {
         let last = match lane {
             Lane::Normal => return self.enqueue(chain),
@@ -159,7 +161,7 @@ impl Worker {
             self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
             chain.forget();
         } else if lane == Lane::Urgent && !self.lane_last[Lane::System as usize].get().is_null() {
-            // The loop is in system mail: urgent mail is next.
+            // The loop is in system mail, and urgent mail is next.
             self.queued_bytes.set(self.queued_bytes.get() + chain.bytes as isize);
             // SAFETY: in RUNTIME, by the owner.
             unsafe { (*self.later.get()).push(Cursor::at_start_of(&chain)) };
@@ -170,8 +172,8 @@ impl Worker {
         last.set(new_last);
     }
 
-    /// Records that are older than all others of their stages (they were put aside, or could not be given away): before
-    /// everything, each in its lane.
+    /// Puts back records that are older than all others of their stages (parked records, or records that could not be
+    /// given away). They go before all others, each in its lane.
     pub(crate) fn put_back(&self, lanes: [Chain; 3]) {
         let [system, urgent, normal] = lanes;
         self.put_first(normal);
@@ -184,7 +186,7 @@ impl Worker {
         }
     }
 
-    /// Appends whole records: mail, and what came back.
+    /// Appends whole records: mail, and records that came back.
     pub(crate) fn enqueue(&self, mut chain: Chain) {
         if chain.is_empty() {
             // SAFETY: no records.
@@ -218,7 +220,7 @@ impl Worker {
         }
     }
 
-    /// Estimated bytes of records that wait.
+    /// Estimates the bytes of records that wait.
     pub(crate) fn backlog_bytes(&self) -> u64 {
         let log = &self.logs[self.id as usize];
         let segment = self.run_segment.get();
@@ -227,30 +229,30 @@ impl Worker {
         (self.queued_bytes.get() + open - run).max(0) as u64
     }
 
-    /// As [`Worker::backlog_bytes`], with the starts that were put off.
+    /// Returns [`Worker::backlog_bytes`] plus the bytes of the deferred starts.
     pub(crate) fn waiting_bytes(&self) -> u64 {
         // SAFETY: in RUNTIME; short borrow.
         self.backlog_bytes() + unsafe { self.core() }.deferred_starts.bytes()
     }
 
-    /// Bytes of records that were run since the queue was opened.
+    /// Returns the bytes of records that were run since the queue was opened.
     pub(crate) fn bytes_run(&self) -> u64 {
         self.bytes_run_to(self.cursor())
     }
 
-    /// Returns the same as [`Worker::bytes_run`], with the cursor at `position`. The monitor may not read the cursor, because the thread moves
-    /// it in USER.
+    /// Returns the same as [`Worker::bytes_run`], with the cursor at `position`. The monitor may not read the cursor,
+    /// because the thread moves it in USER.
     pub(crate) fn bytes_run_to(&self, position: Cursor) -> u64 {
         let run = position.at as usize - Segment::body(position.segment) as usize;
         self.passed_bytes.get() + run as u64
     }
 
-    /// Whether mail of a higher lane is queued. After [`Worker::advance`].
+    /// Returns whether mail of a higher lane is queued. To be called after [`Worker::advance`].
     pub(crate) fn has_mail_of_lanes(&self) -> bool {
         self.lane_last.iter().any(|last| !last.get().is_null())
     }
 
-    /// Calls `visit` for each record that waits: the starts that were put off, and then the queue, in order.
+    /// Calls `visit` for each record that waits: the deferred starts, and then the queue, in order.
     pub(crate) fn for_each_waiting(&self, mut visit: impl FnMut(NonNull<Record>)) {
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.deferred_starts.for_each(&mut visit);
@@ -263,7 +265,7 @@ impl Worker {
         self.for_each_from(self.cursor(), tail, &mut visit);
     }
 
-    /// As [`Worker::for_each_queued`], with the cursor at `position` and the log's tail at `tail`.
+    /// Does the same as [`Worker::for_each_queued`], with the cursor at `position` and the log's tail at `tail`.
     pub(crate) fn for_each_from(&self, position: Cursor, tail: *mut u8, visit: &mut impl FnMut(NonNull<Record>)) {
         let last = self.logs[self.id as usize].last.get();
         let mut over = |cursor: Cursor| {
@@ -288,9 +290,9 @@ impl Worker {
         }
     }
 
-    /// Whether it is certain that no record waits for `cell`: looked at only where few records wait at all.
+    /// Returns whether certainly no record waits for `cell`. Searches only short queues.
     pub(crate) fn nothing_waits_for(&self, position: Cursor, cell: NonNull<Cell>) -> bool {
-        /// With more bytes than this in the queue the answer is no.
+        /// With more bytes than this in the queue the answer is false.
         const LOOKED_AT_BYTES_MAX: usize = 1024;
         let log = &self.logs[self.id as usize];
         let tail = log.tail.load(Ordering::Relaxed);
@@ -314,7 +316,7 @@ impl Worker {
             return false;
         }
         let mut clear = true;
-        // SAFETY: whole records that were not consumed; the queue does not change meanwhile.
+        // SAFETY: whole records that were not consumed; the queue does not change during the call.
         unsafe { for_each_between(position.at, tail, &mut |record| clear &= record.as_ref().cell != cell) };
         clear
     }
@@ -325,7 +327,7 @@ impl Worker {
     /// The caller owns them.
     pub(crate) unsafe fn free_segments(&self, mut segment: *mut Segment) {
         while !segment.is_null() {
-            // SAFETY: by the contract.
+            // SAFETY: the caller owns the segments, and all records in them were consumed.
             unsafe {
                 let next = (*segment).next;
                 self.pool.put(segment);
@@ -334,8 +336,8 @@ impl Worker {
         }
     }
 
-    /// Bounces all that waits anywhere at this worker, and forgets its timers. Its thread has ended. Returns whether there was anything: what
-    /// is dropped may have sent more.
+    /// Bounces all records that wait at this worker, and forgets its timers. Its thread has ended. Returns whether
+    /// there was any record or timer, because the drops of those may have sent more.
     pub(crate) fn bounce_everything(&self) -> bool {
         if self.core.get().is_null() {
             return false;
@@ -351,9 +353,9 @@ impl Worker {
         chains.extend(self.empty_inbox(&mut inbox));
         let timer_ops = std::mem::take(&mut inbox.timer_ops);
         drop(inbox);
-        // SAFETY: the thread has ended, so this one owns the core.
+        // SAFETY: the thread has ended, and this one therefore owns the core.
         let core = unsafe { self.core() };
-        chains.extend(std::mem::take(&mut core.parked).into_values().flat_map(|hold| hold.lanes));
+        chains.extend(std::mem::take(&mut core.parked).into_values().flat_map(|parked| parked.lanes));
         chains.push(core.deferred_starts.take(u64::MAX, Some(&self.pool)));
         let started = timer_ops.into_iter().filter_map(|op| match op {
             TimerOp::Start { task, .. } => Some(task),
@@ -388,12 +390,12 @@ pub(crate) fn bounce_chain(mut chain: Chain, why: Undelivered) {
     chain.bytes = 0;
 }
 
-/// Bounces `record`, as user code is called. A panic in the drop of its message is reported by the panic hook and goes no further: it
-/// must not take the records behind it along.
+/// Bounces `record`, as user code is called. The panic hook reports a panic in the drop of its message. The records
+/// behind it are bounced all the same.
 ///
 /// # Safety
 /// The caller owns the record, which is consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
-    // SAFETY: by the contract.
+    // SAFETY: the caller owns the record and gives it up.
     user_code::call(|| unsafe { record::bounce(record, why) });
 }

@@ -1,19 +1,20 @@
 //! The route of one worker: its private record of the worker that runs each stage.
 //!
-//! Each inbox counts its *departures*: the number of times that stages have left its worker. A worker that hands mail over locks the
-//! receiver's inbox and compares the departures with the count that it saw before. Equal counts mean that no stage has left the receiver
-//! since the sender read the private entries that name the receiver. Those entries are then right, and the receiver runs the stages of all
-//! of the mail. If the counts differ, the sender checks each record of the mail. At the end of the flush, the sender reads the entries that
-//! name the receiver again.
+//! Each inbox counts its *departures*: the number of times that stages have left its worker. A worker that hands mail
+//! over locks the receiver's inbox and compares the departures with the count that it saw before. Equal counts mean
+//! that no stage has left the receiver since the sender read the private entries that name the receiver. Those entries
+//! are then right, and the receiver runs the stages of all of the mail. If the counts differ, the sender checks each
+//! record of the mail. At the end of the flush, the sender reads the entries that name the receiver again.
 //!
-//! A move of a stage therefore costs time only on its two workers and on the workers that send to the old one. All workers share no counter
-//! of moves.
+//! A move of a stage therefore costs time only on its two workers and on the workers that send to the old one. All
+//! workers share no counter of moves.
 //!
-//! INVARIANT: `seen[w]` was read before each entry that names `w`. While the departures of `w` equal `seen[w]`, `w` therefore runs every
-//! stage whose entry names `w`.
+//! INVARIANT: `seen[w]` was read before each entry that names `w`. While the departures of `w` equal `seen[w]`, `w`
+//! therefore runs every stage whose entry names `w`.
 //!
-//! The module is pure. Its tests explore the protocol with 3 workers and 3 stages. The other side of the protocol is in `exchange.rs`
-//! (flush, delivery, adoption), `steal.rs` and `idle.rs`. The argument that messages keep their order is in `exchange.rs`.
+//! The module is pure. Its tests explore the protocol with 3 workers and 3 stages. The other side of the protocol is in
+//! `exchange.rs` (flush, delivery, adoption), `steal.rs` and `idle.rs`. The argument that messages keep their order is
+//! in `exchange.rs`.
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Route {
@@ -42,7 +43,8 @@ impl Route {
         unsafe { *self.workers.get_unchecked(stage as usize) }
     }
 
-    /// Returns whether all entries that name `worker` are right. `departures` is the count in its inbox, which the caller has locked.
+    /// Returns whether all entries that name `worker` are right. `departures` is the count in its inbox, which the
+    /// caller has locked.
     pub(crate) fn is_current(&self, worker: u16, departures: u64) -> bool {
         self.seen[usize::from(worker)] == departures
     }
@@ -56,21 +58,22 @@ impl Route {
         }
     }
 
-    /// Notes stages that have come while logs to other workers may hold records for them. The next update reads their entries again.
+    /// Notes stages that have come while logs to other workers may hold records for them. The next update reads their
+    /// entries again.
     pub(crate) fn note_arrivals(&mut self, stages: &[u16]) {
         self.came.extend(stages);
     }
 
-    /// Enters stages that have come. All records that were sent to them come into the queue before this worker runs any record. All logs to
-    /// other workers are closed.
+    /// Enters stages that have come. All records that were sent to them come into the queue before this worker runs any
+    /// record. All logs to other workers are closed.
     pub(crate) fn arrive(&mut self, stages: &[u16]) {
         for stage in stages {
             self.workers[usize::from(*stage)] = self.me;
         }
     }
 
-    /// Reads the noted entries again. The caller does this only while all logs to other workers are closed. It then takes its mail into the
-    /// queue before it runs any record.
+    /// Reads the noted entries again. The caller does this only while all logs to other workers are closed. It then
+    /// takes its mail into the queue before it runs any record.
     pub(crate) fn update(&mut self, mut truth: impl FnMut(u16) -> u16) {
         for (worker, departures) in std::mem::take(&mut self.left) {
             for (stage, entry) in self.workers.iter_mut().enumerate() {
@@ -85,8 +88,8 @@ impl Route {
         }
     }
 
-    /// Enters that this worker has adopted the stage from `from`, whose inbox it has locked. `departures` is the count of `from` after
-    /// that.
+    /// Enters that this worker has adopted the stage from `from`, whose inbox it has locked. `departures` is the count
+    /// of `from` after that.
     pub(crate) fn adopt(&mut self, stage: u16, from: u16, departures: u64) {
         // If stages had left `from` before that, an update still has to read their entries, and `seen` keeps its value.
         if self.is_current(from, departures - 1) {
@@ -109,8 +112,8 @@ impl Route {
 
 #[cfg(test)]
 mod tests {
-    //! All interleavings of workers that send, flush, take mail, give stages away, adopt, become idle and wake. Each step happens under the
-    //! locks that the executor holds for it, and uses the executor's own [`Route`].
+    //! All interleavings of workers that send, flush, take mail, give stages away, adopt, become idle and wake. Each
+    //! step happens under the locks that the executor holds for it, and uses the executor's own [`Route`].
 
     use std::collections::HashSet;
     use std::hash::{DefaultHasher, Hash, Hasher};
@@ -118,8 +121,8 @@ mod tests {
     use super::Route;
 
     const WORKERS: usize = 3;
-    /// Stages with 1 actor each. The sender sends numbers to itself, to the relay and to the receiver. The relay forwards each number to
-    /// the receiver.
+    /// Stages with 1 actor each. The sender sends numbers to itself, to the relay and to the receiver. The relay
+    /// forwards each number to the receiver.
     const STAGES: usize = 3;
     const SENDER: u16 = 0;
     const RELAY: u16 = 1;
@@ -151,7 +154,8 @@ mod tests {
         Idle,
     }
 
-    /// A move within an update: before look number `look` (from 0) at the true route, the stage's worker gives the stage to `to`.
+    /// A move within an update: before look number `look` (from 0) at the true route, the stage's worker gives the
+    /// stage to `to`.
     #[derive(Clone, Copy)]
     struct Moved {
         look: usize,

@@ -1,4 +1,4 @@
-//! Running: the loop over the queue, and what follows a message.
+//! The run loop over the queue, and the steps that follow a message.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,9 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use crate::memory::cell::{Cell, status};
-use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, turn_back};
+use crate::memory::record::{
+    CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, bounce_or_forward,
+};
 use crate::message::address::RawAddress;
 use crate::message::envelope::{Crash, Ending, Undelivered};
 use crate::migration::stub::may_pass;
@@ -18,10 +20,10 @@ use crate::worker::queue::Cursor;
 use crate::worker::user_code::Payload;
 use crate::worker::{Worker, note_suspended};
 
-/// Why a gulp ended.
+/// The reason why a gulp ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GulpEnd {
-    /// The bound of messages is reached, or everything was run.
+    /// The bound of messages is reached, or the queue is empty.
     Bound,
     /// The signal is raised.
     Signal,
@@ -29,19 +31,20 @@ pub(crate) enum GulpEnd {
     Detached,
 }
 
-/// Goes ahead of the loop and has the cells fetched into the cache that will be needed soon: with many actors each
-/// message meets a cold cell, and the loop alone would wait for one after the other.
+/// Runs ahead of the loop and fetches into the cache the cells that will be needed soon. With many actors each message
+/// meets a cold cell, and the loop alone would wait for one after the other.
 #[derive(Clone, Copy)]
 struct Prefetcher {
     at: *mut u8,
 }
 
 impl Prefetcher {
-    /// Records that the scout is ahead.
+    /// The number of records by which the prefetcher is ahead.
     const LEAD: usize = 6;
     const WORTH_BYTES: usize = 512;
 
-    /// A scout for the records of `[at, end)`; for a few it is not worth its while (0.6 ns per message).
+    /// Creates a prefetcher for the records of `[at, end)`. It is off for a few records, because it costs 0.6 ns per
+    /// message.
     #[inline(always)]
     fn from(at: *mut u8, end: *mut u8) -> Prefetcher {
         if end as usize - (at as usize) < Self::WORTH_BYTES {
@@ -76,7 +79,7 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// As [`prefetch`], and the cache line is this core's own when it comes.
+/// Does the same as [`prefetch`], and the cache line arrives as this core's own.
 #[inline(always)]
 pub(crate) fn prefetch_for_write<T>(at: *const T) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -97,7 +100,7 @@ struct Slice {
     panic: Option<Payload>,
 }
 
-/// While this lives, the deferred messages of a cell are run on the stack of a worker.
+/// A guard: while it exists, the deferred messages of a cell are run on the stack of a worker.
 struct Resuming<'a> {
     worker: &'a Worker,
     outer: *mut Cell,
@@ -117,7 +120,7 @@ impl Drop for Resuming<'_> {
 
 /// The result of asking the guards that have refused messages.
 enum GuardRound {
-    /// All of those that remain have refused again.
+    /// All messages that remain have been refused again.
     AllRefuse,
     /// A message was run behind one that waits: the oldest is asked again.
     Again,
@@ -134,12 +137,12 @@ impl Worker {
         self.gulp_as::<false>(bound)
     }
 
-    /// As [`Worker::gulp`], with somebody who looks on.
+    /// Does the same as [`Worker::gulp`] for an observed worker.
     #[cold]
     #[inline(never)]
     fn gulp_observed(&self, bound: u64) -> GulpEnd {
         self.begin_to_show();
-        // No room for handlers on other ones' stacks.
+        // Handlers do not nest on an observed worker.
         let nested = self.nested.replace(NEST_MAX);
         let stop = self.gulp_as::<true>(bound);
         self.nested.set(nested);
@@ -167,9 +170,10 @@ impl Worker {
         }
     }
 
-    /// The loop that everything is about. In RUNTIME at the start, and at the end unless detached.
+    /// The loop of the message path. In RUNTIME at the start, and at the end unless detached.
     ///
-    /// FULL: this platform has no asymmetric fence. HOLDING: some stage's records are put aside. OBSERVED: see `observed.rs`.
+    /// FULL: this platform has no asymmetric fence. HOLDING: records of some stage are parked. OBSERVED: see
+    /// `observed.rs`.
     #[inline(always)]
     fn run_records<const FULL: bool, const HOLDING: bool, const OBSERVED: bool>(
         &self,
@@ -182,7 +186,8 @@ impl Worker {
         self.ownership.begin();
         loop {
             if at == end {
-                // RUNTIME again, to find where to go on: most often behind, in what was sent meanwhile.
+                // Enters RUNTIME again, to find the next position. Most often it is behind `at`, in the records that
+                // were sent during the run.
                 self.run_at.set(at);
                 if !self.enter_runtime() {
                     return GulpEnd::Detached;
@@ -204,7 +209,7 @@ impl Worker {
             seam(10_000);
             left -= 1;
             *done += 1;
-            // SAFETY: as above.
+            // SAFETY: `at` is at a whole record of the queue whose payload was not consumed.
             let (size, cell, tag) =
                 unsafe { (record.as_ref().bytes(), record.as_ref().cell, record.as_ref().resident_tag()) };
             at = at.wrapping_add(size);
@@ -226,49 +231,48 @@ impl Worker {
             };
             seam(10_000);
             if outcome != CONTINUE {
-                // SAFETY: as above; the head of a claimed record stays readable.
+                // SAFETY: this thread runs the record's stage; the head of a claimed record stays readable.
                 unsafe { self.settle_record(record, outcome) };
             }
         }
     }
 
-    /// Moves the claimed record away if its stage is parked. Otherwise pays the account of the stage. A detached thread finds that out at
-    /// its next claim, and
-    /// the stage of a claimed record is its own until then.
+    /// Moves the claimed record away if its stage is parked. Otherwise pays the account of the stage. A detached thread
+    /// finds that out at its next claim, and the stage of a claimed record is its own until then.
     fn park_record_of_stage(&self, record: NonNull<Record>) -> bool {
         // SAFETY: the head of a claimed record stays readable.
         let (stage, is_buried) = unsafe { (record.as_ref().stage(), record.as_ref().is_buried()) };
         if is_buried {
             return false;
         }
-        let hold = |core: &mut Core| {
-            let held = core.park_record(record, &self.pool);
-            if held {
+        let park = |core: &mut Core| {
+            let is_parked = core.park_record(record, &self.pool);
+            if is_parked {
                 self.fill(core, stage);
             }
-            held
+            is_parked
         };
-        let held = self.parked.get() && self.with_core(hold).unwrap_or(false);
-        if !held {
+        let is_parked = self.parked.get() && self.with_core(park).unwrap_or(false);
+        if !is_parked {
             self.accounts.borrow_mut().pay(stage);
         }
-        held
+        is_parked
     }
 
-    /// The place behind `claimed`, where the loop stands in USER. Whoever is not this thread gives the claim that it
-    /// decided by: the thread may have claimed the next one meanwhile.
+    /// Returns the position behind `claimed`, which is the loop's position in USER. A thread other than the owner
+    /// passes the claim on which it has decided, because the owner may have claimed the next record by then.
     ///
     /// # Safety
-    /// That record was claimed last, or was before the present one was.
+    /// The record was claimed last, or was claimed before the present one.
     pub(crate) unsafe fn position_behind(&self, claimed: NonNull<Record>) -> Cursor {
-        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; that is so until the
-        // thread enters RUNTIME.
+        // SAFETY: a claimed record stays readable while it is in the segment that the cursor is in; this holds until
+        // the thread enters RUNTIME.
         let at = unsafe { claimed.as_ptr().cast::<u8>().add(claimed.as_ref().bytes()) };
         Cursor { segment: self.run_segment.get(), at, end: self.run_end.get() }
     }
 
-    /// The signal is raised or the bound reached with `record` claimed but not run: gives the claim back. False: this
-    /// thread is detached.
+    /// Gives the claim of `record` back, because the signal is raised or the bound is reached; the record was not run.
+    /// Returns false if this thread is detached.
     #[cold]
     #[inline(never)]
     fn interrupted(&self, record: NonNull<Record>) -> bool {
@@ -279,7 +283,7 @@ impl Worker {
         false
     }
 
-    /// Detached with `record` claimed: runs it if the monitor left it to this thread.
+    /// Ends a detached thread's work with `record` claimed: runs it if the monitor left it to this thread.
     #[cold]
     fn finish_claimed(&self, record: NonNull<Record>) -> GulpEnd {
         if self.handoff_left_me(record) {
@@ -293,19 +297,20 @@ impl Worker {
         GulpEnd::Detached
     }
 
-    /// The tags differ: the actor is gone, suspended, has crashed, or has messages that wait for their guards.
+    /// Delivers a record whose tag differs: the actor is gone, is suspended, has crashed, or has messages that wait for
+    /// their guards.
     ///
     /// # Safety
-    /// As for running the record.
+    /// The same as for running the record.
     #[cold]
     #[inline(never)]
     pub(crate) unsafe fn deliver_irregular(&self, record: NonNull<Record>) -> Outcome {
-        // SAFETY: by the contract; cells are never freed.
+        // SAFETY: the caller may run the record; cells are never freed.
         unsafe {
             let cell = record.as_ref().cell;
-            let same_life = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
-            if !same_life || cell.as_ref().has_status(status::VACANT) {
-                return turn_back(record, Op::Bounce(Undelivered::Stopped));
+            let same_incarnation = cell.as_ref().tag() >> 16 == record.as_ref().tag >> 16;
+            if !same_incarnation || cell.as_ref().has_status(status::VACANT) {
+                return bounce_or_forward(record, Op::Bounce(Undelivered::Stopped));
             }
             if cell.as_ref().has_status(status::FROZEN) {
                 if record.as_ref().is_control() {
@@ -316,7 +321,7 @@ impl Worker {
                 }
             } else if cell.as_ref().has_status(status::AWAY) {
                 if record.as_ref().is_control() || may_pass(cell) {
-                    return turn_back(record, Op::Away);
+                    return bounce_or_forward(record, Op::Away);
                 }
             } else if record.as_ref().is_control() {
                 return (record.as_ref().thunk)(record, Op::Run);
@@ -325,24 +330,24 @@ impl Worker {
                 if outcome != WAITS && outcome != PASSED {
                     Cell::note_handled(cell);
                 }
-                // The state may have changed: the guards of those that wait are looked at again.
+                // The state may have changed: the guards of the waiting messages are asked again.
                 return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
             }
-            if cell.as_ref().has_status(status::LATE) {
+            if cell.as_ref().has_status(status::DEFERRABLE) {
                 self.hasten_deferred_starts();
             }
             Cell::cold_mut(cell).deferred.push(record, &self.pool);
-            // It counts when it is run.
+            // A deferred message is counted when it is run.
             PASSED
         }
     }
 
-    /// Carries out what came of a record that was run.
+    /// Carries out the outcome of a record that was run.
     ///
     /// # Safety
-    /// As for running the record, whose head is still readable; if it [waits](WAITS), its payload is still there.
+    /// The same as for running the record, whose head is still readable; if it [waits](WAITS), so is its payload.
     pub(crate) unsafe fn settle_record(&self, record: NonNull<Record>, outcome: Outcome) {
-        // SAFETY: by the contract.
+        // SAFETY: this thread runs the record's stage, and the record's head is readable.
         unsafe {
             let cell = record.as_ref().cell;
             if outcome == WAITS {
@@ -354,13 +359,13 @@ impl Worker {
         }
     }
 
-    /// The guard of `record` does not hold: it waits behind those that wait already.
+    /// Moves `record`, whose guard does not hold, behind those that wait already.
     ///
     /// # Safety
-    /// As for running the record, which is given up.
+    /// The same as for running the record, which is given up.
     #[cold]
     pub(crate) unsafe fn wait_for_guard(&self, record: NonNull<Record>) {
-        // SAFETY: by the contract; this thread runs the stage, and the record's payload moves to the list.
+        // SAFETY: this thread runs the record's stage, and the record's payload moves to the list.
         unsafe {
             let cell = record.as_ref().cell;
             Cell::cold_mut(cell).deferred.push_refused(record, &self.pool);
@@ -368,7 +373,7 @@ impl Worker {
         }
     }
 
-    /// Carries out what a handler decided about its cell.
+    /// Carries out a handler's decision about its cell.
     pub(crate) fn settle(&self, cell: NonNull<Cell>, outcome: Outcome) {
         match outcome {
             CONTINUE => {}
@@ -389,7 +394,7 @@ impl Worker {
         }
     }
 
-    /// A handler panicked: the record claimed last, or a nested one that was handled where it was caught.
+    /// Ends the message that panicked: the record claimed last, or a nested one that was handled by its catch.
     #[cold]
     fn crashed(&self, panic: Box<dyn Any + Send>) {
         let claimed = self.ownership.claimed();
@@ -398,13 +403,13 @@ impl Worker {
             panic!("a panic outside of any handler: {:?}", Crash::Panic(panic));
         };
         // SAFETY: the claimed record stays readable until the next one is claimed.
-        let (cell, life) = unsafe {
+        let (cell, incarnation) = unsafe {
             self.run_at.set(self.position_behind(claimed).at);
             (claimed.as_ref().cell, claimed.as_ref().tag >> 16)
         };
         // SAFETY: cells are never freed.
-        if unsafe { cell.as_ref() }.tag() >> 16 != life {
-            // Not of the actor that lives there now: the drop of a dead letter panicked.
+        if unsafe { cell.as_ref() }.tag() >> 16 != incarnation {
+            // The panic is not of the present actor of the cell: the drop of a dead letter panicked.
             drop(panic);
             self.enter_runtime();
             return;
@@ -417,7 +422,7 @@ impl Worker {
     pub(crate) fn crash(&self, cell: NonNull<Cell>, crash: Crash) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
-        // Where the actor is away, it was a message on its way there that panicked, and is lost by that.
+        // If the actor has migrated away, a message to be forwarded panicked, and the panic loses it.
         if !header.is_occupied_in(self.system_id) || header.has_status(status::AWAY) {
             return;
         }
@@ -428,11 +433,11 @@ impl Worker {
         }
         // SAFETY: this thread runs the cell's stage; short borrows.
         let failure = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.failure.take());
-        // The handler has failed, and has panicked then: the panic is what is reported.
+        // The handler has failed first, and has panicked then: the panic is reported.
         drop(failure);
-        // SAFETY: as above.
+        // SAFETY: this thread runs the cell's stage; short borrow.
         if unsafe { Cell::cold(cell) }.as_ref().is_some_and(|cold| cold.stop_after) {
-            // It was to stop after this message: it does, and nobody restarts it.
+            // The actor was to stop after this message. It stops, and no supervisor restarts it.
             return self.end(cell, Ending::Crashed(crash));
         }
         // SAFETY: this thread runs the cell's stage; the crashed handler has been unwound.
@@ -444,12 +449,12 @@ impl Worker {
         }
         self.settle(cell, outcome);
         if thaws {
-            // SAFETY: as above.
+            // SAFETY: this thread runs the cell's stage.
             unsafe { self.run_waiting_requests(cell) };
         }
     }
 
-    /// Ends the life in `cell` and makes the cell vacant.
+    /// Ends the incarnation in `cell` and makes the cell vacant.
     pub(crate) fn end(&self, cell: NonNull<Cell>, ending: Ending) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
@@ -462,12 +467,12 @@ impl Worker {
         struct Vacate<'a>(&'a Worker, NonNull<Cell>);
         impl Drop for Vacate<'_> {
             fn drop(&mut self) {
-                // SAFETY: as above.
+                // SAFETY: cells are never freed.
                 let header = unsafe { self.1.as_ref() };
                 let (class, stage) = (header.kind().class, header.stage());
                 let address = RawAddress::of(self.1);
                 if address.is_bounded() {
-                    self.0.system.rooms.give_up(address);
+                    self.0.system.mailboxes.give_up(address);
                 }
                 if header.vacate() {
                     // SAFETY: used by this thread only, in short borrows.
@@ -484,21 +489,23 @@ impl Worker {
 
     /// Runs the deferred messages of `cell` until it is suspended again.
     ///
-    /// Those whose guards do not hold stay, in order. Behind one that was run, the oldest that waits comes first again: a
-    /// message may be what others wait for. (Local synchronisation constraints: kumar §2.1. Each round looks at all that
-    /// wait, so it costs as much as their number.)
+    /// Messages whose guards do not hold stay, in order. After each message that was run, the oldest waiting one comes
+    /// first again, because a message may open the guards of others. (Local synchronisation constraints: kumar §2.1.
+    /// Each round looks at all waiting messages, and costs as much as their number.)
     ///
-    /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run behind what is
-    /// queued for other actors ([`status::BEHIND`]). Where messages are delivered one at a time, all are run.
+    /// At most as many messages as in a gulp are run in a row, and fewer if the signal is raised. The others are run
+    /// behind what is queued for other actors ([`status::BEHIND`]). If messages are delivered one at a time, all are
+    /// run.
     fn run_deferred(&self, cell: NonNull<Cell>) {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
         if self.resuming.get() == cell.as_ptr() {
-            // Something that follows a deferred message has resumed the actor. The call further down on this stack goes on.
+            // A step that follows a deferred message has resumed the actor. The call further down on this stack goes
+            // on.
             self.note_deferred(cell, true);
             return;
         }
-        let life = header.tag() >> 16;
+        let incarnation = header.tag() >> 16;
         let _resuming = Resuming::enter(self, cell);
         let at_once = || policy::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
         let left = if self.single.get() { u64::MAX } else { at_once() };
@@ -513,7 +520,7 @@ impl Worker {
             // SAFETY: this thread runs the cell's stage.
             unsafe { self.run_waiting_requests(cell) };
             // A cell whose actor has ended is vacant, or holds another one.
-            let goes_on = header.tag() >> 16 == life && header.is_behind();
+            let goes_on = header.tag() >> 16 == incarnation && header.is_behind();
             if !was_on_its_way && (!goes_on || slice.left == 0) {
                 if goes_on {
                     (header.kind().go_on)(RawAddress::of(cell));
@@ -523,10 +530,11 @@ impl Worker {
         }
     }
 
-    /// Notes in the status of a cell that takes messages whether its deferred messages come before others. With `ask_again`, messages whose
-    /// guards have refused them do so too.
+    /// Notes in the status of a cell that takes messages whether its deferred messages come before others. With
+    /// `ask_again`, so do messages that their guards have refused.
     fn note_deferred(&self, cell: NonNull<Cell>, ask_again: bool) {
-        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is short.
+        // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is
+        // short.
         let (header, cold) = unsafe { (cell.as_ref(), Cell::cold(cell).as_mut()) };
         let (mut refused, mut later) = (false, false);
         if let Some(cold) = cold {
@@ -539,8 +547,8 @@ impl Worker {
         }
     }
 
-    /// Asks the guards that have refused deferred messages again. If all still do, goes through the other deferred messages up to one that is
-    /// run. True: there may be more to run.
+    /// Asks the guards that have refused deferred messages again. If all still do, goes through the other deferred
+    /// messages up to one that is run. Returns whether there may be more to run.
     fn run_round(&self, cell: NonNull<Cell>, slice: &mut Slice) -> bool {
         match self.run_refused(cell, slice) {
             GuardRound::AllRefuse => {}
@@ -551,7 +559,8 @@ impl Worker {
             // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
             let Some(record) = (unsafe { Cell::cold_mut(cell) }).deferred.first_later(&self.pool) else { return false };
             let Some(op) = self.op_of_deferred(cell, record, slice) else { return false };
-            // SAFETY: as above; it is taken out before it is run, once, or moved to those that were refused.
+            // SAFETY: this thread runs the cell's stage. The record is taken out before it is run, once, or moved to
+            // the refused ones.
             unsafe {
                 Cell::cold_mut(cell).deferred.pop_later(&self.pool);
                 match self.run_one_deferred(record, op, slice) {
@@ -599,12 +608,12 @@ impl Worker {
                 }
             }
         }
-        // SAFETY: as above.
+        // SAFETY: this thread runs the cell's stage; the reference to the cold part is short.
         unsafe { Cell::cold_mut(cell) }.deferred.put_back(refused, &self.pool);
         round
     }
 
-    /// Returns what is to be done with `record`, which is deferred. Returns `None` if it waits.
+    /// Returns the operation for `record`, which is deferred. Returns `None` if the record waits.
     fn op_of_deferred(&self, cell: NonNull<Cell>, record: NonNull<Record>, slice: &mut Slice) -> Option<Op> {
         if slice.outcome != CONTINUE || slice.panic.is_some() {
             return None;
@@ -619,19 +628,21 @@ impl Worker {
         }
     }
 
-    /// Runs a deferred record, or sends it on.
+    /// Runs a deferred record, or forwards it.
     ///
     /// # Safety
     /// A whole record of a cell whose stage this thread runs, for which `op` was [found](Worker::op_of_deferred). It is consumed, unless it
     /// [waits](WAITS).
     unsafe fn run_one_deferred(&self, record: NonNull<Record>, op: Op, slice: &mut Slice) -> Outcome {
-        // SAFETY: by the contract.
+        // SAFETY: a whole record of a stage that this thread runs; it is consumed once, or waits.
         unsafe {
             let cell = record.as_ref().cell;
-            // A panic must not take the records behind it along.
-            let run = || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { turn_back(record, op) };
+            // The records behind a panicking one are still run.
+            let run =
+                || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { bounce_or_forward(record, op) };
             match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() })) {
-                // `PASSED`: it was dropped for another one; or it waits after all, behind the others that were refused.
+                // `PASSED`: the message was dropped for another one; or it still waits, behind the others that were
+                // refused.
                 Ok(WAITS) => return WAITS,
                 Ok(PASSED) => return PASSED,
                 Ok(RESUME) => {}
@@ -654,21 +665,22 @@ impl Worker {
         // SAFETY: cells are never freed.
         let header = unsafe { cell.as_ref() };
         match panic {
-            // It was a message on its way that panicked, and is lost by that; those behind it are not.
+            // A message to be forwarded has panicked, and the panic loses it; those behind it remain.
             Some(_) if header.has_status(status::AWAY) => {}
             Some(panic) => self.crash(cell, Crash::Panic(panic)),
             None => self.settle(cell, outcome),
         }
     }
 
-    /// Requests that waited while the cell was frozen do not wait for a handler that was suspended since, or for who sees to
-    /// its crash: as those that come now do not.
+    /// Runs the requests that waited while the cell was frozen. Like requests that come now, they wait neither for a
+    /// handler that was suspended since, nor for the supervisor's decision about a crash.
     ///
     /// # Safety
     /// This thread runs the cell's stage.
     unsafe fn run_waiting_requests(&self, cell: NonNull<Cell>) {
         loop {
-            // SAFETY: cells are never freed; by the contract, and the reference to the cold part is short.
+            // SAFETY: cells are never freed; this thread runs the cell's stage, and the reference to the cold part is
+            // short.
             let (header, deferred) =
                 unsafe { (cell.as_ref(), Cell::cold(cell).as_mut().map(|cold| &mut cold.deferred)) };
             if header.has_status(status::FROZEN | status::AWAY | status::VACANT) || header.is_behind() {
@@ -676,7 +688,7 @@ impl Worker {
             }
             let Some(mut request) = deferred.and_then(|deferred| deferred.pop_request()) else { return };
             let request = request.record();
-            // SAFETY: as for running it when it comes.
+            // SAFETY: the request is a whole record for a cell whose stage this thread runs.
             let run = || unsafe { self.show(request, || (request.as_ref().thunk)(request, Op::Run)) };
             let outcome = catch_unwind(AssertUnwindSafe(run));
             self.handled.set(self.handled.get().wrapping_add(1));

@@ -1,9 +1,10 @@
-//! Workers that sleep, and are run by threads that ask.
+//! Workers that are parked, and are run by threads that ask.
 //!
-//! A thread outside that awaits an ask waits until the receiver's worker has woken and handled the request, and is then woken itself: two
-//! changes of threads, which take longer than most handlers. With [`Config::lends`](crate::Config::lends), such a thread *borrows* the worker if
-//! that sleeps: it runs the worker on its own stack until nothing waits there, and the worker sleeps on. So the answer is usually there when the
-//! ask is polled first.
+//! A thread outside that awaits an ask waits until the receiver's worker has woken and handled the request, and is then
+//! woken itself. Those 2 changes of threads take longer than most handlers. With
+//! [`Config::lends`](crate::Config::lends), such a thread *borrows* a parked worker. It runs the worker on its own
+//! stack until no work waits, and the worker stays parked. The answer is then usually ready when the ask is polled
+//! first.
 //!
 //! # States
 //!
@@ -19,18 +20,21 @@
 //!   awake ◀─────────────────────┘ (the worker's thread is woken)
 //! ```
 //!
-//! While a worker is lent, its own thread sleeps, whatever wakes it. If the thread's timer is due meanwhile, it notes that, and the worker is
-//! handed over to it. The exploration in this module's tests shows that at any time one thread runs the worker at most, and that no mail
-//! and no timer is left where no thread sees to it.
+//! While a worker is lent, its own thread sleeps, even if it is woken. If the thread's timer becomes due during the
+//! loan, the thread notes that, and the worker is handed over to it. The exploration in this module's tests shows two
+//! things. At any time at most one thread runs the worker. No mail and no timer is left without a thread that sees to
+//! it.
 //!
-//! To all others a lent worker is awake, and is stolen from and sent to like any other. A handler that is stuck is a stuck handler: the monitor
-//! gives the worker's work to a new thread. Then the worker's former thread ends when the borrower has left it.
+//! For all other threads a lent worker is awake, and they steal from it and send to it as usual. A handler that is
+//! stuck on a lent worker is a stuck handler: the monitor gives the worker's work to a new thread. The worker's former
+//! thread then ends when the borrower has left it.
 //!
 //! # Limits of a loan
 //!
-//! A borrower runs the worker for about [`LASTS_NS`], and begins no message whose kind has taken longer than [`LONG_NS`] lately. Asks and starts of
-//! handlers do not nest on its stack. It does not poll sockets: a worker that waits in the reactor is woken. Threads that block ([`Ask::wait`]) do not
-//! borrow: they may hold a lock that a handler of another actor waits for.
+//! A borrower runs the worker for about [`LASTS_NS`], and begins no message whose kind has taken longer than
+//! [`LONG_NS`] lately. Asks and starts of handlers do not nest on its stack. It does not poll sockets: a worker that
+//! waits in the reactor is woken. Threads that block ([`Ask::wait`]) do not borrow, because they may hold a lock that a
+//! handler of another actor waits for.
 //!
 //! [`Ask::wait`]: ../playhouse_actor/struct.Ask.html#method.wait
 
@@ -49,34 +53,36 @@ use crate::worker::inline_call::NEST_MAX;
 use crate::worker::shared::{Inbox, Presence};
 use crate::worker::{Worker, current};
 
-/// An asker hands a worker over after so many nanoseconds: a few times what it takes to wake a thread.
+/// An asker hands a worker over after this number of nanoseconds: a few times the time that it takes to wake a thread.
 const LASTS_NS: u64 = 20_000;
-/// The longest handlers that askers run, by what they took lately. A longer one gains less from running here than others lose that wait for this
-/// thread.
+/// The longest handlers that askers run, by their latest times. A longer handler gains less from running in the asker
+/// than the other actors lose that wait for this thread.
 const LONG_NS: u64 = 50_000;
 
 thread_local! {
-    /// This thread is about to send a request whose receiver's worker it would borrow.
+    /// This thread is about to send a request, and may borrow the receiver's worker.
     static ASKS: Cell<bool> = const { Cell::new(false) };
-    /// The worker that it has borrowed by that.
+    /// The worker that the thread has borrowed by that request.
     static BORROWED: Cell<Option<Borrowed>> = const { Cell::new(None) };
     /// This thread has sent to a worker that another thread outside runs just now.
-    static RUNS_ELSEWHERE: Cell<bool> = const { Cell::new(false) };
+    static RUNS_ON_OTHER_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// This thread is about to send a request, or to start or cancel a timer. It borrows the worker that it would wake by that.
+/// A mark that this thread is about to send a request, or to start or cancel a timer. The thread borrows the worker
+/// that it would otherwise wake.
 #[derive(Debug)]
 pub struct Borrowing(());
 
 impl Borrowing {
-    /// Begins. On a thread that is a worker, nothing is borrowed.
+    /// Begins. A thread that is itself a worker borrows none.
     pub fn begin() -> Borrowing {
-        RUNS_ELSEWHERE.set(false);
+        RUNS_ON_OTHER_THREAD.set(false);
         ASKS.set(current().is_none());
         Borrowing(())
     }
 
-    /// Runs the worker that was borrowed, if any, and returns true then. If another thread has borrowed it, waits for a moment, or until `done`.
+    /// Runs the borrowed worker, if any, and returns true then. If another thread has borrowed it, waits for a moment,
+    /// or until `done`.
     pub fn run(self, done: impl Fn() -> bool) -> bool {
         /// The number of looks, about 0.1 µs apart. Another thread runs a worker for about a microsecond.
         const LOOKS: u32 = 20;
@@ -84,7 +90,7 @@ impl Borrowing {
             borrowed.run(Worker::run_lent);
             return true;
         }
-        if RUNS_ELSEWHERE.get() {
+        if RUNS_ON_OTHER_THREAD.get() {
             for _ in 0..LOOKS {
                 if done() {
                     break;
@@ -96,10 +102,10 @@ impl Borrowing {
         false
     }
 
-    /// Runs no actors: the worker that was borrowed, if any, starts and cancels timers, and sleeps on if nothing else waits there.
+    /// Runs no actors. The borrowed worker, if any, starts and cancels timers, and stays parked if no other work waits.
     pub fn run_no_actors(self) {
         if let Some(borrowed) = Borrowed::take() {
-            borrowed.run(Worker::see_to_timers);
+            borrowed.run(Worker::handle_timers);
         }
     }
 }
@@ -107,44 +113,44 @@ impl Borrowing {
 impl Drop for Borrowing {
     fn drop(&mut self) {
         ASKS.set(false);
-        // After a panic.
+        // Reached after a panic.
         drop(Borrowed::take());
     }
 }
 
-/// Returns whether the next message is the one that [`Borrowing`] was begun for. It is so once.
-pub(crate) fn take_wish() -> bool {
+/// Returns whether the next message is the one that [`Borrowing`] was begun for. Returns true once.
+pub(crate) fn take_asks() -> bool {
     ASKS.replace(false)
 }
 
 /// The thread that a message wakes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wakes {
-    /// Somebody runs the worker.
+    /// No thread: one runs the worker already.
     Nobody,
-    /// The sender runs the worker.
+    /// The sender, which runs the worker.
     Borrower,
     /// The worker's own thread.
     Thread,
 }
 
-/// The next step of a borrower that wants to give the worker back.
+/// The next step of a borrower that is about to give the worker back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GivesBack {
-    /// Nothing: the worker sleeps.
+    /// No step: the worker is parked.
     Done,
-    /// Something has come.
+    /// Mail has come, and the borrower goes on.
     GoesOn,
-    /// The worker's own thread has to see to something.
+    /// The worker's own thread takes over.
     Returns,
 }
 
-/// Whether a worker is lent. All changes are made under the lock of its inbox, together with those of its presence.
+/// The loan of a worker. All changes are made under the lock of its inbox, together with those of its presence.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Loan {
     /// A thread outside runs the worker.
     is_lent: bool,
-    /// A timer has become due meanwhile.
+    /// A timer has become due during the loan.
     is_due: bool,
 }
 
@@ -153,7 +159,7 @@ impl Loan {
         self.is_lent
     }
 
-    /// Something has come. `asks`: from a thread that would borrow the worker.
+    /// Notes that mail has come. `asks`: from a thread that would borrow the worker.
     pub(crate) fn wakes(&mut self, presence: &mut Presence, asks: bool) -> Wakes {
         if std::mem::replace(presence, Presence::Awake) != Presence::Parked {
             return Wakes::Nobody;
@@ -162,13 +168,13 @@ impl Loan {
         if asks { Wakes::Borrower } else { Wakes::Thread }
     }
 
-    /// The worker's own thread, which has slept, was woken. Returns whether it sleeps on.
+    /// Notes that the worker's own thread, which has slept, was woken. Returns whether it sleeps on.
     pub(crate) fn sleeps_on(&mut self, is_due: bool) -> bool {
         self.is_due |= self.is_lent && is_due;
         self.is_lent
     }
 
-    /// The borrower has found nothing to do, and has made the worker idle.
+    /// Notes that the borrower has found no work, and has made the worker idle.
     pub(crate) fn gives_back(&mut self, presence: &mut Presence) -> GivesBack {
         if self.is_due {
             GivesBack::Returns
@@ -181,46 +187,48 @@ impl Loan {
         }
     }
 
-    /// The borrower leaves the worker to its own thread, which is to be woken.
+    /// Notes that the borrower leaves the worker to its own thread, which is to be woken.
     pub(crate) fn returns(&mut self, presence: &mut Presence) {
         *presence = Presence::Awake;
         *self = Loan::default();
     }
 }
 
-/// The state that a worker's own thread and its borrowers share besides that.
+/// The state besides [`Loan`] that a worker's own thread and its borrowers share.
 #[derive(Default)]
 pub(crate) struct Lending {
-    /// A borrower has lost the worker to the monitor, and is done with it.
+    /// A borrower has lost the worker to the monitor, and no longer touches it.
     is_lost: AtomicBool,
-    /// When the worker's thread, which is parked, wakes by itself, in nanoseconds of the system's clock. Written by that thread before it sleeps.
+    /// The time at which the worker's thread, which is parked, wakes by itself, in nanoseconds of the system's clock.
+    /// The thread of the worker writes it before it sleeps.
     pub(crate) due_ns: Cell<Option<u64>>,
     /// A borrower runs the worker. Only the thread that runs the worker uses this.
     pub(crate) is_borrowed: Cell<bool>,
-    /// Written by the thread before it sleeps for the first time.
+    /// The worker's own thread, which writes this before it sleeps for the first time.
     thread: Cell<Option<Thread>>,
 }
 
 impl Lending {
-    /// This thread is the worker's own.
+    /// Notes that this thread is the worker's own.
     pub(crate) fn note_thread(&self) {
         self.thread.set(Some(std::thread::current()));
     }
 
-    /// Whether the worker's own thread has no worker any more.
+    /// Returns whether the worker's own thread has lost the worker for good.
     pub(crate) fn is_lost(&self) -> bool {
-        // Acquire: pairs with the Release of the borrower, which is done.
+        // Acquire: pairs with the Release of the borrower, which no longer touches the worker.
         self.is_lost.load(Ordering::Acquire)
     }
 }
 
-/// This thread has sent to a worker that is lent.
-pub(crate) fn note_runs_elsewhere() {
-    RUNS_ELSEWHERE.set(true);
+/// Notes that this thread has sent to a worker that is lent.
+pub(crate) fn note_runs_on_other_thread() {
+    RUNS_ON_OTHER_THREAD.set(true);
 }
 
 impl SystemCore {
-    /// Returns what this thread, which asks, is to borrow of `worker`, which sleeps and whose inbox is locked. None: it may not.
+    /// Returns the right of this asking thread to borrow `worker`, which is parked and whose inbox is locked. Returns
+    /// `None` if the thread may not borrow.
     pub(crate) fn borrower(&self, worker: u16) -> Option<Borrowed> {
         if !self.config.lends || usize::from(worker) >= self.config.workers {
             return None;
@@ -229,20 +237,20 @@ impl SystemCore {
         if self.ending.load(Ordering::Relaxed) || self.simulation.is_some() {
             return None;
         }
-        // A thread that ends has no such place any more.
+        // In a thread that ends, the thread-local variable is gone.
         BORROWED.try_with(|_| ()).ok()?;
         lock(&self.posts[usize::from(worker)]).clone().map(|worker| Borrowed { worker, was_run: false })
     }
 }
 
-/// A worker that this thread is to run. If it does not, the worker's own thread does.
+/// A worker that this thread is to run. If the thread does not, the worker's own thread runs it.
 pub(crate) struct Borrowed {
     worker: Arc<Worker>,
     was_run: bool,
 }
 
 impl Borrowed {
-    /// It is lent to this thread.
+    /// Notes that the worker is lent to this thread.
     pub(crate) fn borrows(self) {
         BORROWED.set(Some(self));
     }
@@ -269,16 +277,16 @@ impl Drop for Borrowed {
 }
 
 impl Worker {
-    /// Runs until nothing waits, or for a short while. In RUNTIME.
+    /// Runs until no work waits, or for a short while. In RUNTIME.
     fn run_lent(&self) {
         self.lending.is_borrowed.set(true);
         // Nested handlers would lie on the stack of the thread outside, which may be small.
         self.nested.set(NEST_MAX);
-        // The same follows a rest (`idle.rs`).
+        // The same call follows an idle time (`idle.rs`).
         self.begin_to_learn();
         self.take_mail();
         self.flush();
-        self.rested.set(self.handled_in_all());
+        self.handled_at_idle.set(self.handled_in_all());
         // SAFETY: in RUNTIME; short borrow.
         let begun_ns = unsafe { self.core() }.checked_ns;
         let mut is_late = false;
@@ -305,8 +313,8 @@ impl Worker {
         }
     }
 
-    /// Takes in what came, and runs nothing of it. In RUNTIME.
-    fn see_to_timers(&self) {
+    /// Takes the mail in, and runs none of its records. In RUNTIME.
+    fn handle_timers(&self) {
         self.take_mail();
         self.flush();
         self.drop_cancelled();
@@ -315,16 +323,16 @@ impl Worker {
         }
     }
 
-    /// Nothing waits: the worker sleeps on.
+    /// Gives back the worker, which has no work. It stays parked.
     fn give_back(&self) -> GivesBack {
-        self.show_that_nothing_waits();
+        self.publish_empty();
         if self.dirty.get() || self.advance() {
             return GivesBack::GoesOn;
         }
         self.system.wake_called(usize::MAX);
         let shared = self.shared();
         if shared.is_pressed() || shared.muted_on_me.load(Ordering::Relaxed) {
-            // Others wait for it to have less to do.
+            // Other threads wait for its load to fall.
             self.weigh();
         }
         if !self.lower() {
@@ -341,7 +349,7 @@ impl Worker {
         let lending = &self.lending;
         let is_early = due_ns.is_some_and(|due| lending.due_ns.get().is_none_or(|parked| due < parked));
         if is_early || core.has_parked() {
-            // Stages that were put aside may have to go on when all others sleep.
+            // Stages that are parked may have to go on when all others sleep.
             return GivesBack::Returns;
         }
         {
@@ -362,16 +370,16 @@ impl Worker {
                 }
             }
         }
-        // From here on, others run it.
+        // From this point on, other threads run the worker.
         if self.system.active_less() {
             self.system.break_other_deadlocks();
         }
         GivesBack::Done
     }
 
-    /// The worker's own thread goes on with what this one has begun. In RUNTIME.
+    /// Leaves the work that this thread has begun to the worker's own thread. In RUNTIME.
     fn leave_to_thread(&self) {
-        // The list of links with something to be written is one of this thread.
+        // The list of links with data to be written belongs to this thread.
         self.write_out();
         self.publish();
         self.is_not_borrowed();
@@ -383,7 +391,7 @@ impl Worker {
         self.nested.set(0);
     }
 
-    /// The worker's own thread goes on with it.
+    /// Returns the worker to its own thread.
     fn return_to_thread(&self) {
         let thread = {
             let mut inbox = self.shared().lock();
@@ -397,7 +405,8 @@ impl Worker {
         }
     }
 
-    /// The monitor has given the worker's work to another thread, and this one is done with what was left. The worker's own thread ends.
+    /// Ends the loan of a worker whose work the monitor has given to another thread. This thread has finished its last
+    /// message. The worker's own thread ends.
     fn lose(&self) {
         let thread = self.lending.thread.take();
         // Release: pairs with the Acquire of that thread.
@@ -418,12 +427,12 @@ mod tests {
     /// The step of the worker's own thread.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     enum Own {
-        /// It runs the worker.
+        /// The thread runs the worker.
         Runs,
-        /// It has found nothing, and is about to sleep.
+        /// The thread has found no work, and is about to sleep.
         Idle,
         Sleeps,
-        /// It was woken, by its timer or by others, and is about to look.
+        /// The thread was woken, by its timer or by others, and is about to look.
         Woken {
             is_due: bool,
         },
@@ -434,11 +443,11 @@ mod tests {
     enum Other {
         WillAsk,
         WillTell,
-        /// It runs the worker that it has borrowed.
+        /// The thread runs the worker that it has borrowed.
         Runs,
-        /// It has found nothing, and is about to give the worker back.
+        /// The thread has found no work, and is about to give the worker back.
         GivesBack,
-        /// It is about to wake the worker's own thread.
+        /// The thread is about to wake the worker's own thread.
         Wakes,
         Over,
     }
@@ -455,7 +464,7 @@ mod tests {
         token: bool,
         /// A timer of the worker is not due yet.
         timer_runs: bool,
-        /// The timer is due, and nobody has seen to that.
+        /// The timer is due, and no thread has seen to that.
         timer_waits: bool,
     }
 
@@ -476,7 +485,7 @@ mod tests {
             PRESENCES[usize::from(self.presence)]
         }
 
-        /// Takes the mail; or else becomes idle.
+        /// Takes the mail, or becomes idle if there is none.
         fn takes_or_lowers(&mut self) -> bool {
             if self.mail > 0 {
                 self.mail = 0;
@@ -487,7 +496,7 @@ mod tests {
             false
         }
 
-        /// All that may happen next.
+        /// Collects all states that may follow.
         fn next(&self) -> Vec<State> {
             let mut next = Vec::new();
             let mut step = |f: &dyn Fn(&mut State)| {
@@ -548,7 +557,7 @@ mod tests {
                                 s.others[at] = Other::GivesBack;
                             }
                         });
-                        // Too much waits.
+                        // The queue is too long for a loan.
                         step(&|s| {
                             s.locked(|loan, presence, _| loan.returns(presence));
                             s.others[at] = Other::Wakes;
@@ -581,6 +590,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Tasks run actors
     #[test]
     fn one_thread_at_most_runs_a_worker_that_is_lent_and_nothing_is_left_there() {
         use Other::{WillAsk, WillTell};

@@ -1,8 +1,8 @@
-//! What a worker shows to others: its inbox, its presence and a few figures.
+//! The part of a worker that other threads see: its inbox, its presence and a few figures.
 //!
 //! All hand-overs between threads go through the inbox lock: mail, requests for stages, adoption, parking and wake-ups.
-//! A thread that puts something into an inbox sees, under the same lock, whether the inbox's worker sleeps (I3). A stage leaves a worker
-//! only under the lock of that worker's inbox (I1, I2). A sender takes the lock once per batch.
+//! A thread that puts mail into an inbox sees, under the same lock, whether the inbox's worker sleeps (I3). A stage
+//! leaves a worker only under the lock of that worker's inbox (I1, I2). A sender takes the lock once per batch.
 
 use std::ops::{Deref, Index};
 use std::ptr::{self, NonNull};
@@ -27,33 +27,35 @@ use crate::worker::core::Reason;
 use crate::worker::run::prefetch_for_write;
 use crate::worker::run_by_askers::Loan;
 
-/// Whether a worker looks after its mail.
+/// The readiness of a worker to take its mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// It runs, or will look at its inbox before it sleeps. Counted in `SystemCore::active`.
+    /// The worker runs, or will look at its inbox before it sleeps. Counted in `SystemCore::active`.
     Awake,
-    /// It found nothing to do and watches its mail flag. Counted too: it may wake by itself any moment.
+    /// The worker found no work and watches its mail flag. Counted too, because it may wake by itself at any moment.
     Idle,
-    /// It sleeps (or was never started) and must be unparked. Not counted.
+    /// The worker sleeps (or was never started) and must be unparked. Not counted.
     Parked,
 }
 
-/// What others leave here. In this order: what every hand-over touches lies in one cache line with the lock.
+/// The mail and requests that other threads leave for a worker. The fields are in this order because the ones that
+/// every hand-over touches share one cache line with the lock.
 #[repr(C)]
 pub(crate) struct Inbox {
     pub(crate) presence: Presence,
     pub(crate) loan: Loan,
-    /// While not awake: its stages may be adopted (it has put no records aside).
+    /// While not awake: the worker's stages may be adopted (it has parked no records).
     pub(crate) adoptable: bool,
-    /// While parked: it waits in the reactor.
+    /// While parked: the worker waits in the reactor.
     pub(crate) polls: bool,
-    /// The bytes of mail in the worker's queue after it took mail the last time. It is 0 if the worker's own actors had sent more. The
-    /// worker also sets it to 0 when it becomes idle or gives stages away.
+    /// The bytes of mail in the worker's queue after it took mail the last time. It is 0 if the worker's own actors had
+    /// sent more. The worker also sets it to 0 when it becomes idle or gives stages away.
     pub(crate) queued_bytes: u32,
     /// The number of times that stages have left this worker: see [`crate::worker::route`].
     pub(crate) departures: u64,
     normal: Chain,
-    /// Bytes of the normal lane that came with stages, and that the actors of their last worker had sent: nobody has sent them here.
+    /// Bytes of the normal lane that came with stages and were sent by the actors of their last worker. No other worker
+    /// has sent them.
     pub(crate) own_bytes: usize,
     pub(crate) signal: Arc<Signal>,
     /// The system lane and the urgent lane.
@@ -61,15 +63,17 @@ pub(crate) struct Inbox {
     pub(crate) thread: Option<Thread>,
     /// Workers that wait for stages.
     pub(crate) thieves: Vec<u16>,
-    /// The worker that asks for all stages of this worker, because its trial was in vain (see [`crate::scheduler::trial`]).
-    pub(crate) gathers: Option<u16>,
+    /// The worker that asks for all stages of this worker, because its trial was in vain (see
+    /// [`crate::scheduler::trial`]).
+    pub(crate) asks_for_all: Option<u16>,
     /// Stages that another worker has given to this worker. All of their records are in this inbox.
     pub(crate) arrivals: Vec<u16>,
     pub(crate) timer_ops: Vec<TimerOp>,
-    /// Stages that may go on, if that is what they were put aside for.
+    /// Stages that may go on, if they were parked for that reason.
     pub(crate) returned: Vec<(u16, Reason)>,
-    /// A segment for who brings a record that lies in none. The worker leaves one of its own here: its pool would keep each that
-    /// is brought, and who brings one at a time would have to allocate them.
+    /// One segment for the next thread that brings a record from outside any segment. The worker leaves the segment in
+    /// the inbox. Its own pool would keep all segments that are brought, and a thread that brings one record at a time
+    /// would have to allocate each.
     stock: Pool,
 }
 
@@ -82,7 +86,7 @@ impl Inbox {
             || !self.arrivals.is_empty()
     }
 
-    /// Bytes of normal mail that others have sent.
+    /// Returns the bytes of normal mail that others have sent.
     pub(crate) fn sent_bytes(&self) -> u64 {
         (self.normal.bytes - self.own_bytes) as u64
     }
@@ -97,17 +101,17 @@ impl Inbox {
     /// Moves a record into `lane`.
     ///
     /// # Safety
-    /// A whole record of `size` bytes that the caller gives up.
+    /// The record is whole, has `size` bytes, and the caller gives it up.
     pub(crate) unsafe fn put(&mut self, lane: Lane, record: NonNull<Record>, size: usize) {
         let chain = match lane {
             Lane::Normal => &mut self.normal,
             lane => &mut self.upper[lane as usize],
         };
-        // SAFETY: by the contract.
+        // SAFETY: the record is whole, and the caller has given it up.
         unsafe { chain.push_bytes(record.as_ptr().cast(), size, Some(&self.stock)) };
     }
 
-    /// The worker leaves a segment for who will bring records.
+    /// Leaves a segment for the next thread that brings a record.
     pub(crate) fn restock(&self, pool: &Pool) {
         if self.stock.len() == 0 && pool.len() > 0 {
             // SAFETY: an empty segment that this thread owns.
@@ -132,21 +136,21 @@ impl Inbox {
         [Lane::System, Lane::Urgent, Lane::Normal].map(|lane| self.lane(lane).take())
     }
 
-    /// Takes the system lane and the normal lane; the urgent mail stays here.
+    /// Takes the system lane and the normal lane; the urgent mail stays in the inbox.
     pub(crate) fn take_lanes_but_urgent(&mut self) -> [Chain; 3] {
         self.own_bytes = 0;
         [self.lane(Lane::System).take(), Chain::default(), self.lane(Lane::Normal).take()]
     }
 }
 
-/// The offices of a system, by the numbers of their workers.
+/// The `WorkerShared` of each worker of a system, by the numbers of the workers.
 ///
-/// Those of actors with threads of their own are made when they are first asked for: most systems have none, and all together are larger than
-/// the rest of a small system.
+/// Those of actors with threads of their own are made at first use. Most systems have none, and all together are larger
+/// than the rest of a small system.
 pub(crate) struct WorkerTable {
     shared: Box<[WorkerShared]>,
     dedicated: Box<[OnceLock<Box<WorkerShared>>]>,
-    /// All dedicated ones from here on have not been made.
+    /// All dedicated ones from this index on have not been made.
     not_made: AtomicUsize,
 }
 
@@ -159,28 +163,29 @@ impl WorkerTable {
         }
     }
 
-    /// How many there can be.
+    /// Returns the largest number of workers.
     pub(crate) fn len(&self) -> usize {
         self.shared.len() + self.dedicated.len()
     }
 
-    /// Those that have been made, with their numbers. Who works in one that is made meanwhile sees all that was written before this.
+    /// Returns those that have been made, with their numbers. A worker whose entry is made during the iteration sees
+    /// all writes from before this call.
     pub(crate) fn made(&self) -> impl Iterator<Item = (u16, &WorkerShared)> {
         fence(Ordering::SeqCst);
-        // Relaxed: behind the fence, as what it counts.
+        // Relaxed: behind the fence, as the writes that it orders.
         let dedicated = &self.dedicated[..self.not_made.load(Ordering::Relaxed)];
         let dedicated = dedicated.iter().map(|shared| shared.get().map(|shared| &**shared));
         (0..).zip(self.shared.iter().map(Some).chain(dedicated)).filter_map(|(id, shared)| Some((id, shared?)))
     }
 
-    /// That of a dedicated actor.
+    /// Returns the entry of a dedicated actor, and makes it at first use.
     #[cold]
     #[inline(never)]
     fn of_dedicated(&self, at: usize) -> &WorkerShared {
         let shared = self.dedicated[at].get_or_init(|| Box::new(WorkerShared::new()));
         self.not_made.fetch_max(at + 1, Ordering::Relaxed);
-        // With the one in `made`: what was written before that by who does not find the office is read behind this, also by others
-        // than its maker.
+        // Pairs with the fence in `made`. A thread that does not find this entry has written before its fence; those
+        // writes are visible behind this fence, also to threads other than the maker.
         fence(Ordering::SeqCst);
         shared
     }
@@ -198,7 +203,7 @@ impl Index<usize> for WorkerTable {
     }
 }
 
-/// Two cache lines for itself (adjacent lines are fetched in pairs).
+/// A value in two cache lines of its own (adjacent lines are fetched in pairs).
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(T);
@@ -211,27 +216,27 @@ impl<T> Deref for CachePadded<T> {
     }
 }
 
-/// Tells without the lock that there is something in the inbox. Up a little later than the mail is there; and it may still
-/// be up, or come up again, when that was taken.
+/// A flag that tells without the lock that the inbox holds mail. It goes up a little later than the mail arrives. It
+/// may still be up, or go up again, when the mail was taken.
 ///
-/// Up, it is the address of the first segment of the mail, as far as that was known: who takes the mail has it fetched
-/// while it waits for the inbox (one of three cache misses on the way of a message between two cores). A hint: that
-/// segment may be somewhere else by now, or freed.
+/// While up, it is the address of the first segment of the mail, if that was known. The worker that takes the mail has
+/// that segment fetched while it waits for the inbox (one of three cache misses on the path of a message between two
+/// cores). The address is a hint: the segment may be in another list by then, or freed.
 #[derive(Default)]
 pub(crate) struct MailFlag(AtomicUsize);
 
 impl MailFlag {
-    /// Up, without a segment to be fetched.
+    /// The flag is up, without a segment to be fetched.
     const BARE: usize = 1;
 
     #[inline(always)]
     pub(crate) fn is_up(&self) -> bool {
-        // Relaxed: who finds it up takes the lock.
+        // Relaxed, because a worker that finds the flag up takes the lock.
         self.0.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn raise(&self, mail: *const Segment) {
-        // Release: after the inbox was written, for the eyes of who watches.
+        // Release: after the inbox was written, for the worker that watches the flag.
         self.0.store(mail.addr() | Self::BARE, Ordering::Release);
     }
 
@@ -239,7 +244,8 @@ impl MailFlag {
         self.0.store(0, Ordering::Relaxed);
     }
 
-    /// Has the first records of the mail fetched, and the segment made this core's own: it will write there next.
+    /// Has the first records of the mail fetched, and the segment made this core's own, because the core will write to
+    /// it next.
     pub(crate) fn fetch(&self) {
         let segment = self.0.load(Ordering::Relaxed) & !Self::BARE;
         if segment != 0 {
@@ -253,41 +259,44 @@ impl MailFlag {
 pub(crate) struct Shown {
     /// The number of messages that wait, by estimate.
     pub(crate) surplus: AtomicU64,
-    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or keeps short work to
-    /// itself.
+    /// The worker's `next_ns`: the time of each of the next messages, by estimate. It is 0 while the worker is idle or
+    /// keeps short work to itself.
     pub(crate) average_ns: AtomicU64,
-    /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim heuristic.
-    pub(crate) last_theft_ns: AtomicU64,
+    /// The time of this worker's last attempt to steal (nanoseconds of the system's clock), for the longest-victim
+    /// heuristic.
+    pub(crate) last_steal_ns: AtomicU64,
     /// The number of messages that the worker has handled, as of its last look at the clock.
     pub(crate) handled: AtomicU64,
     /// The worker's [`IdleShare`]. The worker writes it when it becomes idle or busy.
     pub(crate) idle_share: AtomicU64,
-    /// Until then (nanoseconds of the system's clock), this worker adopts no stages with short messages, and others adopt none from it. A
-    /// trial has shown that two workers do more than one.
+    /// Before this time (nanoseconds of the system's clock), this worker adopts no stages with short messages, and
+    /// others adopt none from it. A trial has shown that two workers do more than one.
     pub(crate) apart_until_ns: AtomicU64,
     /// The worker gives no stages away before this time (nanoseconds of the system's clock).
-    pub(crate) next_theft_ns: AtomicU64,
+    pub(crate) next_steal_ns: AtomicU64,
 }
 
-/// A worker's shared face.
+/// The part of a worker that other threads may touch.
 pub(crate) struct WorkerShared {
     inbox: CachePadded<Mutex<Inbox>>,
-    /// Apart, since an idle worker watches it.
+    /// Padded, because an idle worker watches it.
     pub(crate) mail: CachePadded<MailFlag>,
-    /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see `SystemCore::open_more`.
+    /// Timers, suspended handlers and muted stages that this worker has begun, less those that it has ended: see
+    /// `SystemCore::open_more`.
     pub(crate) open: CachePadded<AtomicIsize>,
     /// The suspended handlers among those, if a drain waits for them.
     pub(crate) suspended: CachePadded<AtomicIsize>,
-    /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and threads outside wait.
+    /// The mail from others takes this worker more than 2 ms. Stages that send more than they handle are muted, and
+    /// threads outside wait.
     pub(crate) pressed: AtomicBool,
-    /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on to their
-    /// own senders: see [`crate::backpressure::relays`].
+    /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on
+    /// to their own senders: see [`crate::backpressure::relays`].
     pub(crate) overloaded: AtomicBool,
-    /// It would not be, but for what is put aside for stages that are muted.
+    /// Without the parked records of muted stages, the worker would not be overloaded.
     pub(crate) held_up: AtomicBool,
     /// The average time of a message over about the last 20 ms of work, in nanoseconds, as of the last checkup.
     pub(crate) average_ns: AtomicU64,
-    /// Stages of it for which more is put aside than the high-water mark: who sends to one is muted.
+    /// The worker's stages whose parked records exceed the high-water mark. Stages that send to one of them are muted.
     pub(crate) full_stages: AtomicUsize,
     /// Workers with stages muted on this one.
     pub(crate) muted_on_me: AtomicBool,
@@ -299,19 +308,21 @@ pub(crate) struct WorkerShared {
     pub(crate) admission: Admission,
     /// The standing backlog, which raises this worker's bounds because no source has sent it.
     pub(crate) standing: Standing,
-    /// Its own stages that are muted, apart from those that wait for a stuck handler to return.
+    /// The worker's own muted stages, apart from those that wait for a stuck handler to return.
     pub(crate) muted_stages: AtomicUsize,
-    /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::backpressure::deadlock::OUTSIDE) for what is none.
+    /// The workers that its muted stages wait for, in order; with [`OUTSIDE`](crate::backpressure::deadlock::OUTSIDE)
+    /// for a waiter that is no worker.
     pub(crate) waits_for: Mutex<Vec<AnyWorker>>,
     /// Workers of other systems with stages muted on this one.
-    pub(crate) muted_elsewhere: Mutex<Vec<AnyWorker>>,
-    /// What waited here when somebody asked.
+    pub(crate) muted_of_other_systems: Mutex<Vec<AnyWorker>>,
+    /// The figures of the last census of this worker.
     pub(crate) census: Mutex<Census>,
-    /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each gulp.
+    /// The figures that thieves read. They have cache lines of their own, because the worker writes them before each
+    /// gulp.
     pub(crate) shown: CachePadded<Shown>,
-    /// Threads outside wait here while what they send to is overloaded.
+    /// Threads outside wait on this while the worker that they send to is overloaded.
     pub(crate) relieved: Condvar,
-    /// The counters of its workers.
+    /// The counters of its threads.
     pub(crate) ledgers: WorkerCounters,
 }
 
@@ -331,7 +342,7 @@ impl WorkerShared {
                 upper: [const { Chain::new() }; 2],
                 thread: None,
                 thieves: Vec::new(),
-                gathers: None,
+                asks_for_all: None,
                 arrivals: Vec::new(),
                 timer_ops: Vec::new(),
                 returned: Vec::new(),
@@ -352,7 +363,7 @@ impl WorkerShared {
             standing: Standing::default(),
             muted_stages: AtomicUsize::new(0),
             waits_for: Mutex::default(),
-            muted_elsewhere: Mutex::default(),
+            muted_of_other_systems: Mutex::default(),
             census: Mutex::default(),
             shown: CachePadded(Shown { idle_share: AtomicU64::new(IdleShare::BEGIN.0), ..Shown::default() }),
             relieved: Condvar::new(),
@@ -360,28 +371,30 @@ impl WorkerShared {
         }
     }
 
-    /// Fetches what a hand-over to this office will touch (worth a tenth of a ping-pong between two cores).
+    /// Fetches the memory that a hand-over to this worker will touch (worth a tenth of a ping-pong between two cores).
     pub(crate) fn prepare(&self) {
         prefetch_for_write(&raw const self.inbox);
         prefetch_for_write(&raw const self.mail);
     }
 
-    /// Returns whether more waits here than the worker handles soon: sources are muted.
+    /// Returns whether more mail waits than the worker handles soon: sources are muted.
     pub(crate) fn is_pressed(&self) -> bool {
-        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in `muted_on_me` (`overload.rs`).
+        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in
+        // `muted_on_me` (`overload.rs`).
         self.pressed.load(Ordering::SeqCst) || self.overloaded.load(Ordering::SeqCst)
     }
 
-    /// Notes that more waits here than the worker handles soon.
+    /// Notes that more mail waits than the worker handles soon.
     pub(crate) fn press(&self) {
-        // SeqCst: as in `is_pressed`.
+        // SeqCst: either the worker that mutes sees the flags down, or the worker that lowers them finds it in
+        // `muted_on_me` (`overload.rs`).
         if !self.pressed.load(Ordering::Relaxed) && !self.pressed.swap(true, Ordering::SeqCst) {
             self.admission.begin(self.mail_run.load(Ordering::Relaxed));
         }
     }
 
-    /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has run too little of its
-    /// mail since the last ones.
+    /// Admits `bytes` bytes of records from a source although the worker is pressed. Returns false if the worker has
+    /// run too little of its mail since the last ones.
     pub(crate) fn admits(&self, bytes: u64) -> bool {
         self.admission.admits(bytes, self.excess(), self.mail_run.load(Ordering::Relaxed))
     }

@@ -1,21 +1,25 @@
-//! User code: what a program has written. Handlers, hooks, guards, and the drops of messages, states, futures, wakers and panic payloads.
+//! User code: all code that a program has written. Handlers, hooks, guards, and the drops of messages, states, futures,
+//! wakers and panic payloads.
 //!
 //! # The rule
 //!
 //! User code may do anything that is safe: send, spawn, set and cancel timers, panic, block. Therefore
 //!
-//! 1. it runs in phase USER, so that all it calls finds the worker as a handler finds it,
-//! 2. it runs while no reference to the [`Core`](crate::worker::core::Core), to a cell's cold part or to the route exists, and no lock is held that it
-//!    could want. References to a resident's extra part may exist, because nothing but the actor's own context leads there. Two locks are
-//!    known to be held: that of a timer's clock, while its message is cloned or its guard is asked, and that of the choices of a simulated
-//!    system, which the thread takes whose turn it is (`turns.rs`),
-//! 3. it runs under a catch, so that a panic ends what has panicked and nothing else.
+//! 1. it runs in phase USER, because all runtime calls that it makes then find the worker as a handler finds it,
+//! 2. it runs while no reference to the [`Core`](crate::worker::core::Core), to a cell's cold part or to the route
+//!    exists, and while no lock is held that it could want. References to a resident's extra part may exist, because
+//!    only the actor's own context leads to them. Two locks are known to be held. One is that of a timer's clock, while
+//!    its message is cloned or its guard is asked. The other is that of the choices of a simulated system, which the
+//!    thread takes that has the turn (`turns.rs`),
+//! 3. it runs under a catch, because a panic is to end only the code that has panicked.
 //!
-//! Records that the run loop runs meet the rule by themselves. What comes up in RUNTIME is called with [`Worker::call_user`]. That is
-//! only possible between two gulps, where all logs may be opened. Elsewhere in RUNTIME nothing is called: cancelled timers wait in
-//! `Core::cancelled`, and records that the system does not take any more wait in an inbox for the sweep (`quiescence.rs`).
+//! Records that the run loop runs meet the rule by themselves. Code that comes up in RUNTIME is called with
+//! [`Worker::call_user`]. This is only possible between two gulps, when all logs may be opened. At other points in
+//! RUNTIME no user code is called: cancelled timers wait in `Core::cancelled`, and records that the system no longer
+//! takes wait in an inbox for the sweep (`quiescence.rs`).
 //!
-//! A worker has claimed nothing while it calls user code from RUNTIME, so the monitor never takes it over meanwhile.
+//! A worker has claimed no record while it calls user code from RUNTIME, and the monitor therefore never takes it over
+//! during the call.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -43,7 +47,8 @@ pub fn contained<R>(f: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-/// Drops the payload of a panic whose origin nobody wants to know. Not inlined: each type of actors and messages has calls of [`contained`].
+/// Drops the payload of a panic whose origin is of no interest. Not inlined, because each type of actors and messages
+/// has calls of [`contained`].
 #[cold]
 #[inline(never)]
 fn discard_at_once(payload: Box<dyn Any + Send>) {
@@ -54,26 +59,27 @@ fn discard_at_once(payload: Box<dyn Any + Send>) {
 /// The circumstances of a crash, without its text.
 #[derive(Clone, Debug, Default)]
 pub struct Origin {
-    /// It was reported already.
+    /// The crash was reported already.
     pub is_reported: bool,
     /// The kind and the name of what the actor was running.
     pub during: Option<(MailKind, &'static str)>,
-    /// The file, line and column of the panic, or of the call of `fail`. Unknown for a panic that was passed on from elsewhere, or if the program has
-    /// replaced the panic hook since its first system was started.
+    /// The file, line and column of the panic, or of the call of `fail`. Unknown for a panic that was passed on from
+    /// another thread, or if the program has replaced the panic hook since its first system was started.
     pub place: Option<String>,
 }
 
 thread_local! {
-    /// The origin of the panic that is unwinding, as far as that is known yet, and the text of the panic that its place is of.
+    /// The origin of the panic that is unwinding, as far as it is known, and the text of the panic that the origin's
+    /// `place` belongs to.
     static ORIGIN: RefCell<(Origin, Option<String>)> =
         const { RefCell::new((Origin { is_reported: false, during: None, place: None }, None)) };
 }
 
-/// From now on, panics on workers are noted with their places. What the panic hook did, it still does.
+/// Installs a panic hook that notes the places of panics on workers. The former hook is still called.
 pub(crate) fn note_places() {
     static ONCE: Once = Once::new();
     if std::thread::panicking() {
-        // The hook cannot be changed now. The next system will do it.
+        // The hook cannot be changed during a panic. The next system will do it.
         return;
     }
     ONCE.call_once(|| {
@@ -93,7 +99,7 @@ pub(crate) fn note_places() {
     });
 }
 
-/// Runs `run`, which is said to be `about` if it panics.
+/// Runs `run`, and notes `about` if it panics.
 #[inline(always)]
 pub fn during<R>(about: impl Fn() -> (MailKind, &'static str), run: impl FnOnce() -> R) -> R {
     let during = During(about);
@@ -102,7 +108,7 @@ pub fn during<R>(about: impl Fn() -> (MailKind, &'static str), run: impl FnOnce(
     result
 }
 
-/// Notes what has panicked, when it is dropped while that unwinds.
+/// A guard that notes the running code when a panic drops it.
 pub(crate) struct During<F: Fn() -> (MailKind, &'static str)>(pub(crate) F);
 
 impl<F: Fn() -> (MailKind, &'static str)> Drop for During<F> {
@@ -120,8 +126,8 @@ fn note_unwinding(about: (MailKind, &'static str)) {
     }
 }
 
-/// Drops the payload of a panic. If its drop panics, the payload of that panic is dropped, too, and so on. After 16 such panics the last
-/// payload is forgotten.
+/// Drops the payload of a panic. If its drop panics, the payload of that panic is dropped, too, and so on. After 16
+/// such panics the last payload is forgotten.
 pub fn discard(payload: Box<dyn Any + Send>) {
     let mut payload = payload;
     for _ in 0..BOMBS_MAX {
@@ -133,7 +139,7 @@ pub fn discard(payload: Box<dyn Any + Send>) {
     std::mem::forget(payload);
 }
 
-/// Calls user code on whatever thread this is, as the rule demands. On a worker in RUNTIME, only between two gulps.
+/// Calls user code on any thread, as the rule demands. On a worker in RUNTIME, only between two gulps.
 pub(crate) fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
     match current() {
         Some(worker) if !worker.ownership.is_user() => worker.call_user(f),
@@ -153,7 +159,7 @@ impl Payload {
         &mut self.1
     }
 
-    /// A payload that holds `value`, as that of a panic with it. Its origin is not known.
+    /// Creates a payload that holds `value`, like that of a panic with it. Its origin is not known.
     pub fn new(value: impl Any + Send) -> Payload {
         Payload(ManuallyDrop::new(Box::new(value)), Origin::default())
     }
@@ -167,8 +173,8 @@ impl Deref for Payload {
     }
 }
 
-/// Of a panic that this thread has just caught: it has the origin that was noted last. The place is left out if it is that of another panic, as
-/// after `resume_unwind`, which calls no hook.
+/// Converts a panic that this thread has just caught: the payload has the origin that was noted last. The place is left
+/// out if it belongs to another panic, as after `resume_unwind`, which calls no hook.
 impl From<Box<dyn Any + Send>> for Payload {
     fn from(payload: Box<dyn Any + Send>) -> Payload {
         let (mut origin, text) = ORIGIN.try_with(RefCell::take).unwrap_or_default();
@@ -179,7 +185,7 @@ impl From<Box<dyn Any + Send>> for Payload {
     }
 }
 
-/// The text of a panic, if it has one.
+/// Returns the text of a panic, if it has one.
 pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<&str> {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
@@ -202,7 +208,7 @@ impl Drop for Payload {
 pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>, Origin);
 
 impl Failure {
-    /// The actor was running this when it failed.
+    /// Notes the code that the actor was running when it failed.
     pub(crate) fn note(&mut self, about: (MailKind, &'static str)) {
         self.1.during = Some(about);
     }
@@ -215,14 +221,14 @@ impl Failure {
         &mut self.1
     }
 
-    /// An error of the program, at the place of the caller.
+    /// Creates an error of the program, at the place of the caller.
     #[track_caller]
     pub fn new(error: Box<dyn Error + Send + Sync>) -> Failure {
         let place = Some(Location::caller().to_string());
         Failure(ManuallyDrop::new(error), Origin { place, ..Origin::default() })
     }
 
-    /// An error of the runtime itself, which has no place in the program.
+    /// Creates an error of the runtime itself, which has no place in the program.
     pub fn without_place(error: impl Error + Send + 'static) -> Failure {
         Failure(ManuallyDrop::new(Box::new(error)), Origin::default())
     }
@@ -252,8 +258,11 @@ impl Drop for Failure {
 impl Worker {
     /// Calls user code from RUNTIME, between two gulps. Returns `None` if it panics.
     pub(crate) fn call_user<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        debug_assert!(!self.ownership.is_user(), "user code is called within user code without this");
-        // Nothing is claimed from here on.
+        debug_assert!(
+            !self.ownership.is_user(),
+            "`call_user` was called in USER: user code calls other user code directly"
+        );
+        // No record is claimed from this point on.
         self.ownership.begin();
         let result = contained(f);
         let kept = self.enter_runtime();

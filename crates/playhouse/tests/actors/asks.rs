@@ -106,6 +106,7 @@ fn asks_are_awaited_in_async_handlers_and_on_a_tokio_runtime() {
     });
 }
 
+// GUARANTEE: Deadlines
 #[test]
 fn a_deadline_tells_queued_from_running() {
     for seed in 0..20 {
@@ -166,6 +167,7 @@ fn then_is_called_with_the_answer_or_the_deadline_and_only_once() {
     assert_eq!(node.ask(Seen).wait(), Ok(1));
 }
 
+// GUARANTEE: An ask ends
 #[test]
 fn an_ask_ends_when_its_target_stops() {
     for seed in 0..20 {
@@ -188,6 +190,7 @@ fn an_ask_ends_when_its_target_stops() {
     }
 }
 
+// GUARANTEE: An ask ends
 #[test]
 fn asks_that_wait_at_shutdown_end() {
     finishes(|| {
@@ -220,6 +223,8 @@ fn nothing_happens_when_the_asker_has_stopped() {
     assert_eq!(system.stats().total.crashes, 0);
 }
 
+// GUARANTEE: Asks are futures
+// GUARANTEE: Cancelling
 #[test]
 fn dropping_an_ask_takes_a_queued_request_back() {
     finishes(|| {
@@ -239,6 +244,7 @@ fn dropping_an_ask_takes_a_queued_request_back() {
     });
 }
 
+// GUARANTEE: Calls that block name the actor
 #[test]
 fn waiting_inside_an_actor_panics_and_says_what_to_do() {
     crate::support::quiet_panics();
@@ -367,6 +373,7 @@ impl AsyncHandler<AskFailing> for Node {
     }
 }
 
+// GUARANTEE: Crashes are not answers
 #[test]
 fn who_asked_a_handler_that_fails_gets_no_answer() {
     for seed in 0..20 {
@@ -437,6 +444,7 @@ fn chain(system: &System, log: &Log<(Duration, Result<u64, AskError>)>) -> Actor
     next.expect("four were started")
 }
 
+// GUARANTEE: Deadlines are inherited
 #[test]
 fn a_deadline_goes_along_the_chain_of_asks() {
     let second = Duration::from_secs(1);
@@ -466,6 +474,7 @@ fn a_deadline_goes_along_the_chain_of_asks() {
     }
 }
 
+// GUARANTEE: Deadlines are inherited
 #[test]
 fn what_an_actor_asks_for_itself_keeps_its_own_deadline() {
     for seed in 0..20 {

@@ -147,6 +147,7 @@ fn a_tokio_timer_works_in_a_handler() {
     });
 }
 
+// GUARANTEE: Stop, drain, kill
 #[test]
 fn kill_drops_the_future_and_stop_and_drain_wait_for_it() {
     for seed in 0..10 {
@@ -242,6 +243,7 @@ impl AsyncHandler<Step> for Counting {
     }
 }
 
+// GUARANTEE: One message at a time
 #[test]
 fn handlers_of_one_actor_do_not_interleave() {
     finishes(|| {
@@ -259,6 +261,7 @@ fn handlers_of_one_actor_do_not_interleave() {
     });
 }
 
+// GUARANTEE: Order
 #[test]
 fn a_suspended_handler_keeps_its_order_while_its_stage_is_stolen() {
     for seed in 0..200 {

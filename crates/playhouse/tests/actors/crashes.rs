@@ -147,6 +147,7 @@ fn failed(during: &str) -> (String, StopReason, AfterCrash) {
 
 const LIMIT: Duration = Duration::from_secs(60);
 
+// GUARANTEE: Crashes are reported
 #[test]
 fn a_crash_is_reported_with_what_the_actor_was_running() {
     finishes(|| {
@@ -197,6 +198,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
     });
 }
 
+// GUARANTEE: Crashes are reported
 /// A crash is told once, and what its supervisor makes of it by the supervisor's own crash.
 #[test]
 fn a_crash_of_a_child_says_that_its_supervisor_decides() {
@@ -220,6 +222,7 @@ fn a_crash_of_a_child_says_that_its_supervisor_decides() {
     });
 }
 
+// GUARANTEE: Crashes are reported
 /// A decision of a supervisor is reported once, with its delay. A supervisor that gives up reports a crash and no decision.
 #[test]
 fn what_a_supervisor_decides_is_reported() {
@@ -278,6 +281,7 @@ fn a_crash_at_a_restart_is_one_of_what_was_restarted() {
     });
 }
 
+// GUARANTEE: Calls that block name the actor
 /// A call that blocks in a handler panics with the actor's name and the place of the call. Other actors go on.
 #[test]
 fn what_must_not_be_called_in_a_handler_names_the_actor_and_the_place() {
@@ -365,6 +369,7 @@ fn a_crash_in_the_drop_of_the_former_state_is_not_one_of_the_factory() {
     });
 }
 
+// GUARANTEE: Crashes are reported
 /// A hook that panics is contained.
 #[test]
 fn a_hook_for_crashes_that_panics_harms_nothing() {
@@ -398,6 +403,7 @@ fn crashes_in_a_process_of_their_own() {
     silent.shutdown().unwrap();
 }
 
+// GUARANTEE: Crashes are reported
 #[test]
 fn a_crash_is_printed_with_its_place_unless_that_is_turned_off() {
     let this = std::env::current_exe().unwrap();

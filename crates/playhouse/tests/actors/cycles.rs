@@ -49,6 +49,7 @@ fn graph(system: &System, edges: &[&[usize]]) -> Vec<ActorRef<Node>> {
     nodes
 }
 
+// GUARANTEE: Cycles
 #[test]
 fn a_cycle_of_one_two_or_three_actors_fails_with_its_path() {
     for (edges, length) in
@@ -73,6 +74,7 @@ fn a_cycle_of_one_two_or_three_actors_fails_with_its_path() {
     }
 }
 
+// GUARANTEE: Cycles
 #[test]
 fn a_cycle_on_threads_fails_at_once() {
     finishes(|| {
@@ -110,6 +112,7 @@ fn crossing_asks_of_two_actors_end() {
     });
 }
 
+// GUARANTEE: Cycles
 #[test]
 fn a_diamond_is_no_cycle() {
     for seed in 0..100 {
@@ -276,6 +279,7 @@ fn play(workers: usize, seed: u64) -> (Vec<u64>, Seen, u64) {
     (answers, each.collect(), system.stats().total.short_circuits)
 }
 
+// GUARANTEE: Inline calls are not observable
 #[test]
 fn the_short_cut_cannot_be_told_from_the_queue() {
     let mut taken = 0;
@@ -299,6 +303,7 @@ impl AsyncHandler<GoRound> for Node {
     }
 }
 
+// GUARANTEE: Cycles
 #[test]
 fn a_request_that_would_close_a_cycle_is_not_sent_on_its_way() {
     finishes(|| {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::support::{Do, Puppet, finishes, quiet_panics, simulated, threads};
 use playhouse::prelude::*;
 
+// GUARANTEE: Watching
 #[test]
 fn each_way_to_end_has_its_reason_outside_too() {
     quiet_panics();
@@ -32,6 +33,7 @@ fn each_way_to_end_has_its_reason_outside_too() {
     }
 }
 
+// GUARANTEE: Watching
 #[test]
 fn threads_and_tasks_wait_for_an_end() {
     finishes(|| {
@@ -52,6 +54,7 @@ fn threads_and_tasks_wait_for_an_end() {
     });
 }
 
+// GUARANTEE: Watching
 #[test]
 fn a_shutdown_is_an_end_for_actors_that_live() {
     finishes(|| {
@@ -82,6 +85,7 @@ impl AsyncHandler<Await> for Heir {
     }
 }
 
+// GUARANTEE: Watching
 #[test]
 fn a_handler_awaits_the_end_of_another_actor_and_may_be_recalled() {
     let system = simulated(1);

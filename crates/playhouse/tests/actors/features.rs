@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+// GUARANTEE: Programs of one process
 /// The program in `bench/peers/alone` does without theaters. Its lock file is what it is built from: `.ci/run` builds it `--locked`.
 #[test]
 fn without_theaters_nothing_of_them_is_in_a_program() {

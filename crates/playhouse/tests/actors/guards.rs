@@ -125,16 +125,19 @@ fn buffers_keep_order(seeds: std::ops::Range<u64>) {
     }
 }
 
+// GUARANTEE: Guards
 #[test]
 fn a_bounded_buffer_keeps_its_bound_and_the_order_under_every_seed_1() {
     finishes(|| buffers_keep_order(0..600));
 }
 
+// GUARANTEE: Guards
 #[test]
 fn a_bounded_buffer_keeps_its_bound_and_the_order_under_every_seed_2() {
     finishes(|| buffers_keep_order(600..1200));
 }
 
+// GUARANTEE: Guards
 #[test]
 fn a_bounded_buffer_keeps_its_bound_and_the_order_on_threads() {
     finishes(|| {
@@ -209,6 +212,7 @@ fn lock(system: &System) -> (ActorRef<Lock>, Log<u32>) {
     (system.spawn_with(on_stage(0), Lock { level: 0, seen: seen.clone() }), seen)
 }
 
+// GUARANTEE: Guards
 #[test]
 fn the_oldest_whose_guard_holds_comes_first_and_before_newer_mail() {
     let system = simulated(1);
@@ -226,6 +230,7 @@ fn the_oldest_whose_guard_holds_comes_first_and_before_newer_mail() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Guards
 #[test]
 fn what_was_run_may_let_an_older_one_run_before_a_newer_one() {
     let system = simulated(1);
@@ -239,6 +244,7 @@ fn what_was_run_may_let_an_older_one_run_before_a_newer_one() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Guards
 #[test]
 fn guards_of_async_handlers_hold_when_they_begin() {
     for seed in 0..200 {
@@ -259,6 +265,7 @@ fn guards_of_async_handlers_hold_when_they_begin() {
     }
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn a_request_that_waits_ends_with_its_deadline_and_is_never_handled() {
     let system = simulated(1);
@@ -271,6 +278,7 @@ fn a_request_that_waits_ends_with_its_deadline_and_is_never_handled() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn a_request_that_is_taken_back_does_not_wait_any_more() {
     struct Impatient {
@@ -329,6 +337,7 @@ fn an_ask_that_could_be_handled_on_the_spot_waits_for_its_guard() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn a_timers_message_waits_unless_the_timer_is_cancelled() {
     let system = simulated(1);
@@ -363,6 +372,7 @@ fn dead_letters(system: &System) -> Log<String> {
     letters
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_when_its_actor_ends_is_a_dead_letter() {
     for how in [ActorRef::stop, ActorRef::drain, ActorRef::kill] {
@@ -383,6 +393,7 @@ fn what_waits_when_its_actor_ends_is_a_dead_letter() {
     }
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_to_the_end_is_reported_by_actor_and_message() {
     let system = simulated(1);
@@ -426,6 +437,7 @@ impl Door {
     }
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_survives_a_restart_and_is_looked_at_with_the_new_state() {
     for seed in 0..100 {
@@ -471,6 +483,7 @@ impl Line {
     }
 }
 
+// GUARANTEE: Refused messages are reported
 #[test]
 fn what_is_refused_is_a_dead_letter_or_an_error() {
     let system = simulated(1);
@@ -486,6 +499,7 @@ fn what_is_refused_is_a_dead_letter_or_an_error() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Refused messages are reported
 #[test]
 fn what_is_dropped_is_no_dead_letter_but_every_ask_has_an_end() {
     let system = simulated(1);
@@ -547,6 +561,7 @@ fn a_guard_that_is_written_by_hand_defers_large_messages_too() {
     assert_eq!(system.shutdown().unwrap().undelivered, 0);
 }
 
+// GUARANTEE: Refused messages are reported
 #[test]
 fn a_guard_that_panics_is_a_crash_and_its_message_is_lost() {
     let system = simulated(1);
@@ -623,6 +638,7 @@ impl Porter {
     }
 }
 
+// GUARANTEE: A message that waits for a guard is not lost
 #[test]
 fn what_waits_moves_along_with_its_actor_and_keeps_its_order() {
     finishes(|| {

@@ -53,6 +53,7 @@ fn diary(system: &System) -> (ActorRef<Diary>, Log<String>) {
     (system.spawn(Diary { log: log.clone() }), log)
 }
 
+// GUARANTEE: Start and end
 #[test]
 fn started_comes_first_and_stopped_and_drop_last() {
     for seed in 0..20 {
@@ -68,6 +69,7 @@ fn started_comes_first_and_stopped_and_drop_last() {
     }
 }
 
+// GUARANTEE: Stop, drain, kill
 #[test]
 fn stop_leaves_what_is_queued_and_drain_handles_it_and_kill_skips_the_hook() {
     for seed in 0..20 {
@@ -123,6 +125,7 @@ impl Handler<ForNumber> for Numbered {
     }
 }
 
+// GUARANTEE: Addresses
 #[test]
 fn an_old_reference_never_reaches_a_new_actor_in_the_same_cell() {
     finishes(|| {
@@ -199,6 +202,7 @@ fn an_owned_actor_stops_when_its_owner_goes() {
     assert!(kept.is_stopped());
 }
 
+// GUARANTEE: Addresses
 #[test]
 fn a_reference_is_a_plain_value_of_16_bytes() {
     fn plain<T: Copy + Send + Sync + Eq + Ord + std::hash::Hash + std::fmt::Debug + std::fmt::Display>() {}
@@ -304,6 +308,7 @@ fn what_a_stopped_hook_starts_does_not_outlive_the_actor() {
     });
 }
 
+// GUARANTEE: A dedicated actor may block
 #[test]
 fn the_group_of_a_dedicated_actor_is_on_a_common_stage() {
     finishes(|| {

@@ -151,6 +151,7 @@ impl Writer {
     }
 }
 
+// GUARANTEE: Bounded mailboxes
 #[test]
 fn no_more_wait_than_may_whichever_way_they_come_under_every_seed() {
     for seed in 0..150 {
@@ -215,6 +216,7 @@ fn hold(reader: ActorRef<Reader>) -> Latch {
     latch
 }
 
+// GUARANTEE: Bounded mailboxes
 #[test]
 fn exactly_as_many_as_may_are_let_in_by_threads_and_workers_at_once() {
     finishes(|| {
@@ -256,6 +258,7 @@ fn timed(system: &System, message: &str) -> u64 {
     times.iter().filter(|times| times.message.ends_with(&format!("::{message}"))).map(|times| times.count).sum()
 }
 
+// GUARANTEE: Bounded mailboxes
 #[test]
 fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_else() {
     finishes(|| {
@@ -308,6 +311,7 @@ fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_
     });
 }
 
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn what_does_not_fit_is_given_back_or_a_dead_letter_or_a_failed_ask() {
     finishes(|| {
@@ -372,6 +376,7 @@ impl Counting {
     }
 }
 
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn the_oldest_go_where_they_are_to_and_the_order_of_the_rest_stays() {
     finishes(|| {
@@ -401,6 +406,7 @@ fn the_oldest_go_where_they_are_to_and_the_order_of_the_rest_stays() {
     });
 }
 
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn where_nothing_can_be_dropped_the_new_one_is() {
     finishes(|| {
@@ -433,6 +439,7 @@ impl Handler<Stone> for Reader {
     }
 }
 
+// GUARANTEE: Bounded mailboxes
 #[test]
 fn bytes_are_bounded_and_what_is_too_large_by_itself_is_never_taken() {
     finishes(|| {
@@ -500,6 +507,7 @@ impl Handler<Fill> for Full {
     }
 }
 
+// GUARANTEE: Messages that do not fit are reported
 #[test]
 fn what_is_no_message_of_another_needs_no_place() {
     finishes(|| {
@@ -574,6 +582,7 @@ impl Handler<Hit> for Fragile {
     }
 }
 
+// GUARANTEE: Bounded mailboxes
 #[test]
 fn a_bound_stays_over_restarts_and_counts_what_waits_for_one() {
     quiet_panics();
@@ -691,6 +700,7 @@ impl Harbour {
     }
 }
 
+// GUARANTEE: Bounded mailboxes
 #[test]
 fn what_comes_from_another_theater_is_bounded_too() {
     finishes(|| {

@@ -28,6 +28,7 @@ impl Link {
     }
 }
 
+// GUARANTEE: Names
 #[test]
 fn a_reference_shows_the_name_while_its_actor_lives() {
     for seed in 0..20 {
@@ -45,6 +46,7 @@ fn a_reference_shows_the_name_while_its_actor_lives() {
     }
 }
 
+// GUARANTEE: Names
 #[test]
 fn an_actor_has_its_name_from_its_start_to_its_end() {
     struct Diary(Log<String>);
@@ -87,6 +89,7 @@ fn the_name_of_an_actor_that_never_started_is_forgotten() {
     assert!(!puppet.to_string().contains("Judy"));
 }
 
+// GUARANTEE: Names
 #[test]
 fn a_cycle_of_asks_names_who_is_in_it() {
     finishes(|| {
@@ -102,6 +105,7 @@ fn a_cycle_of_asks_names_who_is_in_it() {
     });
 }
 
+// GUARANTEE: Names
 #[test]
 fn who_watches_is_told_the_name() {
     let system = simulated(0);

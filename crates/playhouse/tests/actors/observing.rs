@@ -87,6 +87,7 @@ fn play(builder: SystemBuilder) -> System {
     system
 }
 
+// GUARANTEE: Each handler is counted once
 #[test]
 fn each_message_that_is_handled_is_counted_once_by_types() {
     for builder in [System::builder().workers(2), System::builder().simulated(3)] {
@@ -101,6 +102,7 @@ fn each_message_that_is_handled_is_counted_once_by_types() {
     }
 }
 
+// GUARANTEE: Each handler is counted once
 #[test]
 fn what_runs_while_nobody_looks_is_not_timed() {
     let system = play(System::builder().workers(2));
@@ -150,6 +152,7 @@ fn slow(builder: SystemBuilder) -> (System, Told, Sender<()>, Slow) {
     (system, told, end, Slow { enough: Mutex::new(enough) })
 }
 
+// GUARANTEE: Slow handlers are named
 #[test]
 fn a_slow_handler_is_told_of_while_it_runs_and_when_it_has_returned() {
     const LIMIT: Duration = Duration::from_millis(5);
@@ -178,6 +181,7 @@ fn a_slow_handler_is_told_of_while_it_runs_and_when_it_has_returned() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Slow handlers are named
 #[test]
 fn handlers_within_the_limit_are_not_told_of_and_hooks_that_panic_do_no_harm() {
     let hour = Duration::from_secs(3600);
@@ -197,6 +201,7 @@ fn handlers_within_the_limit_are_not_told_of_and_hooks_that_panic_do_no_harm() {
     assert_eq!(system.shutdown().unwrap().stats.total.crashes, 0);
 }
 
+// GUARANTEE: Observation changes nothing
 /// Actors that start others and ask them, on threads, while somebody switches all of it on and off.
 #[test]
 fn nothing_is_lost_where_looking_on_begins_and_ends_all_the_time() {
@@ -219,6 +224,7 @@ fn nothing_is_lost_where_looking_on_begins_and_ends_all_the_time() {
     assert_eq!(system.shutdown().unwrap().stats.total.dead_letters, 0);
 }
 
+// GUARANTEE: Observation changes nothing
 #[test]
 fn pairs_keep_their_order_while_somebody_looks_on() {
     finishes(|| {

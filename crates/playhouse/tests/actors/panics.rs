@@ -124,6 +124,7 @@ fn reasons(log: &Log<Terminated>) -> Vec<StopReason> {
     log.take().into_iter().map(|terminated| terminated.reason).collect()
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn others_of_the_stage_and_the_worker_go_on() {
     quiet_panics();
@@ -147,6 +148,8 @@ fn others_of_the_stage_and_the_worker_go_on() {
     });
 }
 
+// GUARANTEE: Crashes are not answers
+// GUARANTEE: An ask ends
 #[test]
 fn an_ask_to_a_panicking_handler_says_so_and_later_asks_say_stopped() {
     quiet_panics();
@@ -180,6 +183,7 @@ fn a_panic_in_started_ends_the_actor_and_its_mail_is_dead() {
     assert_eq!(system.spawn(Adder).ask(Increment(1)).wait(), Ok(2));
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn a_panic_in_stopped_does_not_keep_the_watchers_from_being_told() {
     quiet_panics();
@@ -216,6 +220,7 @@ fn a_panic_in_terminated_is_a_crash_of_the_watcher() {
     assert!(matches!(&reasons(&watched)[..], [StopReason::Panicked(text)] if text.contains("Terminated")));
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn a_panic_in_the_drop_of_a_handled_message_is_a_crash_of_its_actor() {
     quiet_panics();

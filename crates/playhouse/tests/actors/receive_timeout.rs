@@ -92,6 +92,7 @@ fn say(system: &System, to: ActorRef<Sleeper>, what: Vec<(Duration, Say)>) {
     }));
 }
 
+// GUARANTEE: Receive timeouts
 #[test]
 fn who_hears_nothing_for_the_time_is_told_and_again_until_it_is_cancelled() {
     for seed in 0..20 {
@@ -104,6 +105,7 @@ fn who_hears_nothing_for_the_time_is_told_and_again_until_it_is_cancelled() {
     }
 }
 
+// GUARANTEE: Receive timeouts
 #[test]
 fn the_time_begins_anew_with_each_message() {
     for seed in 0..20 {
@@ -117,6 +119,7 @@ fn the_time_begins_anew_with_each_message() {
     }
 }
 
+// GUARANTEE: Receive timeouts
 #[test]
 fn a_handler_that_waits_is_no_silence_and_the_time_begins_at_its_end() {
     for seed in 0..20 {
@@ -203,6 +206,7 @@ fn a_restart_ends_it_and_begins_it_where_the_actor_does() {
     }
 }
 
+// GUARANTEE: Receive timeouts
 #[test]
 fn it_is_never_early_on_threads() {
     finishes(|| {
@@ -254,6 +258,7 @@ impl Traveller {
     }
 }
 
+// GUARANTEE: Receive timeouts
 #[test]
 fn it_goes_along_with_an_actor_that_moves() {
     finishes(|| {

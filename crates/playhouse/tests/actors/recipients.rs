@@ -69,6 +69,7 @@ impl AsyncHandler<Withdraw> for Branch {
     }
 }
 
+// GUARANTEE: Recipients are asked
 #[test]
 fn recipients_of_different_actors_are_asked_alike() {
     for seed in 0..50 {
@@ -85,6 +86,7 @@ fn recipients_of_different_actors_are_asked_alike() {
     }
 }
 
+// GUARANTEE: Recipients are asked
 #[test]
 fn recipients_are_asked_from_threads_and_tasks() {
     finishes(|| {
@@ -106,6 +108,7 @@ fn recipients_are_asked_from_threads_and_tasks() {
     });
 }
 
+// GUARANTEE: Recipients are asked
 #[test]
 fn a_cycle_over_recipients_is_found_and_names_the_actors() {
     for seed in 0..50 {
@@ -125,6 +128,7 @@ fn a_cycle_over_recipients_is_found_and_names_the_actors() {
     }
 }
 
+// GUARANTEE: Recipients are asked
 #[test]
 fn asks_of_ended_recipients_fail() {
     let system = simulated(1);
@@ -143,6 +147,7 @@ fn asks_of_ended_recipients_fail() {
     assert_eq!(ended.ask(Withdraw(2)).wait(), Err(AskError::Shutdown));
 }
 
+// GUARANTEE: Recipients are asked
 #[test]
 fn the_deadline_of_an_ask_of_a_recipient_holds() {
     struct Slow;

@@ -111,6 +111,7 @@ impl Guest {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn other_messages_are_handled_while_a_reentrant_handler_awaits() {
     for seed in 0..20 {
@@ -130,6 +131,7 @@ fn other_messages_are_handled_while_a_reentrant_handler_awaits() {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_reentrant_request_has_a_deadline_and_a_guard() {
     let system = simulated(1);
@@ -143,6 +145,7 @@ fn a_reentrant_request_has_a_deadline_and_a_guard() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_cycle_over_a_reentrant_request_is_found_and_nothing_else_is_one() {
     for seed in 0..50 {
@@ -166,6 +169,7 @@ fn a_cycle_over_a_reentrant_request_is_found_and_nothing_else_is_one() {
     });
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_panic_of_the_future_ends_the_ask_and_not_the_actor() {
     let system = simulated(1);
@@ -175,6 +179,7 @@ fn a_panic_of_the_future_ends_the_ask_and_not_the_actor() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn futures_go_on_when_the_actor_stops_and_end_when_it_is_killed_or_restarted() {
     for seed in 0..20 {
@@ -236,6 +241,7 @@ impl Asker {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_system_is_not_idle_while_a_reentrant_request_waits_for_a_thread() {
     finishes(|| {
@@ -304,6 +310,7 @@ impl Impatient {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn nothing_is_left_of_a_reentrant_request_whose_asker_has_given_up() {
     for seed in 0..50 {
@@ -332,6 +339,7 @@ impl Stopper {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn an_actor_answers_at_its_end_with_futures_that_go_on() {
     let system = simulated(1);
@@ -342,6 +350,7 @@ fn an_actor_answers_at_its_end_with_futures_that_go_on() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn futures_go_on_when_a_crash_is_resumed() {
     let system = simulated(1);
@@ -362,6 +371,7 @@ fn futures_go_on_when_a_crash_is_resumed() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_reentrant_handler_that_fails_gives_no_answer() {
     for seed in 0..20 {

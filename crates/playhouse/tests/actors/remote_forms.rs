@@ -153,6 +153,7 @@ fn ask<R: for<'de> Deserialize<'de>>(entry: &Handles, to: ActorId, codec: Codec,
     Ok(codec.read(&bytes).unwrap())
 }
 
+// GUARANTEE: Only listed messages are accepted
 #[test]
 fn the_list_has_what_is_remote_and_nothing_else() {
     let of = |actor: &str| {
@@ -245,6 +246,7 @@ fn bytes_become_actors() {
     assert_eq!(system.shutdown().unwrap().actors_stopped, 2);
 }
 
+// GUARANTEE: Only listed messages are accepted
 #[test]
 fn another_actor_is_refused() {
     let system = threads(1);
@@ -290,6 +292,7 @@ fn bytes_that_are_no_message_are_errors() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Programs of different age
 #[test]
 fn with_names_a_message_may_have_more_fields_or_fewer() {
     #[derive(Serialize)]

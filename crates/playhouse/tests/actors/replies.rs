@@ -82,6 +82,7 @@ impl Asker {
     }
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn an_actor_answers_later_and_handles_other_messages_meanwhile() {
     for seed in 0..20 {
@@ -122,6 +123,7 @@ impl Teller {
     }
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn nobody_waits_for_the_reply_to_what_was_told_or_comes_by_a_timer() {
     let system = simulated(1);
@@ -151,6 +153,7 @@ fn nobody_waits_for_the_reply_to_what_was_told_or_comes_by_a_timer() {
     assert_eq!(shelf.ask(Untold).wait(), Ok(4));
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn a_reply_that_is_dropped_or_ends_with_its_actor_says_so() {
     for (end, named) in
@@ -172,6 +175,7 @@ fn a_reply_that_is_dropped_or_ends_with_its_actor_says_so() {
     }
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn a_handler_that_panics_while_it_has_the_reply_has_crashed() {
     struct Fails;
@@ -186,6 +190,7 @@ fn a_handler_that_panics_while_it_has_the_reply_has_crashed() {
     assert_eq!(system.spawn(Fails).ask(TryIt).wait(), Err(AskError::Panicked));
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn a_deadline_ends_an_ask_whose_reply_is_kept_and_the_reply_knows() {
     let system = simulated(4);
@@ -263,6 +268,7 @@ fn desks(system: &System, count: usize) -> Vec<ActorRef<Desk>> {
     desks
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_request_is_forwarded_and_answered_by_who_handles_it_last() {
     for seed in 0..20 {
@@ -279,6 +285,7 @@ fn a_request_is_forwarded_and_answered_by_who_handles_it_last() {
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_forwarded_request_to_who_has_ended_or_takes_nothing_fails_as_any_other() {
     let system = simulated(5);
@@ -288,6 +295,7 @@ fn a_forwarded_request_to_who_has_ended_or_takes_nothing_fails_as_any_other() {
     assert_eq!(desks[0].ask(Pass(vec![2])).wait(), Err(AskError::Stopped));
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_forwarded_request_is_refused_as_any_other() {
     struct Picky;
@@ -320,6 +328,7 @@ fn a_forwarded_request_is_refused_as_any_other() {
     assert_eq!(front.ask(GiveMany(vec![1, 2, 3])).wait(), Err(AskError::Full));
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn a_reply_knows_that_an_asker_has_ended() {
     let system = simulated(5);
@@ -347,6 +356,7 @@ fn a_reply_knows_that_an_asker_has_ended() {
     assert_eq!(shelf.ask(Awaited).wait(), Ok(0));
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn an_answer_that_nobody_waits_for_is_given_back() {
     struct Pool {
@@ -404,6 +414,7 @@ fn an_answer_that_nobody_waits_for_is_given_back() {
     assert_eq!(pool.ask(Free).wait(), Ok(vec!["a connection".to_owned()]));
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn a_restart_leaves_the_replies_of_the_former_state_unanswered() {
     let system = simulated(5);
@@ -419,6 +430,7 @@ fn a_restart_leaves_the_replies_of_the_former_state_unanswered() {
     assert_eq!(shelf.ask(Awaited).wait(), Ok(0));
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_forwarded_request_is_taken_back_when_nobody_waits_any_more() {
     let system = simulated(6);
@@ -457,6 +469,7 @@ impl Waits {
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
     for seed in 0..50 {
@@ -482,6 +495,7 @@ fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
     }
 }
 
+// GUARANTEE: Forwarded requests
 /// The desk that has forwarded asks the asker then: no cycle, because the asker waits for a third one.
 #[test]
 fn who_has_forwarded_may_ask_the_asker() {
@@ -598,6 +612,7 @@ fn crowd(system: &System, seed: u64, asks: u64, patience: Duration) -> BTreeMap<
     ["answered", "unanswered", "cycles", "late", "stopped"].into_iter().zip(ended).collect()
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn in_a_crowd_that_keeps_forwards_and_hands_on_replies_each_ask_ends_once() {
     finishes(|| {
@@ -613,6 +628,7 @@ fn in_a_crowd_that_keeps_forwards_and_hands_on_replies_each_ask_ends_once() {
     });
 }
 
+// GUARANTEE: Later replies
 #[test]
 fn on_threads_too() {
     finishes(|| {
@@ -673,6 +689,7 @@ impl Patient {
     }
 }
 
+// GUARANTEE: Forwarded requests
 /// Where nobody waits for itself over others, somebody is free and can answer.
 #[test]
 fn no_cycle_is_missed_in_a_crowd_without_deadlines() {

@@ -146,6 +146,7 @@ impl Reader {
     }
 }
 
+// GUARANTEE: Streams
 #[test]
 fn an_actor_handles_the_items_of_its_streams_in_order_until_they_end() {
     for seed in 0..50 {
@@ -174,6 +175,7 @@ fn an_actor_handles_the_items_of_its_streams_in_order_until_they_end() {
     }
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_stream_is_not_polled_before_its_items_are_handled() {
     for seed in 0..50 {
@@ -192,6 +194,7 @@ fn a_stream_is_not_polled_before_its_items_are_handled() {
     }
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_full_mailbox_loses_no_item() {
     for seed in 0..50 {
@@ -213,6 +216,7 @@ fn a_full_mailbox_loses_no_item() {
     }
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_stream_ends_with_its_actor() {
     for end in ["stop", "kill", "crash", "end", "shutdown"] {
@@ -256,6 +260,7 @@ impl Stream for Busy {
     }
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_stream_without_an_end_holds_up_no_shutdown() {
     finishes(|| {
@@ -286,6 +291,7 @@ fn a_stream_without_an_end_holds_up_no_shutdown() {
     });
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_restart_drops_the_streams_of_the_former_state() {
     let system = simulated(8);
@@ -309,6 +315,7 @@ fn a_restart_drops_the_streams_of_the_former_state() {
     assert_eq!(log.take(), [0, 1, 2, 3]);
 }
 
+// GUARANTEE: Streams
 #[test]
 fn a_panic_in_a_stream_is_a_crash_of_its_actor() {
     let system = simulated(9);
@@ -327,6 +334,7 @@ fn a_panic_in_a_stream_is_a_crash_of_its_actor() {
     assert!(reports.len() == 1 && reports[0].contains("crashed in an attached stream: it panicked"), "{reports:?}");
 }
 
+// GUARANTEE: Streams
 #[test]
 fn items_that_other_threads_put_come_while_the_actor_does_other_things() {
     finishes(|| {

@@ -135,6 +135,7 @@ fn started(log: &Log<String>) -> Vec<String> {
     names
 }
 
+// GUARANTEE: Restarts
 #[test]
 fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
     quiet_panics();
@@ -157,6 +158,7 @@ fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
     }
 }
 
+// GUARANTEE: Restarts
 #[test]
 fn each_strategy_restarts_whom_it_names() {
     quiet_panics();
@@ -187,6 +189,7 @@ fn each_strategy_restarts_whom_it_names() {
     }
 }
 
+// GUARANTEE: Restarts
 #[test]
 fn a_supervisor_gives_up_after_too_many_restarts_and_its_watchers_are_told() {
     quiet_panics();
@@ -234,6 +237,7 @@ fn restarts_are_forgotten_after_the_window() {
     assert_eq!(started(&log).len(), 6);
 }
 
+// GUARANTEE: Restarts
 #[test]
 fn backoff_waits_longer_each_time_and_messages_wait_with_it() {
     quiet_panics();
@@ -291,6 +295,7 @@ fn directives_follow_the_type_of_the_error() {
     }
 }
 
+// GUARANTEE: Errors are not crashes
 #[test]
 fn an_error_that_is_returned_goes_to_the_asker_and_restarts_nobody() {
     let system = simulated(0);
@@ -317,6 +322,7 @@ fn children_stop_with_their_supervisor() {
     }
 }
 
+// GUARANTEE: Names in use are not reassigned
 #[test]
 fn a_supervisor_has_one_child_of_each_name() {
     let system = simulated(0);
@@ -379,6 +385,7 @@ fn a_stop_that_waits_for_a_handler_is_kept_when_the_handler_crashes() {
     assert!(worker.is_stopped(), "it was restarted though it had been told to stop");
 }
 
+// GUARANTEE: Timers
 #[test]
 fn timers_of_a_former_life_do_not_fire() {
     quiet_panics();
@@ -393,6 +400,7 @@ fn timers_of_a_former_life_do_not_fire() {
     assert_eq!(system.now(), Duration::ZERO);
 }
 
+// GUARANTEE: A broken state is left alone
 #[test]
 fn a_child_that_is_stopped_while_it_waits_for_its_restart_is_not_asked_to_tidy_up_a_broken_state() {
     quiet_panics();

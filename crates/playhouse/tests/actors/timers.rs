@@ -50,6 +50,7 @@ fn clock(system: &System) -> (ActorRef<Clock>, Rings) {
     (system.spawn(Clock { log: log.clone(), keys: Vec::new() }), log)
 }
 
+// GUARANTEE: Timers
 #[test]
 fn timers_fire_exactly_and_in_order_in_virtual_time() {
     for seed in 0..20 {
@@ -67,6 +68,7 @@ fn timers_fire_exactly_and_in_order_in_virtual_time() {
     }
 }
 
+// GUARANTEE: Timers
 #[test]
 fn a_time_beyond_292_years_counts_as_that_moment() {
     let system = simulated(0);
@@ -109,6 +111,7 @@ fn a_cancelled_timer_never_arrives_and_leaves_the_system_idle() {
     }
 }
 
+// GUARANTEE: Timers
 /// Both are due at one time, and the cancelling message stands before the cancelled one in the mailbox.
 #[test]
 fn a_timer_that_is_cancelled_after_it_fired_never_arrives() {
@@ -124,6 +127,7 @@ fn a_timer_that_is_cancelled_after_it_fired_never_arrives() {
     }
 }
 
+// GUARANTEE: Timers
 #[test]
 fn timers_of_a_stopped_actor_are_gone() {
     let system = simulated(0);
@@ -153,6 +157,7 @@ fn a_hundred_thousand_timers_fire_each_once() {
     }
 }
 
+// GUARANTEE: Timers
 #[test]
 fn a_real_timer_is_never_early() {
     finishes(|| {
@@ -195,6 +200,7 @@ fn timers_follow_their_actor_when_its_stage_moves() {
     }
 }
 
+// GUARANTEE: One message at a time
 /// Two handlers of one actor at one time would be seen here: the worker that fires a timer may have lost the stage.
 #[test]
 fn timers_and_messages_of_an_actor_stay_one_at_a_time_on_threads() {
@@ -291,6 +297,7 @@ fn rings_of_slow(seed: u64, takes: Duration, wind: Wind, count: usize) -> Vec<(u
     log.take().into_iter().take(count).map(|(begun, ended)| (begun.as_millis(), ended.as_millis())).collect()
 }
 
+// GUARANTEE: Timers keep time
 #[test]
 fn a_timer_with_a_fixed_rate_keeps_its_beat_and_leaves_out_what_would_pile_up() {
     for seed in 0..20 {
@@ -303,6 +310,7 @@ fn a_timer_with_a_fixed_rate_keeps_its_beat_and_leaves_out_what_would_pile_up() 
     }
 }
 
+// GUARANTEE: Timers keep time
 #[test]
 fn a_timer_with_a_fixed_pause_begins_it_when_its_message_was_handled() {
     for seed in 0..20 {
@@ -350,6 +358,7 @@ impl Handler<SetAll> for Ticking {
     }
 }
 
+// GUARANTEE: Timers keep time
 #[test]
 fn timers_end_with_a_restart_unless_they_are_kept() {
     quiet_panics();
@@ -388,6 +397,7 @@ impl AsyncHandler<Nap> for Clock {
     }
 }
 
+// GUARANTEE: Sleep
 #[test]
 fn an_actor_that_sleeps_takes_nothing_meanwhile_and_others_go_on() {
     for seed in 0..20 {
@@ -410,6 +420,7 @@ fn an_actor_that_sleeps_takes_nothing_meanwhile_and_others_go_on() {
     }
 }
 
+// GUARANTEE: Sleep
 #[test]
 fn a_sleep_ends_never_early_on_threads() {
     finishes(|| {
@@ -422,6 +433,7 @@ fn a_sleep_ends_never_early_on_threads() {
     });
 }
 
+// GUARANTEE: Passing time
 #[test]
 fn a_time_that_is_let_pass_is_over_with_all_that_was_to_be_done_in_it() {
     for seed in 0..20 {
@@ -448,6 +460,7 @@ fn a_time_that_is_let_pass_is_over_with_all_that_was_to_be_done_in_it() {
     system.shutdown().unwrap();
 }
 
+// GUARANTEE: Passing time
 #[test]
 fn a_time_that_is_let_pass_on_threads_is_waited_for_outside() {
     finishes(|| {
@@ -497,6 +510,7 @@ fn long_waits_in_a_process_of_their_own() {
     }
 }
 
+// GUARANTEE: Passing time
 #[test]
 fn who_waits_long_for_timers_is_told_so_once() {
     for how in ["simulated", "threads"] {

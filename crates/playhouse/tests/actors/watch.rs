@@ -25,6 +25,7 @@ impl std::fmt::Display for Trouble {
 
 impl std::error::Error for Trouble {}
 
+// GUARANTEE: Watching
 #[test]
 fn each_way_to_end_has_its_reason() {
     quiet_panics();
@@ -56,6 +57,7 @@ fn each_way_to_end_has_its_reason() {
     }
 }
 
+// GUARANTEE: Watching
 #[test]
 fn who_ended_before_is_not_alive() {
     for seed in 0..10 {
@@ -183,6 +185,7 @@ fn a_watcher_that_has_ended_is_no_trouble() {
     assert_eq!(system.stats().total.crashes, 0);
 }
 
+// GUARANTEE: Watching
 #[test]
 fn every_one_of_many_watched_actors_is_reported_once() {
     finishes(|| {

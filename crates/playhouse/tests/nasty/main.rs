@@ -52,6 +52,7 @@ fn left_out() -> Vec<Ingredient> {
         .collect()
 }
 
+// GUARANTEE: Crashes are isolated
 #[test]
 fn programs_end_and_lose_nothing_and_keep_no_memory() {
     if apart::is_player() {

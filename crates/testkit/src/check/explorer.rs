@@ -387,11 +387,13 @@ mod tests {
         assert!(reduced_runs * 10 < all_runs, "{reduced_runs} instead of {all_runs} is no reduction");
     }
 
+    // GUARANTEE: All orders
     #[test]
     fn the_reduction_misses_nothing_where_actors_tell() {
         compare(2, 60);
     }
 
+    // GUARANTEE: All orders
     #[test]
     fn the_reduction_misses_nothing_where_actors_wait() {
         compare(7, 120);

@@ -1,39 +1,45 @@
 //! Cycles of asks over several theaters.
 //!
-//! Within one process each awaited ask is noted before it is sent, and the one that would close a cycle fails
-//! (`playhouse-actor`, `waiting.rs`). Between theaters that would cost a round trip for each ask. So a cycle over several
-//! theaters is allowed to close, and is found afterwards: nothing is looked for, or said, unless an actor has waited for an
-//! actor elsewhere from one tick of the housekeeper to the next.
+//! Within one process each awaited ask is noted before it is sent, and an ask that would close a cycle fails (`playhouse-actor`,
+//! `waiting.rs`). Between theaters that would cost a round trip for each ask. A cycle over several theaters is therefore allowed
+//! to close, and is found afterwards. Theaters search and exchange waits only if an actor has waited for a remote actor from one
+//! tick of the housekeeper to the next.
 //!
-//! Then its theater asks all others who waits for whom there ([`Waits`](crate::link::frame::Head::Waits)), and puts that together:
-//! actors go by the names that they were born with, so it does not matter where they have gone. What the theaters say is not
-//! true of one moment. So a cycle is believed only when it is found twice in turn, with the same waits in it, and all that the
-//! second time was put together from was said after all of the first had been heard: each of its waits lasted from before that
-//! moment to after it, so at that moment it was closed. And a cycle that is closed stays closed until an ask in it ends.
+//! Its theater then asks all others for the waits of their actors ([`Waits`](crate::link::frame::Head::Waits)), and combines the
+//! answers. Actors go by the names that they were born with, and their present locations therefore do not matter. The answers of
+//! the theaters do not describe one moment. A cycle is therefore believed only under two conditions. It is found twice in turn,
+//! with the same waits in it. All answers of the second time were given after all of the first had been received. Each of its
+//! waits then lasted from before that moment to after it, and the cycle was closed at that moment. A closed cycle stays closed
+//! until an ask in it ends.
 //!
-//! Several theaters in it may find it. Of its waits that no handler is known to have begun, those for actors elsewhere first, the one with the lowest name is to fail, so that the others
-//! go on; its theater is told ([`Cycle`](crate::link::frame::Head::Cycle)). The ask fails only if its request is taken back
-//! ([`TakeBack`](crate::link::frame::Head::TakeBack)): a request that a handler has begun goes on. The asker's theater hears that
-//! ([`TooLate`](crate::link::frame::Head::TooLate)), which is told with the wait from then on, and the next one of the waits is to fail. One of them can: each handler in the cycle waits in the course of at most one request, so that if all had been begun, each of them
-//! would have been begun before itself.
+//! Several theaters of the cycle may find it. Only waits are candidates whose requests no handler is known to have begun; waits
+//! for remote actors come first. Of these the wait with the lowest name is to fail, to let the others continue; its theater is
+//! told ([`Cycle`](crate::link::frame::Head::Cycle)). The ask fails only if its request is taken back
+//! ([`TakeBack`](crate::link::frame::Head::TakeBack)): a request that a handler has begun continues. The asker's theater is told
+//! that ([`TooLate`](crate::link::frame::Head::TooLate)). It reports it with the wait from then on, and the next one of the waits
+//! is to fail. At least one of them can fail. Each handler in the cycle waits in the course of at most one request. If all
+//! requests had been begun, each of them would have been begun before itself.
 //!
-//! Who is waited for may go by another name where it was told of before its own was known. What is meant by that is asked of the
-//! theater that has given it, in the next turn.
+//! The awaited actor may go by another name if a theater reported it before its own name was known. The searching theater asks
+//! the theater that has given the name for its meaning, in the next turn.
 //!
-//! An ask may have gone over a third theater, so that the one that looks has no link with the one where the asked actor lives. Therefore it asks, in the
-//! next turn, where those actors are that are waited for and do not wait themselves, as far as was said: the theater where an actor was born knows that
-//! ([`authority`](crate::migration::authority)). It calls the theaters that it hears of.
+//! An ask may have gone over a third theater. In that case the searching theater has no link with the theater of the asked actor.
+//! In the next turn it therefore asks for the locations of awaited actors for which no wait of their own was reported. The
+//! theater in which an actor was born knows its location ([`authority`](crate::migration::authority)). The searching theater
+//! calls the theaters that it learns of.
 //!
-//! A request may be forwarded by its receiver ([`Reply::forward`](playhouse_actor::Reply::forward)), in a theater that is not the asker's. An asker's theater therefore
-//! tells with a wait which way the request has left, and every theater tells of the requests that came over its links and were forwarded, or went on from there:
-//! to whom, how often, by which way ([`Passed`]). A theater that looks follows these from the asker ([`follow`]). How often a request was forwarded is part of the wait, so a
-//! wait is the same one in two turns only if the request was not forwarded in between. A request that a handler has begun may be
-//! forwarded and wait again, so the news of its beginning contains the number of times that it had been forwarded by then. The order to fail contains that number,
-//! too, and changes nothing if the request has been forwarded since.
+//! A request may be forwarded by its receiver ([`Reply::forward`](playhouse_actor::Reply::forward)), in a theater that is not the
+//! asker's. An asker's theater therefore reports with a wait the route of its request. Each theater also reports the requests
+//! that came over its links and were forwarded, or went on from it: their receivers, counts of forwards, and routes ([`Passed`]).
+//! A searching theater follows these from the asker ([`follow`]). The count of forwards is part of the wait. A wait is therefore
+//! the same in two turns only if the request was not forwarded between them. A request that a handler has begun may be forwarded
+//! and wait again. The report of its beginning therefore contains the count of forwards at that time. The order to fail contains
+//! that count, too, and changes nothing if the request has been forwarded since.
 //!
-//! Not found: cycles over theaters that the one that looks cannot call, as long as no other one looks either; and in theaters where more than
-//! [`WAITS_MAX`] actors wait at a time, or that have passed on so many requests, some of theirs. A wait whose request went over a theater that has not told all is
-//! left out: nobody knows where the request is.
+//! Not found: cycles over theaters that the searching theater cannot call, if no other theater searches either. Also some cycles
+//! in theaters in which more than [`WAITS_MAX`] actors wait at a time, or that have passed on that many requests. A wait is left
+//! out if its request went over a theater that has not reported all of its requests, because the location of the request is
+//! unknown.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,39 +56,41 @@ use crate::link::frame::{WAITS_MAX, at_most};
 use crate::migration::authority::Host;
 use crate::node::core::{Callee, TICK, TheaterCore};
 
-/// How often it is looked for cycles among those who have waited for long: twice in so many ticks.
+/// Interval, in ticks, of the two searches for cycles among long waits.
 const EVERY_TICKS: u64 = 20;
-/// A cycle is believed when it is found so often.
+/// Number of times that a cycle must be found before it is believed.
 const ROUNDS: u64 = 2;
-/// Turns in a row after which a cycle of which no ask fails is looked for no more often than others.
-const HUNTS_MAX: u64 = 100;
-/// Theaters that are told as where actors are, in one frame.
+/// Number of turns in a row with frequent searches for a cycle of which no ask fails. After that the interval is the normal one.
+const BELIEVED_TURNS_MAX: u64 = 100;
+/// Maximum number of theaters reported as locations of actors in one frame.
 const HOSTS_MAX: usize = 64;
-/// Theaters that are called in so much time because actors may wait there, at most. Each of them is called once in it.
+/// Maximum number of theaters that are called in the time `CALLS_IN` because actors may wait in them. Each of them is called once
+/// in that time.
 const CALLS_MAX: usize = 16;
 const CALLS_IN: Duration = Duration::from_secs(10);
 
-/// The name that an actor was born with: theater, slot, life.
+/// The name that an actor was born with: theater, slot, incarnation.
 type Name = (u64, u64, u64);
 
-/// A wait of one actor for another. The same wait is equal to itself also when more is known of its request.
+/// A wait of one actor for another. Two values of the same wait are equal even if one knows more about its request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
     from: Name,
     /// The number of this wait among those of `from`.
     token: u64,
     to: Name,
-    /// How that one is shown.
+    /// The display name of the awaited actor.
     label: String,
-    /// It lives in another theater than who waits, or lived there when it was asked.
+    /// The awaited actor lives in another theater than the asker, or did so when it was asked.
     afar: bool,
-    /// A handler has begun the request, when it had been forwarded so often elsewhere. It cannot be taken back from that handler.
+    /// The count of forwards to other theaters at the time when a handler began the request. It cannot be taken back from that
+    /// handler.
     begun: Option<u32>,
-    /// How often the request was forwarded elsewhere, as far as it was followed.
+    /// Number of forwards in other theaters, as far as they were followed.
     forwards: u32,
-    /// The theater that the request was sent to from there, and its number among those.
+    /// The theater that the request was sent to from the asker's theater, and its number among the requests to it.
     route: Option<(u64, u64)>,
-    /// The theater that says so, where `from` lives.
+    /// The reporting theater, in which `from` lives.
     at: u64,
 }
 
@@ -91,37 +99,37 @@ impl Wait {
         (self.from, self.token, self.to, &self.label, self.afar, self.forwards, self.at)
     }
 
-    /// Whether the request cannot be taken back, as far as is known.
+    /// Returns whether the request cannot be taken back, as far as this theater knows.
     fn has_begun(&self) -> bool {
         self.begun.is_some_and(|forwards| forwards >= self.forwards)
     }
 }
 
-/// A request that came over a link, and was forwarded or went on.
+/// A request that came over a link, and was forwarded or sent on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Passed {
-    /// The theater that it came from, and its number among those.
+    /// The theater that it came from, and its number among the requests from it.
     came: (u64, u64),
-    /// Whom it was forwarded to last, and how that one is shown.
+    /// The last actor that it was forwarded to, with its display name.
     to: Option<(Name, String)>,
-    /// How often it was forwarded.
+    /// Number of forwards.
     forwards: u32,
-    /// The theater that it went on to, and its number among those.
+    /// The theater that it was sent on to, and its number among the requests to it.
     route: Option<(u64, u64)>,
 }
 
-/// The requests that were told by theaters.
+/// The requests that theaters have reported.
 #[derive(Default)]
 struct AllPassed {
-    /// The keys are the theater that tells, and where and as what it came there.
+    /// The keys are the reporting theater and the request's origin: the theater that it came from and its number.
     told: BTreeMap<(u64, (u64, u64)), Passed>,
-    /// The theaters that have told all of theirs.
+    /// The theaters that have reported all of their requests.
     complete: BTreeSet<u64>,
 }
 
 impl AllPassed {
     fn add(&mut self, theater: u64, passed: Vec<Passed>) {
-        // More are not told.
+        // A theater with more requests has not reported all of them.
         if passed.len() < WAITS_MAX {
             self.complete.insert(theater);
         }
@@ -149,28 +157,32 @@ impl PartialEq for Wait {
 
 impl Eq for Wait {}
 
-/// What is known of cycles.
+/// The state of the search for cycles.
 #[derive(Default)]
 pub(crate) struct Cycles {
-    /// Who waits here; nobody, unless one waits for an actor elsewhere.
+    /// The waits of local actors; empty unless one of them waits for a remote actor.
     seen: FxHashMap<(ActorId, u64), Seen>,
-    /// Others are being asked.
+    /// Other theaters are being asked.
     asking: bool,
-    /// Found in the last turn.
+    /// The cycles found in the last turn.
     found: BTreeSet<Cycle>,
-    /// Turns in a row in which a cycle was believed.
-    hunts: u64,
-    /// Who is meant by the names that others have used: where an actor's own name was not known yet, it went by that of its place
-    /// in the theater that told of it.
+    /// Number of turns in a row in which a cycle was believed.
+    believed_turns: u64,
+    /// The actors' own names by the names that other theaters have used. An actor whose own name was not known went by the name
+    /// of its stub in the reporting theater.
     meant: BTreeMap<Name, Name>,
-    /// Those that are waited for, and that no theater has said to wait.
+    /// The awaited actors for which no theater has reported a wait of their own.
     ends: Vec<Name>,
-    /// Theaters that were called because actors may wait there, and when.
+    /// Theaters that were called because actors may wait in them, with the times of the calls.
     called: BTreeMap<u64, Duration>,
 }
 
-/// The answer of a theater to [`Waits`](crate::link::frame::Head::Waits): the waits of its actors; the requests that were passed on there; the names of the actors that it was asked for by slot and life;
-/// and the theaters of the actors that are waited for, and of those that it was asked for if they were born in it.
+/// The answer of a theater to [`Waits`](crate::link::frame::Head::Waits):
+///
+/// - the waits of its actors,
+/// - the requests that it has passed on,
+/// - the names of the actors that it was asked for by slot and incarnation,
+/// - the theaters of the awaited actors, and of the actors that it was asked for if they were born in it.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Said {
     #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
@@ -183,37 +195,37 @@ pub(crate) struct Said {
     hosts: Vec<Host>,
 }
 
-/// For how long a wait has been seen.
+/// The time for which a wait has been seen.
 #[derive(Clone, Copy, Default)]
 struct Seen {
     ticks: u64,
-    /// Turns in which it was looked for a cycle that it may be part of.
+    /// Number of turns of the search for a cycle that it may be part of.
     rounds: u64,
 }
 
-/// The waits along it, the lowest first.
+/// The waits of a cycle, the lowest first.
 type Cycle = Vec<Wait>;
 
-/// What the theaters have said so far.
+/// The answers of the theaters so far.
 struct SearchRound {
-    /// The waits here for which they are asked.
+    /// The local waits that caused the search.
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
     passed: AllPassed,
     meant: Vec<(Name, Name)>,
-    /// Theaters of actors that are waited for.
+    /// Theaters of awaited actors.
     hosts: Vec<Host>,
     to_answer: usize,
     all_said: bool,
 }
 
 impl Cycles {
-    /// Whether a cycle was found of which an ask is about to fail.
-    fn hunts(&self) -> bool {
-        (1..HUNTS_MAX).contains(&self.hunts)
+    /// Returns whether a cycle was found of which an ask is about to fail.
+    fn is_urgent(&self) -> bool {
+        (1..BELIEVED_TURNS_MAX).contains(&self.believed_turns)
     }
 
-    /// The cycles in what was said in this turn that were in the last one, too.
+    /// Returns the cycles in the answers of this turn that were also found in the last one.
     fn believe(&mut self, waits: &[Wait]) -> Vec<Cycle> {
         let before = std::mem::replace(&mut self.found, find(waits));
         self.found.intersection(&before).cloned().collect()
@@ -221,7 +233,8 @@ impl Cycles {
 }
 
 impl TheaterCore {
-    /// Returns the waits of the actors here, the names of the actors with these slots and lives, and the theaters of `actors`.
+    /// Returns the waits of the local actors, the names of the actors with these slots and incarnations, and the theaters of
+    /// `actors`.
     pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
         let meant = |(slot, incarnation): &(u64, u64)| {
             let id = self.directory.find(*slot, *incarnation)?;
@@ -231,7 +244,7 @@ impl TheaterCore {
         Said { waits: self.own_waits(), passed: self.passed(), meant, hosts: self.hosts_of(actors) }
     }
 
-    /// Returns the requests of other theaters that were passed on here.
+    /// Returns the requests of other theaters that this theater has passed on.
     fn passed(&self) -> Vec<Passed> {
         let told = |(came, whereabouts): ((u64, u64), RequestLocation)| {
             let to = whereabouts.forwarded_to();
@@ -242,8 +255,11 @@ impl TheaterCore {
         links.iter().flat_map(|link| link.passed()).take(WAITS_MAX).map(told).collect()
     }
 
-    /// Returns the other theaters of the actors that actors here wait for or have forwarded requests to, those that such requests went to, and the theaters of
-    /// those of `actors` that were born here.
+    /// Returns the other theaters in which awaited actors may live:
+    ///
+    /// - the theaters of actors that local actors wait for or have forwarded requests to,
+    /// - the theaters that such requests were sent to,
+    /// - the theaters of `actors` that were born in this one.
     fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
         let born = |name: &&Name| name.0 == self.incarnation;
         let born =
@@ -287,12 +303,12 @@ impl TheaterCore {
             Stage::Begun => (Some(0), 0, None),
             Stage::Away { begun, whereabouts } => (begun, whereabouts.forwards, whereabouts.route),
         };
-        let (token, label, afar, at) = (wait.token, wait.label(), self.is_afar(wait), self.incarnation);
+        let (token, label, afar, at) = (wait.token, wait.label(), self.may_be_remote(wait), self.incarnation);
         Some(Wait { from, token, to, label, afar, begun, forwards, route, at })
     }
 
-    /// Whether who is waited for is elsewhere, or may be: its theater may have forwarded the request.
-    fn is_afar(&self, wait: &waiting::Wait) -> bool {
+    /// Returns whether the awaited actor is or may be remote, because its theater may have forwarded the request.
+    fn may_be_remote(&self, wait: &waiting::Wait) -> bool {
         wait.is_away() || self.directory.is_remote(wait.to())
     }
 
@@ -300,17 +316,17 @@ impl TheaterCore {
         self.cycles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks for cycles, if somebody here has waited for some time while somebody waits for an actor elsewhere: twice, and then
-    /// about once in a second.
+    /// Searches for cycles if a local actor has waited for some time while a local actor waits for a remote one: twice, and after
+    /// that about once per second.
     pub(crate) fn look_for_cycles(self: &Arc<Self>) {
         let is_due = |seen: &Seen| seen.ticks > 0 && (seen.rounds < ROUNDS || seen.ticks % EVERY_TICKS <= 1);
         let asked_for = {
             let mut cycles = self.cycles();
             let before = std::mem::take(&mut cycles.seen);
             let waits = waiting::waits(self.system.core().id());
-            if !waits.iter().any(|wait| self.is_afar(wait)) {
+            if !waits.iter().any(|wait| self.may_be_remote(wait)) {
                 cycles.meant.clear();
-                cycles.hunts = 0;
+                cycles.believed_turns = 0;
                 return;
             }
             let seen = |wait: &waiting::Wait| {
@@ -342,7 +358,7 @@ impl TheaterCore {
             return self.take_waits(open);
         }
         let round = Arc::new(Mutex::new(Some(open)));
-        // Whom nobody knows is meant by its name.
+        // An actor with an unknown meaning goes by the name that was used.
         let unknown: Vec<Name> =
             self.cycles().meant.iter().filter(|(name, meant)| name == meant).map(|(name, _)| *name).collect();
         for link in links {
@@ -376,12 +392,13 @@ impl TheaterCore {
         }
     }
 
-    /// Whether it will soon be known of everybody who waits here whether that is for ever. No actor has handled anything for the time `quiet`.
+    /// Returns whether the search will soon have decided for each local wait whether it is endless. No actor has handled anything
+    /// for the time `quiet`.
     pub(crate) fn looks_for_cycles(&self, quiet: Duration) -> bool {
-        /// Before that it may have to be learnt who is meant by a name.
+        /// Includes one more search, because the meaning of a name may have to be learnt first.
         const ALL_TICKS: u64 = 2 * EVERY_TICKS + ROUNDS;
         let waits = waiting::waits(self.system.core().id());
-        if !waits.iter().any(|wait| self.is_afar(wait)) {
+        if !waits.iter().any(|wait| self.may_be_remote(wait)) {
             return false;
         }
         let cycles = self.cycles();
@@ -390,12 +407,12 @@ impl TheaterCore {
         let limit = TICK * ALL_TICKS as u32;
         let now = self.now();
         let calls = cycles.called.values().any(|called| now.saturating_sub(*called) < limit);
-        // A request may have been forwarded elsewhere, in a wait that is seen for long.
-        let hunts = !cycles.found.is_empty() && cycles.hunts < HUNTS_MAX;
-        cycles.asking || hunts || is_new || calls || quiet < limit
+        // The request of a long wait may have been forwarded to another theater.
+        let is_urgent = !cycles.found.is_empty() && cycles.believed_turns < BELIEVED_TURNS_MAX;
+        cycles.asking || is_urgent || is_new || calls || quiet < limit
     }
 
-    /// The theaters have said who waits for whom.
+    /// Handles the answers of the theaters.
     fn take_waits(self: &Arc<Self>, mut round: SearchRound) {
         let calls = self.call_hosts(&round.hosts);
         let certain: Vec<Cycle> = {
@@ -419,16 +436,16 @@ impl TheaterCore {
                 wait.to = name.unwrap_or(wait.to);
             }
             if any_new {
-                // Next time it is known whom they mean.
+                // The meaning of their names is known in the next turn.
                 return;
             }
             let certain = cycles.believe(&round.waits);
-            cycles.hunts = if certain.is_empty() { 0 } else { cycles.hunts + 1 };
-            // If a request cannot be taken back, another one is to be, soon.
-            let hunts = cycles.hunts();
+            cycles.believed_turns = if certain.is_empty() { 0 } else { cycles.believed_turns + 1 };
+            // If a request cannot be taken back, another one is to be taken back soon.
+            let is_urgent = cycles.is_urgent();
             for wait in round.asked_for {
                 if let Some(seen) = cycles.seen.get_mut(&wait) {
-                    let soon = hunts || calls && seen.ticks < EVERY_TICKS;
+                    let soon = is_urgent || calls && seen.ticks < EVERY_TICKS;
                     seen.rounds = if soon { ROUNDS - 1 } else { seen.rounds + 1 };
                 }
             }
@@ -448,7 +465,7 @@ impl TheaterCore {
         }
     }
 
-    /// Calls those of the theaters that there is no link with. Returns whether there are any.
+    /// Calls the theaters in `hosts` that have no link with this one. Returns whether there are any.
     fn call_hosts(self: &Arc<Self>, hosts: &[Host]) -> bool {
         let now = self.now();
         let unknown: Vec<Callee> = {
@@ -468,7 +485,7 @@ impl TheaterCore {
         !unknown.is_empty()
     }
 
-    /// An ask is part of a cycle, if it waits still: it was told to others as this.
+    /// Fails an ask of a cycle if it still waits; `told` is the wait as it was reported to other theaters.
     pub(crate) fn fail_wait(&self, told: &Wait, path: Vec<String>) {
         let own = waiting::waits(self.system.core().id());
         if let Some(wait) =
@@ -479,12 +496,12 @@ impl TheaterCore {
     }
 }
 
-/// Follows the request of a wait to the last actor that it was forwarded to. Returns false if that is not known: the receiver has ended, or a theater on the way
-/// has not told of all of its requests.
+/// Follows the request of a wait to the last actor that it was forwarded to. Returns false if that actor is unknown: the receiver
+/// has ended, or a theater on the route has not reported all of its requests.
 fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
-    /// The most theaters on a way. A receiver may move while its requests are under way, which makes a way longer.
+    /// Maximum number of theaters on a route. A receiver that migrates while its requests are in transit lengthens the route.
     const STEPS_MAX: usize = 64;
-    /// The most characters of a label that another theater has told.
+    /// Maximum number of characters of a label from another theater.
     const LABEL_MAX: usize = 256;
     let mut to: Option<Option<&(Name, String)>> = None;
     let (mut at, mut route) = (wait.at, wait.route);
@@ -513,11 +530,11 @@ fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
         };
         at = theater;
     }
-    // Told of different moments, a way may lead round.
+    // Reports of different moments may combine to a circular route.
     false
 }
 
-/// The cycles that lead over a wait for an actor elsewhere. Chains that lead into no cycle cost one step for each wait.
+/// Returns the cycles that contain a wait for a remote actor. Chains that lead into no cycle cost one step for each wait.
 fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
     let waits = without_ends(waits);
     let mut by_name: BTreeMap<Name, Vec<&Wait>> = BTreeMap::new();
@@ -535,7 +552,7 @@ fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
     found
 }
 
-/// Those that the actors of this theater wait for, directly or over others, and that do not wait themselves.
+/// Returns the actors that this theater's actors wait for, directly or over others, and that do not wait themselves.
 fn ends_from(theater: u64, waits: &[Wait]) -> Vec<Name> {
     let mut waits_of: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
     for wait in waits {
@@ -554,7 +571,7 @@ fn ends_from(theater: u64, waits: &[Wait]) -> Vec<Name> {
     ends
 }
 
-/// The waits from which a walk along waits need not end: those for an actor that waits for nobody are removed, again and again.
+/// Returns the waits that can be part of a cycle: waits for an actor that waits for nothing are removed, repeatedly.
 fn without_ends(waits: &[Wait]) -> Vec<&Wait> {
     let mut waits_of: FxHashMap<Name, usize> = FxHashMap::default();
     let mut waits_for: FxHashMap<Name, Vec<usize>> = FxHashMap::default();
@@ -623,6 +640,7 @@ mod tests {
         }
     }
 
+    // GUARANTEE: Cycles over theaters
     #[test]
     fn a_request_is_followed_to_whom_it_was_forwarded_last() {
         let name = |theater| (theater, 0, 0);
@@ -630,7 +648,8 @@ mod tests {
             let to = to.map(|to| (name(to), to.to_string()));
             ((at, came), Passed { came, to, forwards, route })
         };
-        // 1 asks 2 over the theater 3, which sends the request on. It is forwarded in 2 and sent on to 4, where it is forwarded twice.
+        // Actor 1 asks 2 over the theater 3, which sends the request on. It is forwarded in 2 and sent on to 4, where it is
+        // forwarded twice.
         let asked = Wait { route: Some((3, 7)), ..wait(1, 0, 2) };
         let all = BTreeMap::from([
             said(3, (1, 7), None, 0, Some((2, 9))),
@@ -645,26 +664,26 @@ mod tests {
         };
         let follow_in = |told: &_| follow_among(told, &[2, 3, 4]);
         assert_eq!(follow_in(&all), Some((6, "6".to_owned(), 3)));
-        // What was not told is as before.
+        // A report that is missing leaves the wait unchanged.
         let without =
             |left_out: (u64, (u64, u64))| all.clone().into_iter().filter(move |(key, _)| *key != left_out).collect();
         assert_eq!(follow_in(&without((4, (2, 5)))), Some((4, "4".to_owned(), 1)));
         assert_eq!(follow_in(&without((3, (1, 7)))), Some((2, "2".to_owned(), 0)));
-        // A theater that has not told all may have passed the request on.
+        // A theater that has not reported all of its requests may have passed this one on.
         assert_eq!(follow_among(&without((4, (2, 5))), &[2, 3]), None);
         assert_eq!(follow_among(&all, &[]), Some((6, "6".to_owned(), 3)));
         assert_eq!(follow_among(&without((3, (1, 7))), &[2, 4]), None);
-        // Numbers of others are any numbers, and labels are cut.
+        // Numbers from other theaters can have any value, and labels are cut.
         let mut absurd = all.clone();
         let (key, mut passed) = said(4, (2, 5), Some(6), u32::MAX, None);
         passed.to = Some((name(6), "\u{e9}".repeat(1_000)));
         absurd.insert(key, passed);
         assert_eq!(follow_in(&absurd), Some((6, "\u{e9}".repeat(256), u32::MAX)));
-        // The last receiver has ended: nobody waits for it.
+        // The last receiver has ended: nothing can wait for it.
         let mut ended = all.clone();
         ended.extend([said(4, (2, 5), None, 2, None)]);
         assert_eq!(follow_in(&ended), None);
-        // Told of different moments, a way may lead round.
+        // Reports of different moments may combine to a circular route.
         let mut round = all;
         round.extend([said(2, (3, 9), None, 0, Some((3, 8))), said(3, (2, 8), None, 0, Some((2, 9)))]);
         assert_eq!(follow_in(&round), None);
@@ -682,12 +701,13 @@ mod tests {
         assert_eq!(Wait { begun: Some(0), route: Some((2, 3)), ..wait(1, 0, 2) }, wait(1, 0, 2));
     }
 
+    // GUARANTEE: Cycles over theaters
     #[test]
     fn a_cycle_is_believed_when_the_same_waits_are_in_it_twice_in_turn() {
         let mut cycles = Cycles::default();
         let closed = [wait(1, 0, 2), wait(2, 0, 1)];
         assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
-        // Who waits again has not waited all the time.
+        // An actor that waits again has not waited all the time.
         assert_eq!(cycles.believe(&[wait(1, 0, 2), wait(2, 1, 1)]), Vec::<Cycle>::new());
         assert_eq!(cycles.believe(&closed), Vec::<Cycle>::new());
         assert_eq!(cycles.believe(&closed), [closed.to_vec()]);
@@ -701,13 +721,14 @@ mod tests {
         assert_eq!(ends_from(3, &waits), []);
     }
 
+    // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn a_long_chain_takes_a_step_for_each_wait_and_no_stack() {
         const WAITS: u64 = 100_000;
         let look = || {
             let mut waits: Vec<Wait> = (0..WAITS).map(|at| wait(at, 0, at + 1)).collect();
             assert_eq!(find(&waits), BTreeSet::new());
-            // One wait for an actor elsewhere, in a ring.
+            // One wait for a remote actor, in a ring.
             waits.iter_mut().skip(1).for_each(|wait| wait.afar = false);
             waits.push(Wait { afar: false, ..wait(WAITS, 0, 0) });
             assert_eq!(find(&waits), BTreeSet::from([waits.clone()]));

@@ -1,8 +1,7 @@
-//! An actor that says how its theater is: what `playhouse top` asks.
+//! An actor that reports the state of its theater: the source of `playhouse top`.
 //!
-//! Nothing here is known to the rest: it asks what anybody in the program could ask. Nothing is counted for it while nobody
-//! asks: the first question has the handlers timed and the queues counted, and that ends when no other one has come for a
-//! while.
+//! No other module knows it, and it uses only what each program can use. Nothing is counted for it while no question comes. The first
+//! question starts the timing of handlers and the counting of queues. Both end if no further question comes for a while.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -23,16 +22,16 @@ use crate::node::core::TheaterCore;
 use crate::node::peers::LinkState;
 use crate::node::theater::Theater;
 
-/// What an [`Inspector`] is published as.
+/// The name that an [`Inspector`] is published under.
 pub const INSPECTOR: &str = "playhouse.inspector";
-/// Nobody has asked for so long: nothing is counted any more.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Who asks again sooner gets the same answer.
+/// Time without a question after which nothing is counted any more.
+const IDLE_TIME_MAX: Duration = Duration::from_secs(5);
+/// Questions within this time of the last one get the same answer.
 const WINDOW_MIN: Duration = Duration::from_millis(200);
-/// So many are shown by each measure.
+/// Maximum number of lines shown by each measure.
 const SHOWN_MAX: usize = 50;
 
-/// Says how its theater is. Started and published by [`TheaterBuilder::inspected`](crate::TheaterBuilder::inspected).
+/// Reports the state of its theater. Started and published by [`TheaterBuilder::inspected`](crate::TheaterBuilder::inspected).
 pub struct Inspector {
     theater_core: Weak<TheaterCore>,
     watch: Option<Watch>,
@@ -44,11 +43,11 @@ impl std::fmt::Debug for Inspector {
     }
 }
 
-/// As long as somebody asks.
+/// The counting that lasts as long as questions come.
 struct Watch {
     look: ActivityCounter,
     _timed: TimedHandlers,
-    /// What was so at the beginning of the present window.
+    /// The counts at the beginning of the present window.
     since: Duration,
     messages: HashMap<(&'static str, &'static str), (u64, Duration)>,
     workers: Vec<Counters>,
@@ -56,83 +55,83 @@ struct Watch {
     ends: TimerKey,
 }
 
-/// Asks an [`Inspector`] how its theater is.
+/// Asks an [`Inspector`] for the state of its theater.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Inspect;
 
-/// Nobody has asked for a while.
+/// Tells the inspector that no question has come for a while.
 #[derive(Clone, Copy, Debug)]
 struct Enough;
 
-/// How a theater is, and what it has done since an [`Inspector`] was asked last: in the *window*. What is counted in the
-/// window is so for all who ask at the same time.
+/// The state of a theater, and its work since the last question to an [`Inspector`]: in the *window*. All callers that ask at the
+/// same time get the counts of the same window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// Where others may call.
+    /// The address that other theaters may call.
     pub address: Option<SocketAddr>,
     /// Its cluster.
     pub cluster: String,
     /// The number of its process.
     pub process: u32,
-    /// For how long it has run.
+    /// The time for which it has run.
     pub uptime: Duration,
-    /// How long the window is. Zero: nobody had asked for a while, and there is none yet.
+    /// The length of the window. Zero: there is none yet, because no question had come for a while.
     pub window: Duration,
-    /// Actors that live.
+    /// Number of actors alive.
     pub actors_alive: u64,
-    /// Actors that have come from other theaters, and that have left for some, so far.
+    /// Numbers of actors that have come from other theaters, and that have left for some, so far.
     pub migrations: (u64, u64),
     /// The executor's counters so far, by name.
     pub counters: BTreeMap<String, u64>,
-    /// Its workers; behind them those of dedicated actors.
+    /// Its workers, followed by the workers of dedicated actors.
     pub workers: Vec<WorkerStats>,
-    /// Stages where something happened in the window, or waits: the 50 with the most.
+    /// Stages with work in the window or waiting messages: the 50 with the most.
     pub stages: Vec<StageStats>,
-    /// The actors that took most time, handled most messages, or have most messages waiting: 50 of each.
+    /// The actors with the most time, the most handled messages, or the most waiting messages: 50 of each.
     pub actors: Vec<ActorStats>,
-    /// Types of messages, by the type of who handles them, that took most time or were most often: 50 of each.
+    /// Types of messages, by the type of their receivers, with the most time or the highest number: 50 of each.
     pub messages: Vec<MessageStats>,
     /// The theaters it is linked with.
     pub links: Vec<LinkStats>,
 }
 
-/// What a worker does.
+/// The work of a worker.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct WorkerStats {
     /// Messages handled in the window.
     pub handled: u64,
-    /// How much of the window it was in handlers, from 0 to 1.
+    /// The share of the window that it spent in handlers, from 0 to 1.
     pub busy: f64,
     /// Messages that wait for it, estimated from their bytes.
     pub queued: u64,
-    /// Stages that it runs.
+    /// Number of stages that it runs.
     pub stages: u64,
-    /// Stages of it that wait, since they have sent to somebody who is overloaded.
+    /// Number of its stages that are muted, because they have sent to an overloaded actor.
     pub muted: u64,
     /// It sleeps.
     pub parked: bool,
-    /// Who sends to it is slowed.
+    /// Senders to it are slowed.
     pub overloaded: bool,
-    /// Thefts, parks and takeovers (a handler was stuck) in the window.
+    /// Number of steals in the window.
     pub steals: u64,
-    /// How often it went to sleep in the window.
+    /// Number of times that it went to sleep in the window.
     pub parks: u64,
-    /// How often a stuck handler cost it its thread, so far.
+    /// Number of times that a stuck handler cost it its thread, so far.
     pub takeovers: u64,
 }
 
-/// What is done on a stage.
+/// The work of a stage.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct StageStats {
     /// Its number.
     pub stage: u16,
-    /// Who runs it.
+    /// The worker that runs it.
     pub worker: u64,
     /// Messages handled in the window.
     pub handled: u64,
@@ -140,26 +139,26 @@ pub struct StageStats {
     pub queued: u64,
 }
 
-/// What an actor does.
+/// The work of an actor.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
 pub struct ActorStats {
     /// The type.
     pub actor: String,
-    /// Its name, or where it has none, its number.
+    /// Its name, or its number if it has no name.
     pub name: String,
     /// Its stage.
     pub stage: u16,
     /// Messages handled in the window.
     pub handled: u64,
-    /// How long that took.
+    /// The time that handling them took.
     pub busy: Duration,
     /// Messages that wait for it in its worker's queue.
     pub queued: u64,
 }
 
-/// What is done with messages of one type by actors of one type.
+/// The work of actors of one type for messages of one type.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -170,33 +169,33 @@ pub struct MessageStats {
     pub message: String,
     /// Handled in the window.
     pub handled: u64,
-    /// How long that took.
+    /// The time that handling them took.
     pub busy: Duration,
-    /// Handled since handlers are timed.
+    /// Handled since the timing of handlers began.
     pub total: u64,
-    /// Half of those took longer.
+    /// The median of their times.
     pub median: Duration,
-    /// One in a hundred took longer.
+    /// The 99th percentile of their times.
     pub p99: Duration,
-    /// The longest.
+    /// The longest of their times.
     pub max: Duration,
 }
 
-/// How a link is.
+/// The state of a link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct LinkStats {
-    /// Where the other theater can be called, if it can.
+    /// The address of the other theater, if it has one.
     pub address: Option<SocketAddr>,
-    /// What the link is at.
+    /// The phase of the link.
     pub state: LinkState,
-    /// For how long it has been connected, or has not been.
+    /// The time for which it has been connected, or without a connection.
     pub for_so_long: Duration,
-    /// Packets that the other end has not acknowledged, ...
+    /// Number of packets that the other end has not acknowledged.
     pub packets: u64,
-    /// ... and their bytes.
+    /// The bytes of those packets.
     pub bytes: u64,
-    /// Asks, watches and the like that the other end has not answered.
+    /// Asks, watches and similar requests that the other end has not answered.
     pub unanswered: u64,
 }
 
@@ -222,7 +221,7 @@ playhouse_actor::remote!(also Inspector: Inspect);
 impl Handler<Inspect> for Inspector {
     fn handle(&mut self, _: Inspect, ctx: &mut Context<Self>) -> Snapshot {
         let Some(theater_core) = self.theater_core.upgrade() else { return Snapshot::default() };
-        let ends = ctx.send_after(PATIENCE, Enough);
+        let ends = ctx.send_after(IDLE_TIME_MAX, Enough);
         match &mut self.watch {
             None => self.watch = Some(Watch::begin(&theater_core, ends)),
             Some(watch) => {
@@ -232,7 +231,7 @@ impl Handler<Inspect> for Inspector {
                 }
             }
         }
-        // For the next answer.
+        // The census serves the next answer.
         theater_core.system.core().ask_for_census();
         self.watch.as_ref().map_or_else(Snapshot::default, |watch| watch.answer.clone())
     }
@@ -244,7 +243,7 @@ impl Handler<Enough> for Inspector {
     }
 }
 
-/// The first of each order; `lines` are put in the last one.
+/// Keeps the first lines of each order; `lines` end up in the last order.
 fn keep_first<T, K: Ord>(lines: &mut Vec<T>, orders: &[fn(&T) -> K]) {
     let mut kept = Vec::new();
     for order in orders {
@@ -257,7 +256,7 @@ fn keep_first<T, K: Ord>(lines: &mut Vec<T>, orders: &[fn(&T) -> K]) {
 }
 
 impl Inspector {
-    /// Starts one in `theater_core`, and publishes it.
+    /// Starts an inspector in `theater_core`, and publishes it.
     pub(crate) fn start_in(theater_core: &Arc<TheaterCore>) -> Result<(), TheaterError> {
         let options = SpawnOptions::new().placement(Placement::Dedicated);
         let inspector = Inspector { theater_core: Arc::downgrade(theater_core), watch: None };
@@ -287,7 +286,7 @@ impl Watch {
         watch
     }
 
-    /// The lines of messages of the window, which ends.
+    /// Returns the lines of messages for the window, which ends.
     fn done(&mut self, times: &[HandlerTimes]) -> Vec<MessageStats> {
         let mut lines = Vec::new();
         for times in times {
@@ -400,7 +399,7 @@ impl Watch {
                 handled: now.received.saturating_sub(before.received),
                 busy: if window.is_zero() { 0.0 } else { (busy / window.as_secs_f64()).min(1.0) },
                 queued: state.queued,
-                // Not those of links; a dedicated actor has one of its own.
+                // The stages of links are not counted; a dedicated actor has a stage of its own.
                 stages: state.stages.iter().filter(|stage| usize::from(**stage) < system.stages()).count() as u64
                     + u64::from(worker >= system.workers()),
                 muted: state.muted_stages as u64,

@@ -4,17 +4,17 @@ use crate::node::peers::LinkState;
 use crate::node::theater::Theater;
 
 impl Theater {
-    /// Hands the figures of now to the recorder of the [`metrics`](https://docs.rs/metrics) crate: those of its
+    /// Passes the present figures to the recorder of the [`metrics`](https://docs.rs/metrics) crate: those of its
     /// [system](playhouse_actor::System::record_metrics), and these, with the label `system`.
     ///
     /// | name | labels | |
     /// |---|---|---|
-    /// | `playhouse_links` | `state` | links that are `linked`, and that are `broken`, which are called again or wait for it |
+    /// | `playhouse_links` | `state` | links that are `linked`, and `broken` links, which are called again or wait for a call |
     /// | `playhouse_link_packets` | `peer` | packets that the other end has not acknowledged |
     /// | `playhouse_link_bytes` | `peer` | their bytes |
     /// | `playhouse_migrations_total` | `direction` | actors that have come (`in`) and that have left (`out`) |
     ///
-    /// `peer` is where the other theater can be called, and `?` for those that do not listen, in sum.
+    /// `peer` is the address of the other theater. Theaters that do not listen are summed up as `?`.
     #[cfg(feature = "metrics")] // as the module, whose features the reference of `playhouse` does not show
     pub fn record_metrics(&self) {
         self.system().record_metrics();

@@ -1,4 +1,4 @@
-//! What a theater says of itself: the inspector, figures, and cycles of asks over several theaters.
+//! Reports of a theater on itself: the inspector, figures, and cycles of asks over several theaters.
 
 pub(crate) mod cycles;
 pub(crate) mod inspector;

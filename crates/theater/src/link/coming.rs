@@ -42,6 +42,7 @@ fn says_until(link: &Link, is_meant: impl Fn(&Head) -> bool) -> Vec<Head> {
     said
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     let [theater] = theaters();
@@ -159,6 +160,7 @@ fn an_actor_that_is_started_in_vain_is_reported() {
     assert!(source.says().iter().any(|(head, _)| *head == Head::Ended { handles: vec![0, 1] }));
 }
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
     let [theater] = theaters();
@@ -177,6 +179,7 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let [theater] = theaters();
@@ -312,6 +315,7 @@ impl playhouse_actor::Handler<Greet> for Fixed {
 }
 remote!(Fixed: Greet);
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that_has_left_are_not() {
     let [theater] = theaters();
@@ -398,6 +402,7 @@ fn has_left_but_may_live(why: &MigrateError) -> bool {
     why.contains("has left") && why.contains("has not confirmed that it has begun")
 }
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let (net, theater) = simulated();
@@ -423,6 +428,7 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
     let (net, theater) = simulated();
@@ -437,6 +443,7 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
     assert!(net.now() < 4 * LOST_AFTER, "{:?}", net.now());
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
     let (net, theater) = simulated();
@@ -482,6 +489,7 @@ fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
     theater.theater_core.directory.known_as(born.key()).unwrap()
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     let (net, theater) = simulated();
@@ -508,6 +516,7 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     assert_eq!(theater.theater_core.directory.migrations(), (1, 1));
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
     let (net, theater) = simulated();
@@ -527,6 +536,7 @@ fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
     assert_eq!(theater.theater_core.directory.migrations(), (2, 2));
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn actors_that_were_born_in_one_theater_are_noted_together() {
     let (net, theater) = simulated();
@@ -552,6 +562,7 @@ fn actors_that_were_born_in_one_theater_are_noted_together() {
     assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Disconnected));
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     let (net, theater) = simulated();
@@ -642,6 +653,7 @@ fn the_end_of_an_actor_that_turned_does_not_end_the_one_that_has_its_number_by_t
     assert!(!first.address().is_stale() && !second.address().is_stale());
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     let (net, theater) = simulated();
@@ -681,6 +693,7 @@ impl Forwarder for Looks {
     }
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let (net, theater) = simulated();
@@ -703,6 +716,7 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     assert_eq!(theater.theater_core.rerouting_stubs(), []);
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     let (net, theater) = simulated();
@@ -723,6 +737,7 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
     assert!(!said.iter().any(|(head, _)| matches!(head, Head::Ended { .. })), "{said:?}");
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     let (net, theater) = simulated();
@@ -749,6 +764,7 @@ fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_actor_whose_state_cannot_be_read_for_a_panic_is_refused_at_once() {
     let theaters = [(); 2].map(|()| {

@@ -140,6 +140,7 @@ fn keeper(theater: &Theater, hostile: &mut Hostile) -> Receiver<ActorRef<Guest>>
     kept
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn an_invented_name_does_not_take_the_place_of_the_true_one() {
     let [owner, user] = theaters();
@@ -156,6 +157,7 @@ fn an_invented_name_does_not_take_the_place_of_the_true_one() {
     assert!(!hostile.peer.is_lost());
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn an_invented_name_of_a_known_actor_is_refused() {
     let [owner, user] = theaters();
@@ -173,6 +175,7 @@ fn an_invented_name_of_a_known_actor_is_refused() {
     assert_eq!(known.ask(Greet).within(LIMIT).wait(), Ok(known));
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
     let [owner] = theaters();
@@ -199,6 +202,7 @@ fn a_move_with_an_invented_name_changes_nothing_and_costs_its_peer_the_link() {
     assert_eq!(user.theater_core.directory.migrations(), (0, 0));
 }
 
+// GUARANTEE: Markers end
 #[test]
 fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_only() {
     let [owner, user] = theaters();
@@ -311,6 +315,7 @@ pub(super) fn remote(theater: u64, slot: u64, capability: u64) -> RemoteActorId 
     RemoteActorId { theater, address: None, slot, incarnation: 1, capability }
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn a_theater_that_contradicts_itself_is_lost() {
     let [theater] = theaters();
@@ -337,6 +342,7 @@ pub(super) fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId 
     link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, stub).unwrap()
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn a_started_actor_is_named_once_and_no_other_one_is() {
     let [theater] = theaters();
@@ -404,6 +410,7 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
     assert!(second.is_some() && second != first);
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [theater] = theaters();
@@ -423,6 +430,7 @@ fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     assert_eq!(link.says(), []);
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
     let [theater] = theaters();
@@ -434,6 +442,7 @@ fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
     let theater = Theater::builder().listen("127.0.0.1:0").lost_after(Duration::from_millis(200)).start().unwrap();
@@ -473,6 +482,7 @@ fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn an_actor_that_lives_here_does_not_come() {
     let [theater] = theaters();
@@ -488,6 +498,7 @@ fn an_actor_that_lives_here_does_not_come() {
     assert_eq!(link.fault.get(), None);
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_the_link() {
     let [theater] = theaters();
@@ -499,6 +510,7 @@ fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_th
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
 }
 
+// GUARANTEE: A name includes its capability
 #[test]
 fn a_group_keeps_its_actors_whatever_others_say() {
     let [theater] = theaters();
@@ -534,6 +546,7 @@ fn markers(link: &Link) -> Vec<(Origin, u16)> {
         .collect()
 }
 
+// GUARANTEE: Markers end
 #[test]
 fn a_marker_goes_over_a_bounded_number_of_links() {
     let [theater] = theaters();
@@ -554,6 +567,7 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
     assert_eq!(markers(&to), []);
 }
 
+// GUARANTEE: Markers end
 #[test]
 fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     let [theater] = theaters();
@@ -579,6 +593,7 @@ fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
 
 // -- bounds -------------------------------------------------------------------------------------------------------------
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn numbers_of_actors_come_one_after_the_other_and_are_bounded() {
     let [theater] = theaters();
@@ -598,6 +613,7 @@ fn numbers_of_actors_come_one_after_the_other_and_are_bounded() {
     assert_eq!(lock(&counts.inn).targets.all.len(), HANDLES_MAX);
 }
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn a_state_whose_reading_panics_takes_its_number() {
     let [theater] = theaters();
@@ -619,6 +635,7 @@ fn a_state_whose_reading_panics_takes_its_number() {
     assert!(lock(&link.inn).targets.get(1).is_some());
 }
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
     let [theater] = theaters();
@@ -643,6 +660,7 @@ fn no_more_actors_are_named_or_sent_than_a_peer_takes() {
     assert!(link.adopt(own, &remote(10, 2, 7)).is_ok());
 }
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn names_that_one_theater_tells_are_bounded() {
     let [theater] = theaters();
@@ -664,6 +682,7 @@ fn names_that_one_theater_tells_are_bounded() {
     tell(0).unwrap();
 }
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn watches_of_one_theater_are_bounded() {
     let [theater] = theaters();
@@ -684,6 +703,7 @@ fn watches_of_one_theater_are_bounded() {
     link.lose();
 }
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn no_more_is_watched_than_a_peer_takes() {
     let [theater] = theaters();
@@ -728,6 +748,7 @@ fn together(link: &Link, of: u64, count: u32) -> Result<Vec<ActorLocation>, (u32
     Codec::Positional.read(&answer.unwrap().1).unwrap()
 }
 
+// GUARANTEE: The state kept for a theater is bounded
 #[test]
 fn members_that_wait_for_their_groups_are_bounded() {
     let [theater] = theaters();

@@ -30,7 +30,7 @@
 //! An answer to `Leaving` waits for reroutes ([`host`](crate::migration::host)), and for calls. No call and no marker waits for an answer to
 //! `Leaving`: a theater takes calls, and passes markers on, during its evacuation. Therefore theaters that leave at the same time do not wait for
 //! each other. H calls for [`REACH_MAX`] in all, for any number of theaters. After that it answers with the routes that it has. A theater that
-//! announces its shutdown waits for at most [`LEAVE_MAX`] in any case.
+//! announces its shutdown waits for at most [`SHUTDOWN_NOTICE_MAX`] in any case.
 //!
 //! [`PendingProxy`]: crate::proxy::pending::PendingProxy
 
@@ -39,16 +39,16 @@ use std::sync::{Weak, mpsc};
 
 use super::*;
 use crate::migration::drain::DrainGuard;
-use crate::migration::host::LEAVE_MAX;
+use crate::migration::host::SHUTDOWN_NOTICE_MAX;
 use crate::naming::RemoteActorId;
 use crate::node::core::{Callee, TheaterCore};
 
 /// The usual duration of a reroute.
 const REROUTES_LAST: Duration = Duration::from_millis(1);
 
-/// The time in which theaters that actors have gone to are called. It is less than [`LEAVE_MAX`], so that the search finds routes without them before
+/// The time in which theaters that actors have gone to are called. It is less than [`SHUTDOWN_NOTICE_MAX`], so that the search finds routes without them before
 /// the leaving theater has ended.
-const REACH_MAX: Duration = Duration::from_secs(LEAVE_MAX.as_secs() / 2);
+const REACH_MAX: Duration = Duration::from_secs(SHUTDOWN_NOTICE_MAX.as_secs() / 2);
 
 /// Requests to the thread that waits for the stubs with mail over the other end, which leaves.
 #[derive(Default)]

@@ -568,7 +568,7 @@ impl Link {
     }
 
     /// Returns whether anything was ever received.
-    pub(crate) fn has_heard(&self) -> bool {
+    pub(crate) fn has_received(&self) -> bool {
         lock(&self.inn).inbound.received() > 0
     }
 
@@ -577,7 +577,7 @@ impl Link {
     }
 
     /// Notes the number that the other end has for the link.
-    pub(crate) fn note_number_there(&self, number: Option<u64>) {
+    pub(crate) fn note_remote_number(&self, number: Option<u64>) {
         // Relaxed, as for the load: it publishes no other memory. Numbers begin at 1.
         self.peer_number.store(number.unwrap_or(0), Ordering::Relaxed);
     }

@@ -166,6 +166,7 @@ mod tests {
     }
     remote!(Gate: Knock);
 
+    // GUARANTEE: Requests in other theaters are withdrawn
     #[test]
     fn what_is_taken_back_under_a_wrong_number_or_too_late_changes_nothing() {
         let [theater] = theaters();

@@ -56,6 +56,7 @@ fn targets(peer: &Peer) -> usize {
     lock(&peer.link.inn).targets.all.iter().flatten().count()
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
     const AT_ONCE: usize = 200;
@@ -85,6 +86,7 @@ fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
     assert!(left() < kept + 10 && kept < AT_ONCE as u64, "{} and {kept} are left", left());
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn who_comes_and_goes_leaves_nothing_behind() {
     const MOVES: usize = 2_000;
@@ -103,6 +105,7 @@ fn who_comes_and_goes_leaves_nothing_behind() {
     }
 }
 
+// GUARANTEE: Ended actors are forgotten
 /// Theaters tell the ends of actors over links. If names of very many actors come from third theaters, a link is worth its cost.
 #[test]
 fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for_some() {
@@ -139,6 +142,7 @@ fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> boo
     !theaters.iter().any(is_kept) && !peers.iter().any(is_left)
 }
 
+// GUARANTEE: Ended actors are forgotten
 #[test]
 fn who_ends_in_another_theater_is_forgotten_in_all() {
     const AT_ONCE: usize = 50;
@@ -193,6 +197,7 @@ impl Actor for Watch {
     }
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     let ([here, there], [peer, back]) = two();
@@ -215,7 +220,7 @@ fn a_group_is_called_off_where_one_of_it_cannot_begin() {
     assert_eq!(*why, MigrateError::Refused("it has the actor already".to_owned()));
     says(Word::Stays { attempt: attempt.number });
 
-    // That has changed nothing: they are in the other theater, and can come.
+    // The word has changed nothing: the actors are in the other theater, and can come.
     for guest in guests {
         assert!(directory.is_remote(guest.id()));
         assert_eq!(guest.ask(Greet).within(Duration::from_secs(60)).wait(), Ok(guest));
@@ -299,6 +304,7 @@ impl Actor for Burst {
     }
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn nothing_is_taken_from_a_link_that_is_lost() {
     let ([here, there], [_, back]) = two();
@@ -315,6 +321,7 @@ fn nothing_is_taken_from_a_link_that_is_lost() {
     assert_eq!(counts.ask(Sum).wait(), Ok(1));
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_comes_as_the_link_is_lost_does_not_begin() {
     let ([here, there], [peer, back]) = two();
@@ -362,6 +369,7 @@ fn is_found_again(peer: &Peer) {
     });
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_watches_before_a_place_has_heard_of_a_loss_waits_for_that() {
     let ([here, _there], peer, guest) = lost_and_not_told();
@@ -388,6 +396,7 @@ impl Actor for Glance {
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
     let ([here, _there], peer, guest) = lost_and_not_told();
@@ -408,6 +417,7 @@ fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
     assert!(ends.try_recv().is_err());
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
     for _ in 0..20 {
@@ -420,6 +430,7 @@ fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
     }
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let theater = Theater::builder().start().unwrap();
@@ -439,6 +450,7 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     assert!(matches!(there.receive_hello(&Hello { link: Some(2), ..hello }, None).0, Reply::Hello(_)));
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     let ([_here, there], [peer, back]) = two();
@@ -459,6 +471,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
     eventually(|| back.link.connection().is_none());
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_since() {
     let ([here, there], [peer, back]) = two();
@@ -472,11 +485,12 @@ fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_sinc
     eventually(|| link.connection().is_some());
     let before = link.connection().unwrap().token;
     let late = there.theater_core.receive_hello(&theater_core.hello(Some(resumes)), None);
-    assert!(matches!(&late, (Reply::Refused(why), None) if why == "it has another link by now"));
+    assert!(matches!(&late, (Reply::Refused(why), None) if why == "the theaters have another link by now"));
     assert_eq!(link.connection().map(|connection| connection.token), Some(before));
     assert!(!again.is_lost());
 }
 
+// GUARANTEE: A link is lost after its time
 #[test]
 fn a_link_is_silent_for_as_long_as_it_is_and_not_for_as_often_as_it_is_looked_at() {
     let (theaters, [peer, _]) = two();
@@ -490,6 +504,7 @@ fn a_link_is_silent_for_as_long_as_it_is_and_not_for_as_often_as_it_is_looked_at
     theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
 }
 
+// GUARANTEE: A theater that is down costs little
 #[cfg(target_os = "linux")]
 #[test]
 fn a_theater_that_leaves_again_and_again_takes_one_thread() {
@@ -522,6 +537,7 @@ impl Drop for Bomb {
     }
 }
 
+// GUARANTEE: A panic costs one message
 #[test]
 fn panics_while_a_theater_polls_harm_no_link() {
     let ([here, there], _peers) = two();
@@ -538,6 +554,7 @@ fn panics_while_a_theater_polls_harm_no_link() {
     assert_eq!(there.system().stats().total.dead_letters, 10);
 }
 
+// GUARANTEE: Heartbeats show that a theater polls
 #[test]
 fn a_theater_that_does_not_poll_is_silent_and_lost() {
     let [here, there, third] = [(); 3].map(|()| {
@@ -599,6 +616,7 @@ impl Handler<Deep> for Counts {
 }
 remote!(also Counts: Deep);
 
+// GUARANTEE: Nesting does not overflow a stack
 #[test]
 fn a_message_that_nests_too_deep_is_refused_and_its_link_lives() {
     let ([here, there], [peer, _]) = two();
@@ -674,6 +692,7 @@ fn with_silent_reader() -> (Theater, Raw, Peer) {
     (theater, raw, peer)
 }
 
+// GUARANTEE: Mail that waits for a theater is bounded
 #[test]
 fn a_peer_that_does_not_read_what_it_asks_for_is_read_no_further_and_then_lost() {
     const BYTES_MAX: usize = REPLY_WINDOWS_MAX * SMALL_WINDOW + RESERVE_BYTES;
@@ -704,6 +723,7 @@ impl Handler<Sum> for Fat {
 }
 remote!(spawn Fat: Sum);
 
+// GUARANTEE: Mail that waits for a theater is bounded
 #[test]
 fn starts_wait_for_room_in_the_window() {
     const STARTS: usize = 100;

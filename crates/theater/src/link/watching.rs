@@ -71,6 +71,7 @@ fn watches(theater: &Theater) -> (usize, usize) {
     (kept, links.iter().map(|link| lock(&link.out).watches.len()).sum())
 }
 
+// GUARANTEE: Watches of migrating actors
 /// Watches begin and end while the watched actors leave, come and pass: none is lost or told twice, and none is left over.
 #[test]
 fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
@@ -135,6 +136,7 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
     }
 }
 
+// GUARANTEE: Watches of migrating actors
 /// The state of a watch does not grow with the migrations of the watched actor. A notice that is wrapped at each migration would overflow the stack.
 #[test]
 fn an_actor_that_is_watched_and_moves_thousands_of_times_ends_like_any_other() {

@@ -106,7 +106,7 @@ use crate::proxy::pending::PendingProxy;
 const ARRIVAL_MAX: Duration = Duration::from_secs(10);
 
 /// The time for the other theaters to find new routes to the actors of an evacuated theater.
-pub(crate) const LEAVE_MAX: Duration = Duration::from_secs(10);
+pub(crate) const SHUTDOWN_NOTICE_MAX: Duration = Duration::from_secs(10);
 
 /// The interval between two checks whether something has ended.
 const LOOKED_AT_EVERY: Duration = Duration::from_millis(1);
@@ -316,8 +316,8 @@ impl TheaterCore {
     ///
     /// Repeats that until nothing has changed, and no other theater has called: see `link/leaving.rs`. Then waits until the mail that waits for new
     /// routes is forwarded, and for the answers that come over this theater.
-    pub(crate) fn take_leave(&self) {
-        let deadline = self.now() + LEAVE_MAX;
+    pub(crate) fn announce_shutdown(&self) {
+        let deadline = self.now() + SHUTDOWN_NOTICE_MAX;
         let told = |directory: &Directory| directory.told_moved.load(Ordering::Relaxed);
         let mut is_first = true;
         loop {

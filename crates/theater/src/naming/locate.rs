@@ -491,7 +491,7 @@ impl Inquiry {
             return Some(Whereabouts::At(location_of(at)));
         }
         let gone = |seen: Whereabouts| if let Whereabouts::Gone(to) = seen { Some(to) } else { None };
-        // As far as the theaters asked by this one know the chains.
+        // The theaters asked by this one know a part of the chains only.
         let here = self.directory.incarnation;
         let next = |at: &u64| if *at == here { own.map(|at| at.theater) } else { said_by(at).and_then(gone) };
         let end = |to| std::iter::successors(Some(to), next).take(said.len() + 1).last();

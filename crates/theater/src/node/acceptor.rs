@@ -1,13 +1,14 @@
-//! Where callers are heard.
+//! Accepts the callers of a theater.
 //!
-//! One thread waits for callers and for the theater's end at the same time, so that it ends whether or not anybody can call.
+//! One thread waits for callers and for the theater's end at the same time, because it must end even if no caller comes.
 //!
 //! # Bounds
 //!
-//! A caller has a place while it proves that it belongs to the cluster, and while its greeting is read. There are
-//! [`CALLERS_MAX`] places, and one source has at most [`OF_ONE_SOURCE_MAX`] of them. Where no place is left, a new caller takes one
-//! from the source with the most places: that of the caller that has gone longest without a step. Steps are the call, the first
-//! word and the proof. A caller that is silent, or stops after a word, therefore makes room before one that goes on.
+//! A caller occupies a slot while it proves that it belongs to the cluster, and while its greeting is read. There are
+//! [`CALLERS_MAX`] slots, and one source has at most [`OF_ONE_SOURCE_MAX`] of them. If all slots are occupied, a new caller
+//! evicts one caller of the source with the most slots: the caller with the longest time since its last step. Steps are the call,
+//! the first word and the proof. A caller that is silent, or stops after one word, therefore loses its slot before a caller that
+//! makes progress.
 //!
 //! Before the proof, a caller makes this theater read at most 1 KiB at a time and allocate no more than that.
 
@@ -25,26 +26,27 @@ use crate::node::core::{TICK, TheaterCore};
 use crate::node::handshake::{self, Opening};
 use crate::transport::{GuardedWire, Listener, Registration, guarded};
 
-/// Callers that are heard at one time.
+/// Maximum number of callers that are answered at one time.
 pub(crate) const CALLERS_MAX: usize = 64;
-/// Callers of one source that are heard at one time.
+/// Maximum number of callers of one source that are answered at one time.
 const OF_ONE_SOURCE_MAX: usize = 48;
-/// Threads that hear callers: those of callers that have lost their place end soon.
+/// Maximum number of threads that answer callers. It exceeds the slots, because the thread of an evicted caller ends a little
+/// later.
 const THREADS_MAX: usize = 2 * CALLERS_MAX;
-/// Calls of the hook for rejected callers at one time.
+/// Maximum number of concurrent calls of the hook for rejected peers.
 const REPORTS_MAX: usize = 32;
 
 const CALLERS: Token = Token(0);
 const SHUTDOWN_WAKER: Token = Token(1);
 
-/// A listener, and what tells of callers and of the end.
+/// A listener, and the poll that reports callers and the theater's end.
 pub(crate) struct Acceptor {
     listener: Box<dyn Listener>,
     poll: Poll,
 }
 
 impl Acceptor {
-    /// Its bell has who waits there look up.
+    /// Registers `listener`. The returned waker interrupts the thread that waits for callers.
     pub(crate) fn new(mut listener: Box<dyn Listener>) -> io::Result<(Acceptor, Waker)> {
         let poll = Poll::new()?;
         let shutdown_waker = Waker::new(poll.registry(), SHUTDOWN_WAKER)?;
@@ -54,20 +56,20 @@ impl Acceptor {
 }
 
 impl TheaterCore {
-    /// Hears callers until the theater closes.
-    pub(crate) fn hear_callers(self: &Arc<Self>, mut acceptor: Acceptor) {
+    /// Accepts callers until the theater closes.
+    pub(crate) fn accept_callers(self: &Arc<Self>, mut acceptor: Acceptor) {
         let mut events = Events::with_capacity(2);
         while !self.is_closing() {
             if !self.callers.have_threads() {
-                // Those that have lost their places end; until then callers wait.
+                // The threads of evicted callers end soon; until then callers wait.
                 drop(acceptor.poll.poll(&mut events, Some(TICK)));
                 continue;
             }
             match guarded(|| acceptor.listener.accept()).map(GuardedWire::new) {
-                Ok(line) => self.hear(line),
-                // On an error it was interrupted, and looks again.
+                Ok(wire) => self.answer_in_thread(wire),
+                // The poll ignores its error: it was interrupted, and the loop accepts again.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => drop(acceptor.poll.poll(&mut events, None)),
-                // Out of descriptors, for example: callers wait, and nothing tells of them again.
+                // Out of descriptors, for example. Callers wait, and the poll does not report them again.
                 Err(_) => drop(acceptor.poll.poll(&mut events, Some(TICK))),
             }
         }
@@ -78,16 +80,16 @@ impl TheaterCore {
         self.note_closed();
     }
 
-    /// Hears a caller, on a thread of its own.
-    fn hear(self: &Arc<Self>, line: GuardedWire) {
-        let slot = CallerSlot::take(self, Arc::new(line));
+    /// Answers a caller on a thread of its own.
+    fn answer_in_thread(self: &Arc<Self>, wire: GuardedWire) {
+        let slot = CallerSlot::take(self, Arc::new(wire));
         let theater_core = Arc::clone(self);
-        // If there is no thread, the place and the connection go with the closure.
+        // If the thread cannot be started, the closure is dropped, and with it the slot and the connection.
         let _ = std::thread::Builder::new().name("playhouse-caller".to_owned()).spawn(move || {
             let mut slot = slot;
             let answered = theater_core.answer(&mut slot);
             let Err(error) = answered else { return };
-            // A slow hook must not keep others from being heard.
+            // A slow hook must not keep other callers from being answered.
             slot.leave();
             if !matches!(error, TheaterError::Io { .. })
                 && let Some(on_rejected_peer) = &theater_core.settings.on_rejected_peer
@@ -104,7 +106,7 @@ impl TheaterCore {
     pub(crate) fn report(self: &Arc<Self>, error: TheaterError) {
         let Some(report) = Counted::below(REPORTS_MAX, &self.callers.reports) else { return };
         let theater_core = Arc::clone(self);
-        // If no thread can be had, it goes without saying.
+        // If no thread can be started, the loss is not reported.
         let _ = self.in_background("report", move || {
             let _report = report;
             if let Some(on_rejected_peer) = &theater_core.settings.on_rejected_peer {
@@ -115,10 +117,10 @@ impl TheaterCore {
     }
 
     fn answer(self: &Arc<Self>, slot: &mut CallerSlot) -> Result<(), TheaterError> {
-        let line = slot.line.take().expect("a caller is answered once");
-        let mut opening = Opening::answer(line, self.settings.secrecy.tls())?;
-        let heard = self.hear_member(&mut opening, slot);
-        let hello = heard.inspect_err(|error| opening.refuse(error))?;
+        let wire = slot.wire.take().expect("a caller is answered once");
+        let mut opening = Opening::answer(wire, self.settings.secrecy.tls())?;
+        let read = self.read_member(&mut opening, slot);
+        let hello = read.inspect_err(|error| opening.refuse(error))?;
         let (reply, go_on) = self.receive_hello(&hello, opening.certificate());
         handshake::reply(&mut opening, reply)?;
         if let Some((link, connection, received)) = go_on {
@@ -132,14 +134,14 @@ impl TheaterCore {
         Ok(())
     }
 
-    fn hear_member(&self, opening: &mut Opening, slot: &CallerSlot) -> Result<Hello, TheaterError> {
+    fn read_member(&self, opening: &mut Opening, slot: &CallerSlot) -> Result<Hello, TheaterError> {
         let credentials = self.credentials.as_ref().expect("it is not simulated");
         let member = handshake::check(opening, credentials, &self.settings.cluster, || slot.step())?;
-        handshake::hear_hello(opening, member)
+        handshake::read_hello(opening, member)
     }
 }
 
-/// The callers that are being heard.
+/// The callers that are being answered.
 #[derive(Default)]
 pub(crate) struct Callers {
     present: Mutex<Present>,
@@ -149,7 +151,7 @@ pub(crate) struct Callers {
 
 #[derive(Default)]
 struct Present {
-    /// By their last step: the one that has gone longest without one comes first.
+    /// Callers in the order of their last step: the longest time without a step first.
     callers: Vec<Caller>,
     next_number: u64,
 }
@@ -157,15 +159,15 @@ struct Present {
 struct Caller {
     number: u64,
     source: Source,
-    line: Weak<GuardedWire>,
+    wire: Weak<GuardedWire>,
 }
 
-/// Where a caller is: what may have many connections at no cost.
+/// The source of a caller: an identity that a caller cannot multiply at no cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
-    /// Of the addresses of IPv6 that one network may have, only the network counts.
+    /// An IP address. Of an IPv6 address only the network counts, because one network may have all its addresses.
     Address(IpAddr),
-    /// What a transport says.
+    /// The peer's name in the words of the transport.
     Words(String),
 }
 
@@ -187,18 +189,18 @@ impl Callers {
         self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a thread may be started for one more caller.
+    /// Returns whether a thread may be started for one more caller.
     fn have_threads(&self) -> bool {
         self.threads.load(Ordering::Relaxed) < THREADS_MAX
     }
 }
 
 impl Present {
-    /// Adds a caller; returns its number, and the callers that have lost their place for it.
-    fn enter(&mut self, source: Source, line: Weak<GuardedWire>) -> (u64, Vec<Caller>) {
+    /// Adds a caller. Returns its number and the callers that were evicted for it.
+    fn enter(&mut self, source: Source, wire: Weak<GuardedWire>) -> (u64, Vec<Caller>) {
         let number = self.next_number;
         self.next_number += 1;
-        self.callers.push(Caller { number, source: source.clone(), line });
+        self.callers.push(Caller { number, source: source.clone(), wire });
         let mut evicted = Vec::new();
         if self.count(&source) > OF_ONE_SOURCE_MAX {
             evicted.extend(self.evict(&source));
@@ -215,7 +217,7 @@ impl Present {
         self.callers.iter().filter(|caller| caller.source == *source).count()
     }
 
-    /// Takes the place of the caller from `source` that has gone longest without a step.
+    /// Removes the caller from `source` with the longest time since its last step.
     fn evict(&mut self, source: &Source) -> Option<Caller> {
         let oldest = self.callers.iter().position(|caller| caller.source == *source)?;
         Some(self.callers.remove(oldest))
@@ -228,27 +230,27 @@ impl Present {
     }
 }
 
-/// A caller's place, and its thread's.
+/// The slot of a caller, and the count of its thread.
 struct CallerSlot {
     theater_core: Arc<TheaterCore>,
     number: u64,
-    line: Option<Arc<GuardedWire>>,
+    wire: Option<Arc<GuardedWire>>,
     _thread: Counted,
 }
 
 impl CallerSlot {
-    fn take(theater_core: &Arc<TheaterCore>, line: Arc<GuardedWire>) -> CallerSlot {
-        let source = Source::of(line.peer());
-        let (number, evicted) = theater_core.callers.present().enter(source, Arc::downgrade(&line));
-        for line in evicted.iter().filter_map(|caller| caller.line.upgrade()) {
-            // The thread that hears it finds the connection broken.
-            let _ = line.shutdown(Shutdown::Both);
+    fn take(theater_core: &Arc<TheaterCore>, wire: Arc<GuardedWire>) -> CallerSlot {
+        let source = Source::of(wire.peer());
+        let (number, evicted) = theater_core.callers.present().enter(source, Arc::downgrade(&wire));
+        for wire in evicted.iter().filter_map(|caller| caller.wire.upgrade()) {
+            // The thread that answers the evicted caller finds the connection broken.
+            let _ = wire.shutdown(Shutdown::Both);
         }
         let _thread = Counted::new(&theater_core.callers.threads);
-        CallerSlot { theater_core: Arc::clone(theater_core), number, line: Some(line), _thread }
+        CallerSlot { theater_core: Arc::clone(theater_core), number, wire: Some(wire), _thread }
     }
 
-    /// The caller has gone on: others make room first.
+    /// Notes that the caller made a step: other callers are evicted first.
     fn step(&self) {
         self.theater_core.callers.present().step(self.number);
     }
@@ -264,17 +266,17 @@ impl Drop for CallerSlot {
     }
 }
 
-/// One of those that a number counts.
+/// One unit of a shared count; dropping it subtracts it.
 struct Counted(Arc<AtomicUsize>);
 
 impl Counted {
     fn new(count: &Arc<AtomicUsize>) -> Counted {
-        // Relaxed: it is a number only.
+        // Relaxed: the count orders no other memory.
         count.fetch_add(1, Ordering::Relaxed);
         Counted(Arc::clone(count))
     }
 
-    /// One more, if there are fewer than `most`.
+    /// Adds one unit if there are fewer than `most`.
     fn below(most: usize, count: &Arc<AtomicUsize>) -> Option<Counted> {
         let counted = Counted::new(count);
         (counted.0.load(Ordering::Relaxed) <= most).then_some(counted)
@@ -295,12 +297,13 @@ mod tests {
         Source::of(format!("192.0.2.{host}:7000"))
     }
 
-    /// Those whose places a caller from `source` takes.
+    /// Returns the numbers of the callers that a caller from `source` evicts.
     fn enter(present: &mut Present, source: &Source) -> Vec<u64> {
         let (_, evicted) = present.enter(source.clone(), Weak::new());
         evicted.iter().map(|caller| caller.number).collect()
     }
 
+    // GUARANTEE: Floods do not exclude theaters
     #[test]
     fn a_source_that_calls_too_often_loses_its_own_places() {
         let mut present = Present::default();
@@ -308,7 +311,7 @@ mod tests {
             assert_eq!(enter(&mut present, &address(1)), [0; 0]);
         }
         assert_eq!(enter(&mut present, &address(1)), [0]);
-        // Others have the rest, and then take from the one that has most.
+        // Other sources have the remaining slots; after that, the source with the most slots loses one.
         for _ in OF_ONE_SOURCE_MAX..CALLERS_MAX {
             assert_eq!(enter(&mut present, &address(2)), [0; 0]);
         }
@@ -316,6 +319,7 @@ mod tests {
         assert_eq!(present.callers.len(), CALLERS_MAX);
     }
 
+    // GUARANTEE: Floods do not exclude theaters
     #[test]
     fn a_caller_that_goes_on_keeps_its_place_longer() {
         let mut present = Present::default();
@@ -329,6 +333,7 @@ mod tests {
         assert_eq!(slots.last(), Some(&vec![0]));
     }
 
+    // GUARANTEE: Floods do not exclude theaters
     #[test]
     fn ports_and_the_addresses_of_one_network_are_one_source() {
         let same = |one: &str, other: &str| Source::of(one.to_owned()) == Source::of(other.to_owned());

@@ -1,4 +1,4 @@
-//! Answers to come, for who waits or awaits.
+//! Answers that a thread waits for or a task awaits.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,11 +9,11 @@ use playhouse_executor::SystemCore;
 
 use crate::node::core::TheaterCore;
 
-/// An answer to come.
+/// A future answer.
 pub(crate) struct Answer<T> {
     state: Mutex<State<T>>,
-    here: Condvar,
-    /// In simulation: the system that is run while somebody waits.
+    arrived: Condvar,
+    /// The system that is run while a thread waits, in simulation.
     runs: Option<Arc<SystemCore>>,
 }
 
@@ -25,7 +25,7 @@ struct State<T> {
 impl<T> Answer<T> {
     pub(crate) fn new(theater_core: &TheaterCore) -> Arc<Answer<T>> {
         let state = Mutex::new(State { found: None, waker: None });
-        Arc::new(Answer { state, here: Condvar::new(), runs: theater_core.simulated().cloned() })
+        Arc::new(Answer { state, arrived: Condvar::new(), runs: theater_core.simulated().cloned() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -39,27 +39,27 @@ impl<T> Answer<T> {
             state.found.get_or_insert(found);
             state.waker.take()
         };
-        self.here.notify_all();
+        self.arrived.notify_all();
         if let Some(waker) = waker {
             waker.wake();
         }
     }
 
-    /// Blocks this thread until the answer is there.
+    /// Blocks this thread until the answer has come.
     #[track_caller]
     pub(crate) fn wait(&self) -> T {
         playhouse_actor::assert_outside("`.wait()`", "`.await` it in an async handler");
         if let Some(system) = &self.runs {
             system.block_until(None, &mut || self.lock().found.is_some());
             let found = self.lock().found.take();
-            return found.expect("nothing is left to do in the simulation that could bring an answer");
+            return found.expect("the simulation has nothing left to do, and no answer has come");
         }
         let mut state = self.lock();
         loop {
             if let Some(found) = state.found.take() {
                 return found;
             }
-            state = self.here.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -81,13 +81,12 @@ macro_rules! awaited {
         pub struct $name<$($param: $bound)?>(pub(crate) Arc<Answer<$output>>);
 
         impl<$($param: $bound)?> $name<$($param)?> {
-            /// Blocks this thread until the answer is there.
+            /// Blocks this thread until the answer has come.
             ///
             /// # Errors
             #[doc = $why]
-            ///
             /// # Panics
-            /// Inside an actor: it would hold the worker. Use `.await` there.
+            /// Inside an actor, because it would block the worker. Use `.await` in actors.
             #[track_caller]
             pub fn wait(self) -> $output {
                 self.0.wait()
@@ -111,13 +110,13 @@ macro_rules! awaited {
 }
 
 awaited! {
-    /// A look-up under way: see [`Theater::find`](crate::Theater::find). It goes on if this is dropped.
-    #[must_use = "a look-up tells its result when it is awaited or waited for"]
-    Find<A: playhouse_actor::wire::Remote> -> Result<playhouse_actor::ActorRef<A>, crate::FindError>, "Why nobody was found."
+    /// A look-up in progress: see [`Theater::find`](crate::Theater::find). It continues if this is dropped.
+    #[must_use = "a look-up returns its result when it is awaited or waited for"]
+    Find<A: playhouse_actor::wire::Remote> -> Result<playhouse_actor::ActorRef<A>, crate::FindError>, "The reason why no actor was found."
 }
 
 awaited! {
-    /// An actor on its way to another theater: see [`Theater::migrate`](crate::Theater::migrate). It goes on if this is dropped.
-    #[must_use = "a migration tells how it ended when it is awaited or waited for"]
-    Migration<> -> Result<(), playhouse_actor::MigrateError>, "Why the actor stays where it is."
+    /// A migration in progress: see [`Theater::migrate`](crate::Theater::migrate). It continues if this is dropped.
+    #[must_use = "a migration returns its result when it is awaited or waited for"]
+    Migration<> -> Result<(), playhouse_actor::MigrateError>, "The reason why the actor stays in its theater."
 }

@@ -1,5 +1,5 @@
-//! What a theater does in the background, and how it waits: with threads and the system's clock, or in a simulation, where
-//! nothing blocks and the driver does all that.
+//! The background work of a theater, and its waiting. Outside of simulations they use threads and the system's clock. In a
+//! simulation nothing blocks, and the driver does the work.
 
 use std::io;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::error::TheaterError;
 use crate::node::core::{Called, Callee, TICK, TakeLink, TheaterCore, only_busy, plain};
 use crate::sim::{OnReply, Outside};
 
-/// A theater that says each time that it is calling by itself is called so often.
+/// Number of calls of a theater that answers each time that it is calling by itself.
 const BUSY_MAX: u32 = 200;
 
 impl TheaterCore {
-    /// The system's time: what decisions are made by.
+    /// Returns the system's time, which all decisions are based on.
     pub(crate) fn now(&self) -> Duration {
         self.system.now()
     }
 
-    /// The system, if it is a simulated one.
+    /// Returns the system if it is a simulated one.
     pub(crate) fn simulated(&self) -> Option<&Arc<SystemCore>> {
         self.outside.as_ref().map(|_| self.system.core())
     }
 
-    /// Has `job` done, which may block. In simulation it must not: the driver does it.
+    /// Runs `job` in the background; it may block. In simulation it must not block, because the driver runs it.
     pub(crate) fn in_background(&self, name: &str, job: impl FnOnce() + Send + 'static) -> io::Result<()> {
         match &self.outside {
             None => std::thread::Builder::new().name(format!("playhouse-{name}")).spawn(job).map(drop),
@@ -37,7 +37,7 @@ impl TheaterCore {
         }
     }
 
-    /// Calls `job` in the background, again and again, with a pause of `every`, until it says that it is done.
+    /// Calls `job` in the background, again and again, with a pause of `every`, until it returns that it is done.
     pub(crate) fn until_done(
         &self,
         name: &str,
@@ -61,7 +61,7 @@ impl TheaterCore {
         self.in_background(name, move || again(next, every, job))
     }
 
-    /// Waits for what comes from `from`, until `deadline`.
+    /// Waits until `deadline` for a value from `from`.
     pub(crate) fn receive<T>(&self, from: &Receiver<T>, deadline: Duration) -> Option<T> {
         let Some(system) = self.simulated() else {
             return from.recv_timeout(deadline.saturating_sub(self.now())).ok();
@@ -82,7 +82,7 @@ impl TheaterCore {
         system.block_until(None, &mut || self.now() >= until);
     }
 
-    /// As [`House::link_with`], in the background, for who must not wait there in simulation.
+    /// Does the same as [`TheaterCore::link_with`] in the background, for callers that must not block in simulation.
     pub(crate) fn reach(self: &Arc<Self>, callee: impl Into<Callee>, take: TakeLink) {
         let callee = callee.into();
         match &self.outside {
@@ -94,7 +94,7 @@ impl TheaterCore {
         }
     }
 
-    /// What [`House::link_with`] does, in pieces.
+    /// The work of [`TheaterCore::link_with`] in steps, for a simulation.
     fn reach_in(self: &Arc<Self>, turns: u32, callee: Callee, outside: &Arc<Outside>, take: TakeLink) {
         let address = callee.address;
         let (theater_core, next) = (Arc::clone(self), Arc::clone(outside));
@@ -115,8 +115,8 @@ impl TheaterCore {
         drop(links);
         let (theater_core, hello) = (Arc::clone(self), self.first_hello());
         let said = hello.clone();
-        let heard: OnReply = Box::new(move |heard| {
-            let called = theater_core.called(address, &said, heard.map(plain));
+        let on_reply: OnReply = Box::new(move |reply| {
+            let called = theater_core.called(address, &said, reply.map(plain));
             theater_core.links().calling.remove(&address);
             match called {
                 Ok(Some(link)) => take(Ok(link)),
@@ -125,6 +125,6 @@ impl TheaterCore {
                 Err(error) => take(Err(error)),
             }
         });
-        outside.call(address, hello, heard);
+        outside.call(address, hello, on_reply);
     }
 }

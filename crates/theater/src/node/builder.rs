@@ -1,4 +1,4 @@
-//! How a theater is built: its settings, the addresses in them, and its start.
+//! The builder of a theater: its settings, the addresses in them, and its start.
 
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -24,10 +24,10 @@ use crate::transport::poller::Poller;
 use crate::transport::tls::{Secrecy, Tls};
 use crate::transport::{Listener, Tcp, Transport};
 
-/// Links that have a stage of their own.
+/// Number of links that have a stage of their own.
 const LINKS: usize = 64;
 
-/// The settings of a [`Theater`] that is to be started.
+/// The settings of a [`Theater`] before its start.
 #[derive(Debug)]
 #[must_use]
 pub struct TheaterBuilder {
@@ -58,57 +58,59 @@ impl TheaterBuilder {
         }
     }
 
-    /// Listens at `host:port`; port 0 is any free port. Default: nowhere; this theater can only call others.
+    /// Listens at `host:port`; port 0 is any free port. By default, the theater listens nowhere and can only call others.
     ///
-    /// References and greetings carry this address for other theaters to call. Where those call another one, it is
-    /// [advertised](Self::advertise): always for an unspecified address such as `0.0.0.0`, which names each machine to itself.
+    /// References and greetings carry this address for other theaters to call. If they must call another address, it is
+    /// [advertised](Self::advertise). An unspecified address such as `0.0.0.0` always needs that, because it names each machine
+    /// to itself.
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = Some(address.into());
         self
     }
 
-    /// The address that other theaters call, `host:port`, where that is not the one that this theater [listens](Self::listen) at.
-    /// Port 0 stands for the port that it listens at. References and greetings carry this address. A host name is resolved once, at
-    /// the start. Default: the address that it listens at.
+    /// Sets the address that other theaters call, `host:port`, if it differs from the one that this theater
+    /// [listens](Self::listen) at. Port 0 stands for the port of the listener. References and greetings carry this address. A
+    /// host name is resolved once, at the start. Default: the address of the listener.
     pub fn advertise(mut self, address: impl Into<String>) -> Self {
         self.advertise = Some(address.into());
         self
     }
 
-    /// Only theaters with the same name talk to each other. At most 512 bytes. Default: empty.
+    /// Sets the cluster's name: only theaters with the same name talk to each other. At most 512 bytes. Default: empty.
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.settings.cluster = name.into();
         self
     }
 
-    /// The secret that theaters of this cluster recognise each other by. They need the same one, or all none.
+    /// Sets the secret by which theaters of this cluster recognise each other. All of them need the same cookie, or none has one.
     ///
-    /// Default: the cookie in the file that the environment variable [`COOKIE_FILE`](crate::COOKIE_FILE) names. Where it names
-    /// none, and links do not leave the machine, it is the cookie of the user: the first theater makes the file `.playhouse.cookie`
-    /// in the home directory (or, where there is none, in `XDG_RUNTIME_DIR`), and theaters of other users are rejected. With
-    /// [certificates](Self::tls) or [`plaintext`](Self::plaintext) the default is none. A [`Simulation`](crate::Simulation) needs
-    /// none.
+    /// By default it is the cookie in the file that the environment variable [`COOKIE_FILE`](crate::COOKIE_FILE) names. If the
+    /// variable is not set and links do not leave the machine, it is the cookie of the user. The user's first theater makes the
+    /// file `.playhouse.cookie` in the home directory (or, if there is none, in `XDG_RUNTIME_DIR`); theaters of other users are
+    /// rejected. With [certificates](Self::tls) or [`plaintext`](Self::plaintext) the default is no cookie. A
+    /// [`Simulation`](crate::Simulation) needs none.
     pub fn cookie(mut self, cookie: Cookie) -> Self {
         self.cookie = Some(cookie);
         self
     }
 
-    /// Encrypts all links, and allows other networks than the loopback. Both ends show a certificate of the cluster's CA.
-    /// A peer without one is refused before it sends a request, and this theater calls no theater without one.
+    /// Encrypts all links, and allows other networks than the loopback. Both ends show a certificate of the cluster's CA. This
+    /// theater refuses a peer without one before the peer sends a request, and calls no theater without one.
     pub fn tls(mut self, certificates: Tls) -> Self {
         self.settings.secrecy = Secrecy::Tls(certificates);
         self
     }
 
-    /// The transport of all links. Theaters that are linked have the same one. Default: [`Tcp`]. A
-    /// [`Simulation`](crate::Simulation) has its own, whatever is given here.
+    /// Sets the transport of all links. Linked theaters use the same one. Default: [`Tcp`]. A [`Simulation`](crate::Simulation)
+    /// has its own transport and ignores this setting.
     pub fn transport(mut self, transport: impl Transport) -> Self {
         self.settings.transport = Arc::new(transport);
         self
     }
 
     /// Allows links over other networks than the loopback. They are **not encrypted, and any program that reaches this theater
-    /// may talk to it**: for networks that are yours alone. Nothing changes where there are [certificates](Self::tls).
+    /// may talk to it**: use it only in networks that are yours alone. With [certificates](Self::tls) this setting changes
+    /// nothing.
     pub fn plaintext(mut self) -> Self {
         if let Secrecy::Loopback = self.settings.secrecy {
             self.settings.secrecy = Secrecy::Plaintext;
@@ -116,62 +118,64 @@ impl TheaterBuilder {
         self
     }
 
-    /// Calls `hook` when a caller was rejected, with the reason: it is no theater, belongs to another cluster, or shows no good
+    /// Calls `hook` with the reason when a caller was rejected: it is no theater, belongs to another cluster, or shows no valid
     /// cookie or certificate. Also calls it when a link was lost because its peer broke the protocol
     /// ([`TheaterError::Protocol`]). The hook runs on a thread of its own and may block. While 32 calls of the hook run, further
-    /// peers are rejected without one. Default: no hook.
+    /// rejections are not reported. Default: no hook.
     pub fn on_rejected_peer(mut self, hook: impl Fn(&TheaterError) + Send + Sync + 'static) -> Self {
         self.settings.on_rejected_peer = Some(OnRejectedPeer(Box::new(hook)));
         self
     }
 
-    /// A theater that was not to be reached for so long is lost: what was sent to it becomes dead letters, and asks fail. So is one whose
-    /// connection takes no bytes for so long, and for 6 s at least, while there are some to be written. Default: 30 s.
+    /// Sets the time after which an unreachable theater is lost: messages to it become dead letters, and asks fail. A theater is
+    /// lost as well if its connection has bytes to write and takes none for this time, at least 6 s. Default: 30 s.
     ///
-    /// A theater that lives on may be reached again. Then references to those of its actors that do not move are good again; watches that
-    /// were told of the loss are not renewed.
+    /// A theater that survives may be reached again. After that, references to its immobile actors work again; watches that were
+    /// notified of the loss are not renewed.
     ///
-    /// The time begins when the connection breaks. Silence breaks it after a third of this time, but 2 s at least and 5 s at most. Only time in
-    /// which this process runs is counted. Each step of a call that makes the connection again has a sixth of this time, but 0.25 s at least and
-    /// 5 s at most.
+    /// The time begins when the connection breaks. Silence breaks it after a third of this time, but 2 s at least and 5 s at
+    /// most. Only time in which this process runs is counted. Each step of a call that restores the connection has a sixth of
+    /// this time, but 0.25 s at least and 5 s at most.
     pub fn lost_after(mut self, time: Duration) -> Self {
         self.settings.lost_after = time;
         self
     }
 
-    /// A sender to another theater is slowed, as for an overloaded actor, while more bytes than this are on their way there:
-    /// written, and not acknowledged. More is needed where the way is long and broad: what it carries in a second, times the
-    /// seconds of a round trip. Default: 4 MiB, for each theater that this one is linked with. Before a theater is reached, a sender is slowed from a quarter of it on.
+    /// Sets the window of a link in bytes. While more bytes to another theater are written and not acknowledged, its senders are
+    /// slowed as for an overloaded actor. A long and fast route needs a larger window: its bytes per second, times the seconds of
+    /// a round trip. Default: 4 MiB for each linked theater. Before a theater is reached, a sender is slowed from a quarter of
+    /// the window on.
     ///
-    /// With a window of few messages, each sender often waits until the other end has acknowledged what it has read.
+    /// With a window of few messages, each sender often waits until the other end has acknowledged its messages.
     pub fn window(mut self, bytes: usize) -> Self {
         self.settings.window = bytes;
         self
     }
 
-    /// Whether `playhouse top` and others may look how this theater is: they ask an [`Inspector`], which is published as
-    /// [`playhouse.inspector`](crate::INSPECTOR) and has a thread of its own (not in simulation). Who may link with this
-    /// theater may ask it, and nobody else; nothing is counted while nobody does. Default: no.
+    /// Sets whether `playhouse top` and other programs may inspect this theater. They ask an [`Inspector`], which is published as
+    /// [`playhouse.inspector`](crate::INSPECTOR) and has a thread of its own (not in simulation). Only theaters that may link
+    /// with this one may ask it. Nothing is counted while no question comes. Default: no.
     pub fn inspected(mut self, inspected: bool) -> Self {
         self.inspected = inspected;
         self
     }
 
-    /// The actor system in it. Default: [`System::builder`].
+    /// Sets the actor system of the theater. Default: [`System::builder`].
     pub fn system(mut self, system: SystemBuilder) -> Self {
         self.system = system;
         self
     }
 
-    /// Starts the theater, with its system.
+    /// Starts the theater with its system.
     ///
     /// # Errors
-    /// The system cannot be started (or is a simulated one: see [`Simulation`](crate::Simulation)), the address cannot be
-    /// listened on or is not one that others can call ([`TheaterError::Advertised`]), the [cookie](Self::cookie) cannot be read or made, or
-    /// two actors or messages of this program are called alike on the wire.
+    /// - The system cannot be started, or is a simulated one: see [`Simulation`](crate::Simulation).
+    /// - The theater cannot listen at the address, or other theaters cannot call it ([`TheaterError::Advertised`]).
+    /// - The [cookie](Self::cookie) cannot be read or made.
+    /// - Two actors or messages of this program have the same name on the wire.
     pub fn start(self) -> Result<Theater, TheaterError> {
         if self.system.is_simulated() {
-            let why = "a simulated system is that of a theater in a `Simulation` only, which starts it";
+            let why = "a simulated system belongs to a theater in a `Simulation`, which starts it";
             return Err(TheaterError::System(why.to_owned()));
         }
         if self.settings.cluster.len() > CLUSTER_BYTES_MAX {
@@ -191,7 +195,10 @@ impl TheaterBuilder {
         let io_error = |error| TheaterError::Io { address: "this theater".to_owned(), error };
         let unknown = |error: io::Error| TheaterError::Io {
             address: self.listen.clone().unwrap_or_default(),
-            error: io::Error::new(error.kind(), format!("the transport listens, and does not say where: {error}")),
+            error: io::Error::new(
+                error.kind(),
+                format!("the transport listens, and does not return its address: {error}"),
+            ),
         };
         let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
         let listens = listens.map(|bound| called_at(advertised, bound));
@@ -213,14 +220,14 @@ impl TheaterBuilder {
         let keeper = Arc::clone(&theater_core);
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
         if let Some(acceptor) = acceptor {
-            let doorkeeper = Arc::clone(&theater_core);
-            thread("door").spawn(move || doorkeeper.hear_callers(acceptor)).map_err(io_error)?;
+            let acceptor_core = Arc::clone(&theater_core);
+            thread("door").spawn(move || acceptor_core.accept_callers(acceptor)).map_err(io_error)?;
         }
         unfinished.succeed();
         Ok(Theater { theater_core })
     }
 
-    /// The address that is advertised, once it is known that others can call it; its port may be 0.
+    /// Returns the advertised address after a check that other theaters can call it; its port may be 0.
     fn advertised(&self) -> Result<Option<SocketAddr>, TheaterError> {
         let wrong =
             |address: &str, why: &str| TheaterError::Advertised { address: address.to_owned(), why: why.to_owned() };
@@ -238,7 +245,7 @@ impl TheaterBuilder {
         if listens.is_none() {
             return Err(wrong(
                 address,
-                "is advertised by a theater that listens nowhere: give an address to `listen(..)` as well",
+                "is advertised by a theater that does not listen: give an address to `listen(..)` as well",
             ));
         }
         let resolved = allowed(address, &self.settings.secrecy)?;
@@ -254,7 +261,7 @@ impl TheaterBuilder {
     /// Starts the theater as one of a simulation.
     pub(crate) fn start_in(self, world: &World) -> Result<Theater, TheaterError> {
         if self.settings.secrecy.tls().is_some() {
-            let why = "encryption is not simulated: leave the certificates away";
+            let why = "encryption is not simulated: remove the certificates";
             return Err(TheaterError::System(why.to_owned()));
         }
         let advertised = self.advertised()?;
@@ -291,7 +298,7 @@ impl TheaterBuilder {
     }
 }
 
-/// A theater whose start has not succeeded yet. Dropping this ends it.
+/// A theater during its start. Dropping this ends the theater.
 struct Unfinished(Option<Arc<TheaterCore>>);
 
 impl Unfinished {
@@ -308,7 +315,8 @@ impl Drop for Unfinished {
     }
 }
 
-/// The host and the port in `playhouse://host:port`, which is how others are told where a theater is. Anything else is left as it is.
+/// Returns the host and the port of `playhouse://host:port`, the form in which programs tell a theater's address. Other texts are
+/// returned unchanged.
 fn without_scheme(address: &str) -> &str {
     let rest = address.strip_prefix("playhouse://").unwrap_or(address);
     if rest.len() < address.len() { rest.strip_suffix('/').unwrap_or(rest) } else { address }
@@ -317,7 +325,7 @@ fn without_scheme(address: &str) -> &str {
 pub(crate) fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     let io_error = |error| TheaterError::Io { address: address.to_owned(), error };
     let mut found = without_scheme(address).to_socket_addrs().map_err(|error| {
-        // Of what is no address it says no more than that it is none, or that no host has this name.
+        // For a text that is no address, the system says only that it is none, or that no host has this name.
         let is_none = error.kind() == ErrorKind::InvalidInput || without_scheme(address).contains('/');
         let why = "it should be HOST:PORT, with a port up to 65,535, such as 127.0.0.1:7000";
         io_error(if is_none { io::Error::new(ErrorKind::InvalidInput, why) } else { error })
@@ -325,13 +333,13 @@ pub(crate) fn resolve(address: &str) -> Result<SocketAddr, TheaterError> {
     found.next().ok_or_else(|| io_error(io::Error::other("the name has no address")))
 }
 
-/// Whether no machine but the caller's own is reached at `address`, or none at all.
+/// Returns whether `address` reaches only the caller's own machine, or none at all.
 fn names_no_host(address: SocketAddr) -> bool {
     let ip = address.ip().to_canonical();
     ip.is_unspecified() || ip.is_multicast()
 }
 
-/// The address that others call, of a theater that listens at `bound`.
+/// Returns the address that other theaters call, for a theater that listens at `bound`.
 fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
     let Some(mut address) = advertised else { return bound };
     if address.port() == 0 {
@@ -340,7 +348,7 @@ fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
     address
 }
 
-/// An address that a theater with such links may listen at, or advertise.
+/// Returns the address if a theater with such links may listen at it, or advertise it.
 fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError> {
     let resolved = resolve(address)?;
     if secrecy.allows(resolved) { Ok(resolved) } else { Err(TheaterError::NotLoopback { address: address.to_owned() }) }

@@ -1,8 +1,8 @@
-//! Calls to theaters that there may be no link with, in the background.
+//! Background calls to theaters that may have no link with this one.
 //!
-//! A theater is called once at a time, for all that wait for it: so many actors of a theater that is down cost one call now and then,
-//! and no thread each. The threads are bounded in number, and end when there is nothing to do. What is to be done later waits for the
-//! housekeeper, and holds no thread.
+//! A theater is called once at a time, for all waiters. Many actors that use a terminated theater therefore cost one call now and
+//! then, and no thread each. The number of threads is bounded, and they end when there is nothing to do. Jobs for later wait for
+//! the housekeeper, and occupy no thread.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -13,13 +13,13 @@ use std::time::Duration;
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::node::core::{Callee, TakeLink, TheaterCore};
-use crate::node::handshake::PATIENCE;
+use crate::node::handshake::ANSWER_TIME_MAX;
 
-/// Threads that call at one time, at most; what is more waits for one of them.
+/// Maximum number of threads that call at one time; further jobs wait for one of them.
 const THREADS_MAX: usize = 32;
-/// The pause before a theater that is out of reach is called again.
+/// The pause before an unreachable theater is called again.
 const CALL_EVERY: Duration = Duration::from_millis(100);
-/// A theater whose address refuses calls for so long has ended: another one at that address would be another theater.
+/// A theater whose address refuses calls for this time has ended, because a later theater at that address is another one.
 const REFUSED_MAX: Duration = Duration::from_secs(1);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -30,11 +30,11 @@ pub(crate) struct Calls(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Those that wait for a theater. While there is an entry, a call goes on or is to come.
+    /// The waiters for each theater. While there is an entry, a call is in progress or due.
     waiters: HashMap<Callee, Vec<Waiter>>,
     jobs: VecDeque<Job>,
     threads: usize,
-    /// Jobs with the system's time at which they are due.
+    /// Jobs with the times at which they are due, in the system's time.
     later: Vec<(Duration, Job)>,
     /// The theater closes: nothing waits any more.
     closed: bool,
@@ -42,7 +42,7 @@ struct State {
 
 struct Waiter {
     take: TakeLink,
-    /// For so long it waits for a theater that is out of reach.
+    /// The time for which it waits for an unreachable theater.
     patience: Duration,
 }
 
@@ -53,8 +53,8 @@ impl Calls {
 }
 
 impl TheaterCore {
-    /// As [`House::link_with`], in the background. A theater that is out of reach is called again for as long as `patience`. `take` must
-    /// not block.
+    /// Does the same as [`TheaterCore::link_with`] in the background. An unreachable theater is called again for as long as
+    /// `patience`. `take` must not block.
     pub(crate) fn reach_later(self: &Arc<Self>, callee: impl Into<Callee>, patience: Duration, take: TakeLink) {
         let callee = callee.into();
         let waiter = Waiter { take, patience };
@@ -66,11 +66,11 @@ impl TheaterCore {
         self.soon(Box::new(move || theater_core.attempt(callee)));
     }
 
-    /// The limit of one step of a call whose failure is no more than a delay: several calls fit into `lost_after`.
+    /// Returns the limit of one step of a call whose failure is only a delay: several calls fit into `lost_after`.
     pub(crate) fn call_limit(&self) -> Duration {
         /// A loaded machine needs some time to answer.
         const LIMIT_MIN: Duration = Duration::from_millis(250);
-        (self.settings.lost_after / 6).clamp(LIMIT_MIN, PATIENCE)
+        (self.settings.lost_after / 6).clamp(LIMIT_MIN, ANSWER_TIME_MAX)
     }
 
     fn attempt(self: &Arc<Self>, callee: Callee) {
@@ -84,14 +84,14 @@ impl TheaterCore {
         }
         let is_patient = |waiters: &Vec<Waiter>| waiters.iter().all(|waiter| !waiter.patience.is_zero());
         let patient = self.calls.state().waiters.get(&callee).is_some_and(is_patient);
-        let limit = if patient { self.call_limit() } else { PATIENCE };
+        let limit = if patient { self.call_limit() } else { ANSWER_TIME_MAX };
         self.attempted(callee, since, self.link_within(callee, limit));
     }
 
-    /// A theater was called: tells those that wait for it, or calls again after a pause.
+    /// Handles the result of a call: notifies the waiters, or calls again after a pause.
     fn attempted(self: &Arc<Self>, callee: Callee, since: Duration, link: Result<Arc<Link>, TheaterError>) {
-        // If more has passed, this theater has stood still.
-        let took = (self.now() - since).min(PATIENCE) + CALL_EVERY;
+        // If more time has passed, this process was paused.
+        let took = (self.now() - since).min(ANSWER_TIME_MAX) + CALL_EVERY;
         let (told, again) = {
             let mut state = self.calls.state();
             let may_wait = !state.closed && matches!(link, Err(TheaterError::Io { .. }));
@@ -113,12 +113,12 @@ impl TheaterCore {
         }
         for Waiter { take, .. } in told {
             let link = link.as_ref().map(Arc::clone).map_err(TheaterError::copy);
-            // It is the user's code in part, and others wait behind it.
+            // Parts of it are the user's code, and other waiters come after it.
             let _ = catch_unwind(AssertUnwindSafe(|| take(link)));
         }
     }
 
-    /// Has `job` done by one of the threads, which it may block.
+    /// Lets one of the threads run `job`, which may block it.
     pub(crate) fn soon(self: &Arc<Self>, job: Job) {
         if let Some(outside) = &self.outside {
             return outside.later(Duration::ZERO, job);
@@ -127,7 +127,7 @@ impl TheaterCore {
         self.have_a_thread();
     }
 
-    /// Has `job` done after some time.
+    /// Lets a thread run `job` after some time.
     fn later(self: &Arc<Self>, time: Duration, job: Job) {
         if let Some(outside) = &self.outside {
             return outside.later(time, job);
@@ -164,12 +164,12 @@ impl TheaterCore {
             }
         };
         if std::thread::Builder::new().name("playhouse-call".to_owned()).spawn(work).is_err() {
-            // Another thread does it, or the housekeeper has one started for it.
+            // Another thread runs it, or the housekeeper starts a thread for it.
             self.calls.state().threads -= 1;
         }
     }
 
-    /// By the housekeeper: has done what is due, and what no thread could be had for.
+    /// Starts the jobs that are due, and the jobs for which no thread could be started. The housekeeper calls this.
     pub(crate) fn do_what_is_due(self: &Arc<Self>) {
         let now = self.now();
         let waits = {
@@ -185,7 +185,7 @@ impl TheaterCore {
         }
     }
 
-    /// Nothing is called any more: those that wait are told. In simulation nothing runs any more either.
+    /// Stops all calls and notifies the waiters. In simulation it also drops the jobs, because nothing runs any more.
     pub(crate) fn close_calls(self: &Arc<Self>) {
         let (waiters, left) = {
             let mut state = self.calls.state();

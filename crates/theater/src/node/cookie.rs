@@ -1,14 +1,14 @@
 //! Cookies: the secret that the local processes of one user share.
 //!
-//! # Which cookie a theater has
+//! # The choice of a theater's cookie
 //!
-//! 1. The one given to [`TheaterBuilder::cookie`](crate::TheaterBuilder::cookie).
-//! 2. The one in the file that the environment variable [`COOKIE_FILE`] names.
-//! 3. On the loopback: the one in `.playhouse.cookie` in the user's home directory, or in the runtime directory where there is
-//!    no home directory. The first theater of a user makes that file.
+//! 1. The cookie given to [`TheaterBuilder::cookie`](crate::TheaterBuilder::cookie).
+//! 2. The cookie in the file that the environment variable [`COOKIE_FILE`] names.
+//! 3. On the loopback: the cookie in `.playhouse.cookie` in the user's home directory, or in the runtime directory if there is no
+//!    home directory. The first theater of a user makes that file.
 //!
-//! On Unix, a file that other users have access to is refused. On Windows, a file has the access rights of its directory, and nothing
-//! checks them: the home directory is the user's there.
+//! On Unix, a file that other users have access to is refused. On Windows, a file has the access rights of its directory, which
+//! nothing checks: the home directory belongs to the user.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -23,19 +23,19 @@ use crate::error::TheaterError;
 
 /// The environment variable with the path of the cookie's file.
 pub const COOKIE_FILE: &str = "PLAYHOUSE_COOKIE_FILE";
-/// What to do where two cookies differ.
+/// The advice for two theaters with different cookies.
 pub(crate) const ADVICE: &str = "both need the same cookie: processes of one user share the file .playhouse.cookie in the home directory, \
                                  and others the one that PLAYHOUSE_COOKIE_FILE or `cookie(..)` names";
 /// The file's name, in the home or the runtime directory.
 const NAME: &str = ".playhouse.cookie";
-/// Bytes of a cookie, at least and at most.
+/// Minimum and maximum number of bytes of a cookie.
 const BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
-/// Random bytes of a new cookie: as many as HMAC-SHA-256 makes use of.
+/// Random bytes of a new cookie: the number that HMAC-SHA-256 makes use of.
 const NEW_BYTES: usize = 32;
 /// Permissions of other users, which a cookie's file must not give.
 #[cfg(unix)]
 const OTHERS: u32 = 0o077;
-/// The environment variables with the home directory and, where there is none, another directory of the user.
+/// The environment variables with the user's home directory and, for users without one, another directory.
 const DIRECTORIES: [&str; 2] =
     if cfg!(windows) { ["USERPROFILE", "LOCALAPPDATA"] } else { ["HOME", "XDG_RUNTIME_DIR"] };
 
@@ -55,26 +55,27 @@ impl fmt::Debug for Cookie {
 }
 
 impl Cookie {
-    /// The cookie with these bytes, 16 to 1,024 of them. They should be random: each peer can try guesses on its own.
+    /// Makes a cookie of 16 to 1,024 bytes. They should be random, because each peer can try guesses on its own.
     ///
     /// # Errors
     /// [`TheaterError::Cookie`]: the number of bytes is out of range.
     pub fn new(secret: impl AsRef<[u8]>) -> Result<Cookie, TheaterError> {
-        Cookie::of(secret.as_ref()).map_err(|why| TheaterError::Cookie(format!("the cookie is of no use: {why}")))
+        Cookie::of(secret.as_ref()).map_err(|why| TheaterError::Cookie(format!("the cookie is unusable: {why}")))
     }
 
-    /// The cookie in this file: its bytes without the white space around them. A file that is missing or empty is filled with a
-    /// new random cookie. On Unix, only its owner may read it (mode 0600); on Windows, it has the access rights of its directory.
+    /// Reads the cookie in this file: its bytes without the white space around them. A file that is missing or empty is filled
+    /// with a new random cookie. On Unix, only its owner may read it (mode 0600); on Windows, it has the access rights of its
+    /// directory.
     ///
     /// # Errors
-    /// [`TheaterError::Cookie`], with the file: it cannot be read or made, other users have access to it (on Unix), or the number of
-    /// bytes in it is out of range.
+    /// [`TheaterError::Cookie`], with the file: it cannot be read or made, other users have access to it (on Unix), or the number
+    /// of bytes in it is out of range.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Cookie, TheaterError> {
         let path = path.as_ref();
         let wrong = |why: String| {
             let path = path.display();
             TheaterError::Cookie(format!(
-                "the cookie file {path} is of no use: {why}; theaters of one cluster share one such file (another is named \
+                "the cookie file {path} is unusable: {why}; theaters of one cluster share one such file (another is named \
                  by {COOKIE_FILE} or `cookie(..)`)"
             ))
         };
@@ -90,37 +91,38 @@ impl Cookie {
         Ok(Cookie { key: hmac::Key::new(hmac::HMAC_SHA256, secret) })
     }
 
-    /// The cookie that the environment names.
+    /// Returns the cookie that the environment names.
     pub(crate) fn of_environment() -> Result<Option<Cookie>, TheaterError> {
         std::env::var_os(COOKIE_FILE).filter(|path| !path.is_empty()).map(Cookie::from_file).transpose()
     }
 
-    /// The cookie of this user.
+    /// Returns the cookie of this user.
     pub(crate) fn of_user() -> Result<Cookie, TheaterError> {
         let [home, runtime] = DIRECTORIES;
         let path = path_of_user(std::env::var_os(home), std::env::var_os(runtime));
         let none = || {
             TheaterError::Cookie(format!(
-                "there is no place for the cookie that the theaters of this user share: neither {home} nor {runtime} names a \
+                "there is no directory for the cookie that the theaters of this user share: neither {home} nor {runtime} names a \
                  directory; name a file by {COOKIE_FILE}, or give a cookie with `cookie(..)`"
             ))
         };
         Cookie::from_file(path.ok_or_else(none)?)
     }
 
-    /// The key of HMAC-SHA-256.
+    /// Returns the key of HMAC-SHA-256.
     pub(crate) fn key(&self) -> &hmac::Key {
         &self.key
     }
 }
 
-/// The home directory comes first: services have it as well as shells, so that both have the same cookie.
+/// Returns the path of the user's cookie. The home directory comes first, because services have it as well as shells: both use
+/// the same cookie.
 fn path_of_user(home: Option<OsString>, runtime: Option<OsString>) -> Option<PathBuf> {
     let folders = [home, runtime].into_iter().flatten().map(PathBuf::from);
     folders.filter(|folder| folder.is_absolute()).find(|folder| folder.is_dir()).map(|folder| folder.join(NAME))
 }
 
-/// The secret in this file. Processes that start together agree on one: the file is filled under its lock.
+/// Returns the secret in this file. Processes that start together agree on one, because the file is filled under its lock.
 fn read_or_make(path: &Path) -> io::Result<Vec<u8>> {
     match File::open(path) {
         Ok(file) => {
@@ -147,7 +149,7 @@ fn read_or_make(path: &Path) -> io::Result<Vec<u8>> {
     Ok(secret.into_bytes())
 }
 
-/// The secret in `file`, whose lock is held until it is closed.
+/// Returns the secret in `file`. The file's lock is held until the file is closed.
 fn read(file: &File, alone: bool) -> io::Result<Vec<u8>> {
     let found = file.metadata()?;
     if !found.is_file() {
@@ -165,7 +167,7 @@ fn read(file: &File, alone: bool) -> io::Result<Vec<u8>> {
         file.lock_shared()?
     }
     let mut bytes = Vec::new();
-    // White space may be around it.
+    // Leaves room for white space around the secret.
     file.take(2 * *BYTES.end() as u64).read_to_end(&mut bytes)?;
     Ok(bytes.trim_ascii().to_vec())
 }
@@ -197,6 +199,7 @@ mod tests {
         hmac::sign(cookie.key(), b"test").as_ref().to_vec()
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn theaters_that_start_together_agree_on_one_new_cookie_that_others_cannot_read() {
         let folder = Folder::new("together");
@@ -212,6 +215,7 @@ mod tests {
         assert_ne!(tag(&other), tags[0]);
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn a_cookie_file_that_is_of_no_use_is_an_error_that_says_why() {
         let folder = Folder::new("useless");
@@ -236,6 +240,7 @@ mod tests {
         assert!(Cookie::new("too short").unwrap_err().to_string().contains("it has 9 bytes"));
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn the_cookie_of_a_user_is_at_home_or_else_in_the_runtime_directory() {
         let folder = Folder::new("place");

@@ -1,4 +1,4 @@
-//! The first words on a connection. Blocking, with time limits, on a thread of its own.
+//! The first words on a connection. They block a thread of their own, within time limits.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::Shutdown;
@@ -15,22 +15,23 @@ use crate::node::identity::{Challenge, Credentials, Knock, Proof};
 use crate::transport::GuardedWire;
 use crate::transport::tls::{self, Cipher, Tls};
 
-/// What everything begins with: a name, and the version of the protocol.
+/// The first bytes of each connection: a name, and the version of the protocol.
 pub(crate) const MAGIC: [u8; 10] = *b"playhouse\x0a";
-/// What TLS begins with: a handshake's record, of a version 3 of SSL.
+/// The first bytes of TLS: a record of the handshake, with the major version 3 of SSL.
 const TLS_MAGIC: [u8; 2] = [22, 3];
-/// Most bytes of a greeting: room for [`KINDS_MAX`](crate::link::frame::KINDS_MAX) kinds with names of about 120 bytes.
+/// Maximum size of a greeting in bytes: room for [`KINDS_MAX`](crate::link::frame::KINDS_MAX) kinds with names of about 120
+/// bytes.
 pub(crate) const GREETING_BYTES_MAX: u32 = 1024 * 1024;
-/// Most bytes of a word before the greeting.
+/// Maximum size in bytes of a word before the greeting.
 const WORD_BYTES_MAX: u32 = 1024;
-/// Most bytes of a cluster's name, which a word has room for.
+/// Maximum size in bytes of a cluster's name, which fits into a word.
 pub(crate) const CLUSTER_BYTES_MAX: usize = 512;
-/// Most characters of the reason of a refusal, of up to four bytes each: a word has room for them.
+/// Maximum number of characters of a refusal's reason. With at most four bytes for each, they fit into a word.
 const REASON_CHARS_MAX: usize = 240;
-/// So long it may take the other end to answer.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for an answer of the other end.
+pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// All of it may take so long, however little comes at a time.
+/// Time limit for a whole opening, however small its pieces are.
 const OPENING_TIME_MAX: Duration = Duration::from_secs(10);
 /// The time that a caller has for its first byte.
 const FIRST_BYTE_TIME_MAX: Duration = Duration::from_secs(2);
@@ -39,7 +40,7 @@ const REASON_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A word of the opening.
 pub(crate) trait Word: Serialize + DeserializeOwned {
-    /// Most bytes of it, behind the magic bytes and the length.
+    /// Maximum size in bytes, after the magic bytes and the length.
     const BYTES_MAX: u32;
 }
 
@@ -47,7 +48,7 @@ impl Word for Knock {
     const BYTES_MAX: u32 = WORD_BYTES_MAX;
 }
 
-/// A word, or the reason why the other end is refused. A refusal reads the same whatever the word is.
+/// A word, or the reason why the other end is refused. A refusal has the same encoding for each word.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Said<W> {
     Refused(String),
@@ -70,7 +71,7 @@ impl Word for Said<Reply> {
     const BYTES_MAX: u32 = GREETING_BYTES_MAX;
 }
 
-/// A refusal, which the other end hears in place of any word.
+/// A refusal, which the other end can read in place of any word.
 type Refusal = Said<()>;
 
 impl Word for Refusal {
@@ -83,13 +84,13 @@ pub(crate) struct Member {
     pub(crate) incarnation: u64,
 }
 
-/// A connection on which the first words are said.
+/// A connection during its first words.
 pub(crate) struct Opening {
     wire: Arc<GuardedWire>,
     until: Instant,
     cipher: Option<Cipher>,
     address: String,
-    /// What was read to see whether it is TLS, and has to be read again.
+    /// A byte that was read to recognise TLS, and is to be read again.
     first: Option<u8>,
 }
 
@@ -98,7 +99,7 @@ impl Opening {
         Opening { wire, until: Instant::now() + OPENING_TIME_MAX, cipher: None, address, first: None }
     }
 
-    /// Begins with who was called at `address`, and has as long as `limit` for each step, and twice as long for all of them.
+    /// Begins a call of the theater at `address`. Each step may take `limit`, and all steps twice that time.
     pub(crate) fn call(
         wire: GuardedWire,
         address: String,
@@ -113,17 +114,17 @@ impl Opening {
         Ok(opening)
     }
 
-    /// Answers a caller, whose first byte has to come soon.
+    /// Begins the answer to a caller, whose first byte has to come soon.
     pub(crate) fn answer(wire: Arc<GuardedWire>, tls: Option<&Tls>) -> Result<Opening, TheaterError> {
         let address = wire.peer();
         let mut opening = Opening::new(wire, address);
         let mut first = [0];
-        let soon = Patient { until: Instant::now() + FIRST_BYTE_TIME_MAX, ..opening.patient() }.read(&mut first);
+        let soon = TimedStream { until: Instant::now() + FIRST_BYTE_TIME_MAX, ..opening.timed() }.read(&mut first);
         let count = soon.map_err(|error| opening.error(error))?;
         opening.first = (count > 0).then_some(first[0]);
         let Some(tls) = tls else { return Ok(opening) };
         if opening.first.is_some_and(|first| first != TLS_MAGIC[0]) {
-            let error = opening.no_tls("this theater speaks TLS only, and the caller did not");
+            let error = opening.no_tls("this theater requires TLS, and the caller did not use it");
             opening.refuse(&error);
             return Err(error);
         }
@@ -136,19 +137,22 @@ impl Opening {
         Ok(opening)
     }
 
-    fn patient(&self) -> Patient<'_> {
-        Patient { wire: &self.wire, until: self.until, first: None }
+    fn timed(&self) -> TimedStream<'_> {
+        TimedStream { wire: &self.wire, until: self.until, first: None }
     }
 
-    fn encrypted(&mut self, start: impl FnOnce(&mut Patient<'_>) -> io::Result<Cipher>) -> Result<(), TheaterError> {
+    fn encrypted(
+        &mut self,
+        start: impl FnOnce(&mut TimedStream<'_>) -> io::Result<Cipher>,
+    ) -> Result<(), TheaterError> {
         let first = self.first.take();
-        match start(&mut Patient { first, ..self.patient() }) {
+        match start(&mut TimedStream { first, ..self.timed() }) {
             Ok(cipher) => self.cipher = Some(cipher),
             Err(error) => {
                 let error = self.error(error);
                 if matches!(error, TheaterError::Tls { .. }) {
-                    // It was told by TLS.
-                    self.let_go();
+                    // TLS has told the peer already.
+                    self.await_close();
                 }
                 return Err(error);
             }
@@ -156,10 +160,10 @@ impl Opening {
         Ok(())
     }
 
-    /// Tells the other end why it is not listened to.
+    /// Tells the other end why it is refused.
     pub(crate) fn refuse(&mut self, error: &TheaterError) {
         let why = match error {
-            // A connection that breaks or is slow may be better next time: nothing is refused then.
+            // A connection that breaks or is slow may be better next time, and is therefore not refused.
             TheaterError::Io { .. } => return,
             TheaterError::Tls { why, .. } | TheaterError::NotMember { why, .. } => why.clone(),
             error => error.to_string(),
@@ -169,18 +173,18 @@ impl Opening {
 
     fn say_refused(&mut self, why: &str) {
         let _ = say(self, &Refusal::Refused(why.chars().take(REASON_CHARS_MAX).collect()));
-        self.let_go();
+        self.await_close();
     }
 
-    /// Waits until the other end has heard what was said last. If the connection were closed while something on it is not
-    /// read, the system would throw that away.
-    fn let_go(&mut self) {
+    /// Waits until the other end has read the last word. Closing a connection with unread bytes makes the system discard that
+    /// word.
+    fn await_close(&mut self) {
         self.until = self.until.min(Instant::now() + REASON_TIME_MAX);
         let _ = self.wire.shutdown(Shutdown::Write);
-        while let Ok(1..) = self.patient().read(&mut [0; 4096]) {}
+        while let Ok(1..) = self.timed().read(&mut [0; 4096]) {}
     }
 
-    /// The connection, for the poller, and what encrypts it.
+    /// Returns the connection for the poller, and its cipher.
     pub(crate) fn into_parts(self) -> io::Result<(Stream, Option<Cipher>)> {
         self.wire.set_nonblocking(true)?;
         Ok((Stream::Wire(self.wire), self.cipher))
@@ -198,13 +202,13 @@ impl Opening {
         TheaterError::Protocol { address: self.address.clone(), found: found.into() }
     }
 
-    /// What ties the proofs to this connection: a value of the TLS session.
+    /// Returns the value of the TLS session that ties the proofs to this connection.
     fn binding(&self) -> Result<Vec<u8>, TheaterError> {
         let binding = self.cipher.as_ref().map(Cipher::binding).transpose().map_err(|error| self.error(error))?;
         Ok(binding.map(Vec::from).unwrap_or_default())
     }
 
-    /// The digest of the certificate that the other end has shown.
+    /// Returns the digest of the certificate that the other end has shown.
     pub(crate) fn certificate(&self) -> Option<[u8; 32]> {
         self.cipher.as_ref().and_then(Cipher::certificate)
     }
@@ -228,18 +232,18 @@ impl Read for Opening {
         match &self.cipher {
             None => {
                 let first = self.first.take();
-                Patient { first, ..self.patient() }.read(room)
+                TimedStream { first, ..self.timed() }.read(room)
             }
-            Some(cipher) => cipher.read(self.patient(), room),
+            Some(cipher) => cipher.read(self.timed(), room),
         }
     }
 }
 
 impl Write for Opening {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(cipher) = &self.cipher else { return self.patient().write(bytes) };
+        let Some(cipher) = &self.cipher else { return self.timed().write(bytes) };
         let taken = cipher.take(&[IoSlice::new(bytes)])?;
-        cipher.write_out(self.patient())?;
+        cipher.write_out(self.timed())?;
         Ok(taken)
     }
 
@@ -248,25 +252,25 @@ impl Write for Opening {
     }
 }
 
-/// A stream that waits, and not for ever.
-struct Patient<'a> {
+/// A stream that waits within a time limit.
+struct TimedStream<'a> {
     wire: &'a GuardedWire,
     until: Instant,
-    /// To be read before what comes.
+    /// A byte to be read before the others.
     first: Option<u8>,
 }
 
-impl Patient<'_> {
+impl TimedStream<'_> {
     fn wait<R>(&self, act: impl FnOnce(&GuardedWire) -> io::Result<R>) -> io::Result<R> {
-        let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to say who it is");
+        let late = || io::Error::new(ErrorKind::TimedOut, "it takes too long to prove its identity");
         let left = self.until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(late)?;
-        self.wire.set_limit(left.min(PATIENCE))?;
-        // Systems differ in what they call it.
+        self.wire.set_limit(left.min(ANSWER_TIME_MAX))?;
+        // Systems differ in the error kind of a timeout.
         act(self.wire).map_err(|error| if error.kind() == ErrorKind::WouldBlock { late() } else { error })
     }
 }
 
-impl Read for Patient<'_> {
+impl Read for TimedStream<'_> {
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if let ([place, ..], Some(_)) = (&mut *room, self.first) {
             *place = self.first.take().expect("it was looked at");
@@ -276,7 +280,7 @@ impl Read for Patient<'_> {
     }
 }
 
-impl Write for Patient<'_> {
+impl Write for TimedStream<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.wait(|wire| wire.write(&[IoSlice::new(bytes)]))
     }
@@ -291,30 +295,30 @@ fn say(opening: &mut Opening, word: &impl Word) -> Result<(), TheaterError> {
     opening.write_all(&bytes).map_err(|error| opening.error(error))
 }
 
-/// The bytes of a word, with the magic bytes and its length.
+/// Returns the bytes of a word, with the magic bytes and its length.
 fn written<W: Word>(word: &W) -> Result<Vec<u8>, String> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend([0; 4]);
     let mut bytes = postcard::to_extend(word, bytes).map_err(|error| error.to_string())?;
     let length = bytes.len() - MAGIC.len() - 4;
     if length > W::BYTES_MAX as usize {
-        return Err(format!("this theater would say {length} bytes where {} are allowed", W::BYTES_MAX));
+        return Err(format!("a word of {length} bytes, and {} are allowed", W::BYTES_MAX));
     }
     bytes[MAGIC.len()..][..4].copy_from_slice(&(length as u32).to_le_bytes());
     Ok(bytes)
 }
 
-fn hear<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
+fn read_word<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
     let mut magic = [0; MAGIC.len()];
     opening.read_exact(&mut magic).map_err(|error| opening.error(error))?;
     if opening.cipher.is_none() && magic.starts_with(&TLS_MAGIC) {
-        return Err(opening.no_tls("the caller speaks TLS, and this theater does not"));
+        return Err(opening.no_tls("the caller uses TLS, and this theater does not"));
     }
     let read = read(magic.chain(Read::by_ref(opening)));
     read.map_err(|error| opening.error(error))?.map_err(|found| opening.wrong(found))
 }
 
-/// Reads what [`say`] wrote, or says what is wrong with it.
+/// Reads a word that [`say`] wrote, or returns the fault in it.
 pub(crate) fn read<W: Word>(mut from: impl Read) -> io::Result<Result<W, String>> {
     let mut magic = [0; MAGIC.len()];
     from.read_exact(&mut magic)?;
@@ -332,28 +336,28 @@ pub(crate) fn read<W: Word>(mut from: impl Read) -> io::Result<Result<W, String>
     if length > W::BYTES_MAX {
         return Ok(Err(format!("a greeting of {length} bytes, and {} are allowed", W::BYTES_MAX)));
     }
-    // As it comes: the length alone makes nobody allocate.
+    // Reads the bytes as they come, because the stated length alone must not cause an allocation.
     let mut bytes = Vec::new();
     from.take(u64::from(length)).read_to_end(&mut bytes)?;
     Ok(postcard::from_bytes(&bytes).map_err(|error| format!("a greeting that cannot be read: {error}")))
 }
 
-/// Hears a word that the other end may refuse to say.
-fn hear_said<W>(opening: &mut Opening) -> Result<W, TheaterError>
+/// Reads a word that the other end may replace by a refusal.
+fn read_said<W>(opening: &mut Opening) -> Result<W, TheaterError>
 where
     Said<W>: Word,
 {
-    match hear(opening)? {
+    match read_word(opening)? {
         Said::Word(word) => Ok(word),
         Said::Refused(why) => Err(TheaterError::Refused { address: opening.address.clone(), why }),
     }
 }
 
-/// The side that called: both ends prove that they are members. Returns the other end's incarnation.
+/// Runs the caller's side of the proof that both ends are members. Returns the other end's incarnation.
 pub(crate) fn prove(opening: &mut Opening, credentials: &Credentials, cluster: &str) -> Result<Member, TheaterError> {
     let knock = credentials.knock();
     say(opening, &knock)?;
-    let challenge: Challenge = hear_said(opening)?;
+    let challenge: Challenge = read_said(opening)?;
     let binding = opening.binding()?;
     match credentials.answer(&knock, &challenge, &binding, cluster) {
         Ok((proof, incarnation)) => {
@@ -368,34 +372,34 @@ pub(crate) fn prove(opening: &mut Opening, credentials: &Credentials, cluster: &
     }
 }
 
-/// The side that called: says what it takes and hears the answer of that `member`.
+/// Runs the caller's side of the greeting: sends `hello` and returns the answer of that `member`.
 pub(crate) fn call(opening: &mut Opening, hello: &Hello, member: Member) -> Result<Reply, TheaterError> {
     say(opening, hello)?;
-    let reply = hear_said(opening)?;
+    let reply = read_said(opening)?;
     match &reply {
         Reply::Hello(Hello { incarnation, .. }) | Reply::GivenUp(incarnation) if *incarnation != member.incarnation => {
-            Err(opening.wrong("it greets as another incarnation than the one it has proved to be"))
+            Err(opening.wrong("it greets as another incarnation than the proved one"))
         }
         _ => Ok(reply),
     }
 }
 
-/// The side that was called: hears a caller prove that it is a member, and calls `step` where it has gone on. The caller is refused
-/// before its greeting is read.
+/// Runs the called side of the proof: checks that the caller is a member, and calls `step` after each step of the caller. A
+/// caller that fails is refused before its greeting is read.
 pub(crate) fn check(
     opening: &mut Opening,
     credentials: &Credentials,
     cluster: &str,
     mut step: impl FnMut(),
 ) -> Result<Member, TheaterError> {
-    let knock: Knock = hear(opening)?;
+    let knock: Knock = read_word(opening)?;
     step();
     let binding = opening.binding()?;
     let (challenge, exchange) = credentials.challenge(&knock, &binding);
     say(opening, &Said::Word(challenge))?;
-    let proof: Proof = hear(opening).and_then(|said| match said {
+    let proof: Proof = read_word(opening).and_then(|said| match said {
         Said::Word(proof) => Ok(proof),
-        // Its words may be anybody's: the two things that a caller can have found are said in this theater's.
+        // The caller's reason may be any text. A caller can have found two faults, and this theater names both in its own words.
         Said::Refused(_) => Err(opening.not_member("the caller refuses this theater's cookie or signature")),
     })?;
     let incarnation = exchange.check_caller(&proof).map_err(|why| opening.not_member(why))?;
@@ -406,21 +410,21 @@ pub(crate) fn check(
     Ok(Member { incarnation })
 }
 
-/// The reason why a theater of `cluster` refuses a caller of another one.
+/// Returns the reason why a theater of `cluster` refuses a caller of another one.
 pub(crate) fn other_cluster(cluster: &str, theirs: &str) -> String {
     format!("it belongs to the cluster {cluster:?}, and the caller to {theirs:?}")
 }
 
-/// The side that was called: hears what that `member` takes ...
-pub(crate) fn hear_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
-    let hello: Hello = hear(opening)?;
+/// Reads the greeting of that `member`, on the called side.
+pub(crate) fn read_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
+    let hello: Hello = read_word(opening)?;
     if hello.incarnation != member.incarnation {
-        return Err(opening.not_member("it greets as another incarnation than the one it has proved to be"));
+        return Err(opening.not_member("it greets as another incarnation than the proved one"));
     }
     Ok(hello)
 }
 
-/// ... and answers.
+/// Sends the answer to a greeting, on the called side.
 pub(crate) fn reply(opening: &mut Opening, reply: Reply) -> Result<(), TheaterError> {
     say(opening, &Said::Word(reply))
 }
@@ -431,14 +435,15 @@ mod tests {
     use crate::transport::{Tcp, Transport};
     use std::net::TcpStream;
 
+    // GUARANTEE: Rejected peers harm no theater
     #[test]
     fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
         let listener = Tcp.listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut caller = TcpStream::connect(listener.address().unwrap()).unwrap();
         let mut opening = {
             caller.write_all(b"more").unwrap();
-            let line = GuardedWire::new(listener.accept().unwrap());
-            Opening::answer(Arc::new(line), None).unwrap()
+            let wire = GuardedWire::new(listener.accept().unwrap());
+            Opening::answer(Arc::new(wire), None).unwrap()
         };
         let mut word = [0];
         opening.read_exact(&mut word).unwrap();

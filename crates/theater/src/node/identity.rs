@@ -1,10 +1,10 @@
-//! The proof that a theater belongs to the cluster, and that it is the incarnation that it says it is.
+//! The proof that a theater belongs to the cluster, and that it is the incarnation that it claims to be.
 //!
 //! # Incarnations
 //!
-//! Each life of a theater has a key pair (Ed25519) that never leaves its process, and the incarnation is the beginning of the
-//! SHA-256 of the public key. A theater signs the opening of each connection. So no other process can claim an incarnation: not
-//! for a new link, and neither to resume a session nor to replace a link.
+//! Each incarnation of a theater has a key pair (Ed25519) that never leaves its process. The number of the incarnation is the
+//! beginning of the SHA-256 of the public key. A theater signs the opening of each connection. Therefore no other process can
+//! claim an incarnation: not for a new link, and neither to resume a session nor to replace a link.
 //!
 //! # The opening
 //!
@@ -14,12 +14,12 @@
 //! | called | [`Challenge`] | a nonce, its public key, proof of the cookie, signature |
 //! | caller | [`Proof`] | the cluster's name, proof of the cookie, signature |
 //!
-//! The proofs of the cookie are HMAC-SHA-256. Proofs and signatures are over the direction, both nonces, both public keys and,
-//! where the connection is encrypted, a value of the TLS session ([`Cipher::binding`](crate::transport::tls::Cipher::binding)); the
-//! caller's also over the cluster's name. An end that has not proved itself learns neither the cookie nor the cluster's name: the
-//! caller names the cluster when the other end has proved itself, and the called end after that.
+//! The proofs of the cookie are HMAC-SHA-256. Proofs and signatures are over the direction, both nonces, both public keys and, on
+//! an encrypted connection, a value of the TLS session ([`Cipher::binding`](crate::transport::tls::Cipher::binding)). The
+//! caller's proof also covers the cluster's name. An end that has not proved itself learns neither the cookie nor the cluster's
+//! name: the caller names the cluster after the called end has proved itself, and the called end after the caller has.
 //!
-//! **Not prevented:** without TLS, a process between the two may pass the opening on, and change what follows.
+//! **Not prevented:** without TLS, a process between the two may pass the opening on, and change the bytes after it.
 
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use ring::{digest, hmac};
@@ -57,25 +57,25 @@ pub(crate) struct Proof {
     pub(crate) signature: [Word32; 2],
 }
 
-/// The secrets of one life of a theater.
+/// The secrets of one incarnation of a theater.
 pub(crate) struct Credentials {
     key: Ed25519KeyPair,
     cookie: Option<Cookie>,
     pub(crate) incarnation: u64,
 }
 
-/// One opening, as an end of it sees it.
+/// One opening, from the view of one end.
 pub(crate) struct Exchange<'a> {
     credentials: &'a Credentials,
-    /// What both ends sign, but for the direction and the cluster.
+    /// The text that both ends sign, without the direction and the cluster.
     text: Vec<u8>,
     /// The other end's key.
     theirs: Word32,
-    /// Which ends have a cookie: this one, the other one.
+    /// True for an end with a cookie: this end, the other end.
     have_cookies: [bool; 2],
 }
 
-/// The direction of a proof, so that none can be sent back to its maker.
+/// The direction of a proof. It keeps a proof from being sent back to its maker.
 #[derive(Clone, Copy)]
 enum By {
     Caller,
@@ -91,7 +91,7 @@ impl By {
     }
 }
 
-/// The incarnation with this public key.
+/// Returns the number of the incarnation with this public key.
 fn incarnation_of(key: &Word32) -> u64 {
     let hash = digest::digest(&digest::SHA256, key);
     let (first, _) = hash.as_ref().split_first_chunk().expect("a hash has 32 bytes");
@@ -99,7 +99,7 @@ fn incarnation_of(key: &Word32) -> u64 {
 }
 
 impl Credentials {
-    /// Those of a new life.
+    /// Makes the credentials of a new incarnation.
     pub(crate) fn new(cookie: Option<Cookie>) -> Credentials {
         let seed: Word32 = rand::random();
         let key = Ed25519KeyPair::from_seed_unchecked(&seed).expect("a seed has 32 bytes");
@@ -112,12 +112,12 @@ impl Credentials {
         self.key.public_key().as_ref().try_into().expect("a public key has 32 bytes")
     }
 
-    /// The word that a call begins with.
+    /// Returns the first word of a call.
     pub(crate) fn knock(&self) -> Knock {
         Knock { nonce: rand::random(), key: self.public(), has_cookie: self.cookie.is_some() }
     }
 
-    /// The answer to a caller's first word. `binding` is the TLS session's value, where there is one.
+    /// Returns the answer to a caller's first word. `binding` is the value of the TLS session, if there is one.
     pub(crate) fn challenge(&self, knock: &Knock, binding: &[u8]) -> (Challenge, Exchange<'_>) {
         let (nonce, has_cookie) = (rand::random(), self.cookie.is_some());
         let mut challenge = Challenge { nonce, key: self.public(), has_cookie, mac: [0; 32], signature: [[0; 32]; 2] };
@@ -136,10 +136,10 @@ impl Credentials {
         Exchange { credentials: self, text: parts.concat(), theirs, have_cookies }
     }
 
-    /// The caller's answer to a challenge.
+    /// Returns the caller's answer to a challenge.
     ///
     /// # Errors
-    /// Why the other end is refused.
+    /// The reason why the other end is refused.
     pub(crate) fn answer(
         &self,
         knock: &Knock,
@@ -155,16 +155,16 @@ impl Credentials {
 }
 
 impl Exchange<'_> {
-    /// The incarnation of the caller.
+    /// Returns the incarnation of the caller.
     ///
     /// # Errors
-    /// Why it is refused.
+    /// The reason why the caller is refused.
     pub(crate) fn check_caller(&self, proof: &Proof) -> Result<u64, &'static str> {
         self.check(By::Caller, &proof.cluster, &proof.mac, &proof.signature)
     }
 
     fn signed(&self, by: By, cluster: &str) -> Vec<u8> {
-        // Only the last part's length is not fixed; that of the text is the same for both ends.
+        // Only the last part has a variable length; the length of the text is the same for both ends.
         [by.label(), &self.text, cluster.as_bytes()].concat()
     }
 
@@ -184,7 +184,7 @@ impl Exchange<'_> {
         let text = self.signed(by, cluster);
         match (self.have_cookies, &self.credentials.cookie) {
             ([true, true], Some(cookie)) => {
-                hmac::verify(cookie.key(), &text, mac).map_err(|_| "its cookie is another than this theater's")?;
+                hmac::verify(cookie.key(), &text, mac).map_err(|_| "its cookie differs from this theater's")?;
             }
             ([false, false], None) => {}
             ([true, _], _) => return Err("it has no cookie, and this theater has one"),
@@ -212,6 +212,7 @@ mod tests {
         Ok([exchange.check_caller(&proof)?, answered])
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn ends_with_the_same_cookie_learn_each_others_incarnations() {
         for cookies in [cookie("a cookie for tests"), None] {
@@ -221,16 +222,18 @@ mod tests {
         }
     }
 
+    // GUARANTEE: One user, one cookie
     #[test]
     fn another_cookie_and_a_missing_one_are_refused_before_the_cluster_is_named() {
         let one = Credentials::new(cookie("a cookie for tests"));
         let other = Credentials::new(cookie("another cookie for tests"));
         let none = Credentials::new(None);
-        assert_eq!(open(&one, &other, [b""; 2]), Err("its cookie is another than this theater's"));
+        assert_eq!(open(&one, &other, [b""; 2]), Err("its cookie differs from this theater's"));
         assert_eq!(open(&one, &none, [b""; 2]), Err("it has no cookie, and this theater has one"));
         assert_eq!(open(&none, &one, [b""; 2]), Err("it has a cookie, and this theater has none"));
     }
 
+    // GUARANTEE: An incarnation is one process
     #[test]
     fn a_proof_holds_for_its_own_opening_only() {
         let [one, other] = [(); 2].map(|()| Credentials::new(cookie("a cookie for tests")));
@@ -248,6 +251,7 @@ mod tests {
         assert!(open(&one, &other, [b"one session", b"another one"]).is_err());
     }
 
+    // GUARANTEE: An incarnation is one process
     #[test]
     fn a_key_that_is_not_ones_own_proves_nothing() {
         let [one, other, forger] = [(); 3].map(|()| Credentials::new(cookie("a cookie for tests")));

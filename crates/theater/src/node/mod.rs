@@ -1,4 +1,4 @@
-//! A theater among others: how it is built, calls and is called, proves who it is, and looks after its links.
+//! One theater of a cluster: its builder, its calls and its acceptor, the proof of its identity, and the care of its links.
 
 pub(crate) mod acceptor;
 pub(crate) mod answer;

@@ -1,4 +1,4 @@
-//! The theaters that one is linked with, and how those links are.
+//! The peers of a theater, and the states of their links.
 
 use std::time::Duration;
 
@@ -6,46 +6,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::node::theater::{Peer, Theater};
 
-/// What a link is at.
+/// The phase of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum LinkState {
-    /// It is connected.
+    /// The link is connected.
     Linked,
-    /// Its connection broke. The end that called first calls again; what is sent meanwhile waits.
+    /// The connection broke. The end that called first calls again; messages sent until then wait.
     Broken,
-    /// Its connection broke, and this end is calling the other one.
+    /// The connection broke, and this end is calling the other one.
     CallingAgain,
-    /// It was given up: what is sent there becomes dead letters.
+    /// The link was given up: messages to the peer become dead letters.
     Lost,
 }
 
-/// How a link is: see [`Peer::state`].
+/// The state of a link: see [`Peer::state`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerState {
-    /// What it is at.
+    /// The phase of the link.
     pub link: LinkState,
-    /// For how long it has been connected, or has not been.
+    /// The time for which it has been connected, or without a connection.
     pub for_so_long: Duration,
-    /// Packets that the other end has not acknowledged; what one gulp has sent is most often in one of them.
+    /// Packets that the other end has not acknowledged. Most often one packet holds the messages of one gulp.
     pub packets: usize,
-    /// Bytes of these packets. Above the [window](crate::TheaterBuilder::window), who sends more is slowed.
+    /// Bytes of these packets. Above the [window](crate::TheaterBuilder::window), senders are slowed.
     pub bytes: usize,
-    /// Asks, watches and the like that the other end has not answered.
+    /// Asks, watches and similar requests that the other end has not answered.
     pub unanswered: usize,
 }
 
 impl Theater {
-    /// The theaters that this one has a link with: those that it has called, and those that have called it. Those that are
-    /// [lost](Peer::is_lost) are not among them.
+    /// Returns the theaters that this one has a link with: theaters that it has called, and theaters that have called it.
+    /// [Lost](Peer::is_lost) theaters are not among them.
     pub fn peers(&self) -> Vec<Peer> {
         self.theater_core.all_links().into_iter().filter(|link| !link.is_lost()).map(|link| Peer { link }).collect()
     }
 }
 
 impl Peer {
-    /// How the link with it is.
+    /// Returns the state of the link with this peer.
     pub fn state(&self) -> PeerState {
         let link = if self.link.is_lost() {
             LinkState::Lost

@@ -1,4 +1,4 @@
-//! Theaters: systems that other ones reach.
+//! Theaters: actor systems that other theaters reach.
 
 use std::any::{TypeId, type_name};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -18,16 +18,16 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::Link;
-use crate::migration::host::LEAVE_MAX;
+use crate::migration::host::SHUTDOWN_NOTICE_MAX;
 use crate::node::answer::{Answer, Find, Migration};
 use crate::node::builder::{TheaterBuilder, resolve};
 use crate::node::core::TheaterCore;
 
-/// An actor system that other ones reach, and that reaches others. Cheap to clone. When it is dropped, nothing ends: it works on until
-/// [`shutdown`](Theater::shutdown).
+/// An actor system that other theaters reach, and that reaches others. Cheap to clone. Dropping it ends nothing: the theater
+/// works until [`shutdown`](Theater::shutdown).
 ///
-/// A message, an answer, and the state of an actor that is taken to another theater may take 16 MiB each, as they are written. A larger message is a
-/// dead letter, its ask fails with [`AskError::Unreachable`], and a larger actor stays where it is.
+/// A message, an answer, and the state of a migrating actor may take 16 MiB each in their encoding. A larger message is a dead
+/// letter and its ask fails with [`AskError::Unreachable`]. A larger actor stays in its theater.
 #[derive(Clone)]
 pub struct Theater {
     pub(crate) theater_core: Arc<TheaterCore>,
@@ -42,7 +42,7 @@ impl fmt::Debug for Theater {
 /// The answer of another theater to a look-up.
 type LookedUp<A> = Result<Result<ActorRef<A>, FindError>, AskError>;
 
-/// Asks the theater at the other end of `link` who is published as `name`.
+/// Asks the theater at the other end of `link` for the actor published as `name`.
 fn look_up_over<A: Remote>(link: &Link, name: &str, take: impl FnOnce(LookedUp<A>) + Send + 'static) {
     let unreadable = |error: WireError| Err(FindError::Unreachable(error.to_string()));
     let read = move |(codec, bytes): (Codec, &[u8])| codec.read(bytes).unwrap_or_else(unreadable);
@@ -53,7 +53,7 @@ fn read_found<A: Remote>(found: LookedUp<A>) -> Result<ActorRef<A>, FindError> {
     found.unwrap_or_else(|error| Err(FindError::Unreachable(error.to_string())))
 }
 
-/// Asks the theater at `address` who is published as `name`, over a link that is not lost.
+/// Asks the theater at `address` for the actor published as `name`, over a link that is not lost.
 fn look_up_anew<A: Remote>(
     theater_core: &Arc<TheaterCore>,
     address: SocketAddr,
@@ -67,24 +67,25 @@ fn look_up_anew<A: Remote>(
     theater_core.reach_later(address, Duration::ZERO, Box::new(over));
 }
 
-/// Another theater, as far as this one knows it. Cheap to clone.
+/// Another theater, from the view of this one. Cheap to clone.
 #[derive(Clone)]
 pub struct Peer {
     pub(crate) link: Arc<Link>,
 }
 
 impl Peer {
-    /// Whether the session with it has ended: nothing that is sent there arrives any more.
+    /// Returns whether the session with it has ended: no further message to it arrives.
     pub fn is_lost(&self) -> bool {
         self.link.is_lost()
     }
 
-    /// Returns what the peer did against the protocol, if this theater has lost it for that: a [`TheaterError::Protocol`].
+    /// Returns the violation of the protocol for which this theater has lost the peer, if there is one: a
+    /// [`TheaterError::Protocol`].
     pub fn protocol_error(&self) -> Option<TheaterError> {
         self.link.broken_rule()
     }
 
-    /// The address that this theater calls it at, or the one that it [advertises](TheaterBuilder::advertise).
+    /// Returns the address that this theater calls it at, or the one that it [advertises](TheaterBuilder::advertise).
     pub fn address(&self) -> Option<SocketAddr> {
         self.link.address
     }
@@ -138,47 +139,50 @@ impl Host for Peer {
     }
 }
 
-/// How [`Theater::evacuate`] went. Actors that have ended, or that are lost with a theater that had taken them, are in neither number.
+/// The result of [`Theater::evacuate`]. Actors that have ended, or that are lost with a theater that had taken them, are not
+/// counted.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct EvacuationReport {
-    /// Actors that live elsewhere now.
+    /// Number of actors that live in other theaters now.
     pub moved: usize,
-    /// Actors that are still here, and why.
+    /// Actors that are still in this theater, with the reasons.
     pub stayed: Vec<(ActorId, MigrateError)>,
 }
 
 impl Theater {
-    /// Settings for a new theater.
+    /// Returns the settings for a new theater.
     pub fn builder() -> TheaterBuilder {
         TheaterBuilder::new()
     }
 
-    /// The actor system in it.
+    /// Returns the actor system of this theater.
     pub fn system(&self) -> &System {
         &self.theater_core.system
     }
 
-    /// The address that others call: the [advertised](TheaterBuilder::advertise) one, or the one that it listens at.
+    /// Returns the address that other theaters call: the [advertised](TheaterBuilder::advertise) one, or the one that it listens
+    /// at.
     pub fn address(&self) -> Option<SocketAddr> {
         self.theater_core.listens
     }
 
-    /// The theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Called if need be, which may take some
-    /// seconds and blocks this thread.
+    /// Returns the theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Calls
+    /// it if necessary, which may take some seconds and blocks this thread.
     ///
     /// # Errors
     /// It cannot be reached, or refuses the connection.
     ///
     /// # Panics
-    /// Inside an actor: it would hold the worker.
+    /// Inside an actor, because it would block the worker.
     #[track_caller]
     pub fn connect(&self, address: impl ToString) -> Result<Peer, TheaterError> {
         assert_outside("`connect`", "connect before, and give the actor the `Peer`");
         self.theater_core.link_with(resolve(&address.to_string())?.into()).map(|link| Peer { link })
     }
 
-    /// Lets others [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. One actor may have several names.
+    /// Lets other theaters [find](Theater::find) `actor` as `playhouse://host:port/name`, until it ends. One actor may have
+    /// several names.
     ///
     /// # Errors
     /// Another actor is published under that name, and has not ended: see [`Theater::replace`].
@@ -186,17 +190,17 @@ impl Theater {
         self.theater_core.registry.publish(name.into(), actor.id(), A::wire_name())
     }
 
-    /// Publishes `actor` as [`publish`](Theater::publish) does, instead of whoever has the name: that one is not found by it any more.
+    /// Publishes `actor` as [`publish`](Theater::publish) does, and takes the name from its present owner, if there is one.
     pub fn replace<A: Remote>(&self, name: impl Into<String>, actor: ActorRef<A>) {
         self.theater_core.registry.replace(name.into(), actor.id(), A::wire_name());
     }
 
-    /// Takes a name back. False: there was nobody of that name.
+    /// Removes a published name. Returns whether an actor had it.
     pub fn unpublish(&self, name: &str) -> bool {
         self.theater_core.registry.unpublish(name)
     }
 
-    /// Looks up who is published as `playhouse://host:port/name`.
+    /// Looks up the actor published as `playhouse://host:port/name`.
     ///
     /// # Cancel safety
     /// Dropping the answer changes nothing.
@@ -220,7 +224,8 @@ impl Theater {
                 Ok((address, Some(link))) => {
                     let name = actor.clone();
                     let take = move |found| match found {
-                        // It was the link with a theater that is no more. There may be a successor at that address, and to look up changes nothing.
+                        // The link belonged to a theater that has ended. It may have a successor at that address, and a look-up
+                        // changes nothing.
                         Err(AskError::TheaterLost { .. }) => look_up_anew(&theater_core, address, name, answer),
                         found => answer.give(read_found(found)),
                     };
@@ -231,26 +236,27 @@ impl Theater {
         };
         match host.parse() {
             Ok(address) => look_up(Ok(address)),
-            // Asking for a name may take a while.
+            // The resolution of a host name may take a while.
             Err(_) => self.theater_core.soon(Box::new(move || look_up(resolve(&host)))),
         }
         find
     }
 
-    /// Starts `actor` in the theater `peer`. Its reference can be used at once: what is sent to it goes behind its state.
+    /// Starts `actor` in the theater `peer`. Its reference can be used at once, because messages to it are queued after its
+    /// state.
     ///
-    /// If it cannot be started there after all, what is sent to it becomes dead letters there, and asks fail.
+    /// If the peer cannot start it, messages to it become dead letters in that theater, and asks fail.
     ///
-    /// A mobile actor is born in this theater by that, as if it had left from here: this theater notes where it goes (see
-    /// [`evacuate`](Theater::evacuate) for how a theater ends without harm). One that does not move, and is told of to others at once, is reached by
-    /// them over this theater.
+    /// A mobile actor counts as born in this theater, as if it had migrated from it: this theater notes its locations (see
+    /// [`evacuate`](Theater::evacuate) for the safe end of a theater). An immobile actor whose reference is passed on at once is
+    /// reached over this theater.
     ///
-    /// While the link's window is full, a thread outside of actors blocks here until there is room. In a handler this does not block: the
-    /// actor's stage waits for room after the handler.
+    /// While the link's window is full, this call blocks a thread outside of actors until there is room. A handler is not
+    /// blocked: the actor's stage waits for room after the handler.
     ///
     /// # Errors
-    /// That theater is lost, or cannot start actors of this type; or a handler has started so many that more than 16 windows and 32 MiB
-    /// wait.
+    /// The theater is lost, or cannot start actors of this type. In a handler, an error is also returned if more than 16 windows
+    /// and 32 MiB of started actors wait.
     pub fn spawn_at<A: Remote + Serialize + DeserializeOwned>(
         &self,
         peer: &Peer,
@@ -263,14 +269,14 @@ impl Theater {
         })
     }
 
-    /// Takes `actor` to the theater `to`, with its state, its mail, its timers and its watchers. References to it stay good
-    /// everywhere; what is sent to it keeps its order; asks are answered.
+    /// Migrates `actor` to the theater `to`, with its state, its mail, its timers and its watchers. References to it stay valid
+    /// in all theaters, messages to it keep their order, and asks are answered.
     ///
-    /// It goes once it has handled what it is at. Where it cannot go, it goes on here as if nothing had been. Where it is in a
-    /// [group](Group), that moves: see [`migrate_group`](Theater::migrate_group).
+    /// The actor leaves after its current message. If it cannot leave, it continues in this theater unchanged. If it belongs to a
+    /// [group](Group), the group moves: see [`migrate_group`](Theater::migrate_group).
     ///
     /// # Errors
-    /// When awaited: why it stays.
+    /// When awaited: the reason why it stays.
     ///
     /// # Cancel safety
     /// Dropping the answer changes nothing.
@@ -281,19 +287,20 @@ impl Theater {
         migration
     }
 
-    /// Takes all actors of `group` that live here to the theater `to`, where they share a stage again: all of them, or none. Each is
-    /// taken as by [`migrate`](Theater::migrate).
+    /// Migrates all actors of `group` that live in this theater to the theater `to`, where they share a stage again: all of them,
+    /// or none. Each migrates as by [`migrate`](Theater::migrate).
     ///
-    /// They go when all of them are between two messages at one moment: while one awaits something, the others go on with
-    /// their work. (If there is no such moment for 10 seconds, they stay.) Members that others start here after that moment are
-    /// left behind. If the group is moving already, this begins when that has ended.
+    /// They leave at a moment at which all of them are between two messages. While one awaits something, the others continue
+    /// their work. (If there is no such moment for 10 seconds, they stay.) Members that other actors start in this theater after
+    /// that moment are left behind. If the group is moving already, this migration begins after that one.
     ///
-    /// If the connection breaks, it goes on; if the other theater is lost before it has said that they have come, all of them go
-    /// on here.
+    /// If the connection breaks, the migration continues. If the other theater is lost before it has confirmed their arrival, all
+    /// of them continue in this theater.
     ///
     /// # Errors
-    /// When awaited: why they stay, which each of them is told as well ([`migration_failed`](playhouse_actor::Actor::migration_failed)). Where that is for
-    /// one of them, [`MigrateError::Member`] says which.
+    /// When awaited: the reason why they stay. Each of them is told it as well
+    /// ([`migration_failed`](playhouse_actor::Actor::migration_failed)). If the reason concerns one actor,
+    /// [`MigrateError::Member`] names it.
     ///
     /// # Cancel safety
     /// Dropping the answer changes nothing.
@@ -309,40 +316,44 @@ impl Theater {
         migration
     }
 
-    /// The group that `actor` was started in, wherever it lives.
+    /// Returns the group that `actor` was started in, wherever it lives.
     pub fn group_of<A: Mobile>(&self, actor: ActorRef<A>) -> Option<Group> {
         let mut groups = self.theater_core.directory.groups();
         let name = groups.of(actor.id())?;
         Some(Group::of(name, groups.stage_of(name, || actor.id().address().stage())))
     }
 
-    /// Takes all mobile actors that live here to other theaters, by turns, and those that are started meanwhile; those
-    /// of a [group](Group) go together, and where some of the group have gone before.
-    /// One that a theater does not take is offered to the others, too.
-    /// From now on, this theater lets no actor in that another one sends: such an actor stays where it is, and is told so. Those that were let in
-    /// before come, and are taken on. One that is still on its way here after 10 seconds is among those that [`migration_failed`](Evacuation::stayed).
+    /// Migrates all mobile actors of this theater to other theaters in turn, also actors that start during the evacuation. Actors
+    /// of a [group](Group) migrate together, and follow the part of the group that has migrated before. An actor that one theater
+    /// refuses is offered to the others, too.
     ///
-    /// Blocks until none is left that could be taken away, and the other theaters send to them where they are, and have the answers that come over
-    /// this one (both for at most 10 seconds): after that, this one may end. It waits for as long as handlers of these actors do not rest.
+    /// From now on, this theater refuses incoming actors: such an actor stays in its theater, and is told the reason. Actors
+    /// accepted before still arrive, and are migrated further. An actor that has not arrived after 10 seconds is reported in
+    /// [`stayed`](EvacuationReport::stayed).
+    ///
+    /// Blocks until no actor is left that could be migrated. It also waits until the other theaters send directly to the new
+    /// locations, and have received the answers routed over this theater; each wait takes at most 10 seconds. After that, this
+    /// theater may end. The call waits without a limit for the running handlers of these actors.
     ///
     /// # Panics
-    /// Inside an actor, and without a theater to take them to.
+    /// Inside an actor, and if `to` is empty.
     #[track_caller]
     pub fn evacuate(&self, to: &[Peer]) -> EvacuationReport {
-        assert_outside("`evacuate`", "call it in the main thread, which an actor can tell that it is time");
-        /// Actors on their way at one time.
+        assert_outside("`evacuate`", "call it in the main thread, which an actor can notify");
+        /// Maximum number of concurrent migrations.
         const UNDER_WAY_MAX: usize = 512;
-        assert!(!to.is_empty(), "`evacuate` was given no theater to take the actors to");
+        assert!(!to.is_empty(), "`evacuate` needs at least one theater to take the actors to");
         let mut evacuation = EvacuationReport::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
-        // By the first member of a group, or the actor: the theaters that have not taken it. A theater that is evacuated itself takes no actor.
+        // The theaters that have refused an actor or a group, by the actor or the group's first member. A theater that is being
+        // evacuated itself takes no actor.
         let mut refused: HashMap<ActorId, Vec<u64>> = HashMap::new();
-        let mut deadline = self.theater_core.now() + LEAVE_MAX;
+        let mut deadline = self.theater_core.now() + SHUTDOWN_NOTICE_MAX;
         let mut have_changed = false;
-        self.theater_core.refuse_guests();
+        self.theater_core.refuse_incoming_actors();
         loop {
             let came = self.theater_core.directory.begun();
-            // First: who has come into its cell by then is seen there.
+            // This load precedes the list, because an actor that has arrived in its cell by then is in the list.
             let awaits = self.theater_core.directory.awaits_anybody();
             let mut leaving = Vec::new();
             self.theater_core.system.core().each_resident(|address, resident| {
@@ -351,27 +362,29 @@ impl Theater {
                     leaving.push(id);
                 }
             });
-            // In simulation, in an order that does not depend on where they lie in memory.
+            // In simulation, the order must not depend on the addresses in memory.
             self.theater_core.directory.sort(&mut leaving);
             if leaving.is_empty() {
-                // With the lock held, a guest does not begin: it is one, or is arriving, or has come since the list was made.
+                // An incoming actor does not begin while the lock is held. Therefore each is still pending, or is arriving, or
+                // has arrived since the list was made.
                 let (mut coming, begins, has_come) = {
                     let incoming_actors = self.theater_core.directory.incoming_actors();
                     let directory = &self.theater_core.directory;
                     (incoming_actors.stubs(), directory.is_any_arriving(), directory.begun() != came)
                 };
-                let begins = begins && self.theater_core.now() < deadline + LEAVE_MAX;
+                let begins = begins && self.theater_core.now() < deadline + SHUTDOWN_NOTICE_MAX;
                 if has_come || begins || awaits && self.theater_core.now() < deadline {
                     // They begin soon, or do not come.
                     self.theater_core.pause(Duration::from_millis(1));
                 } else if have_changed {
                     self.theater_core.directory.sort(&mut coming);
-                    let why = || MigrateError::Unreachable("it is on its way here, and has not begun".to_owned());
+                    let why = || MigrateError::Unreachable("its migration to this theater has not begun".to_owned());
                     evacuation.stayed.extend(coming.into_iter().map(|id| (id, why())));
                     return evacuation;
                 } else {
-                    self.theater_core.take_leave();
-                    // Others may have heard of this theater anew from an actor that has come meanwhile, and gone on by itself.
+                    self.theater_core.announce_shutdown();
+                    // Other theaters may have learned of this theater again from an actor that has arrived since then and
+                    // migrated on by itself.
                     have_changed = self.theater_core.directory.begun() == came || self.theater_core.now() >= deadline;
                 }
                 continue;
@@ -380,7 +393,7 @@ impl Theater {
             let mut end = |(first, who, peer, migration): (ActorId, Vec<ActorId>, u64, Migration),
                            refused: &mut HashMap<ActorId, Vec<u64>>| match migration.wait() {
                 Ok(()) => evacuation.moved += who.len(),
-                // They are gone either way.
+                // These actors have left in either case.
                 Err(MigrateError::Stopped | MigrateError::Elsewhere) => {}
                 Err(why) => {
                     use MigrateError::{Member, Refused, TheaterLost};
@@ -388,7 +401,7 @@ impl Theater {
                     refused.push(peer);
                     let is_left = to.iter().any(|peer| !refused.contains(&peer.link.incarnation));
                     if is_left && matches!(why, Refused(_) | Member { .. } | TheaterLost) {
-                        // They are offered to another one, where they are still here.
+                        // Actors that are still in this theater are offered to another one.
                         return;
                     }
                     stay.extend(&who);
@@ -398,7 +411,7 @@ impl Theater {
             let pending_groups = self.theater_core.directory.groups().pending_groups(leaving);
             for ((group, mut who), nth) in pending_groups.into_iter().zip(0..) {
                 let first = who[0];
-                // Their cells may not have heard yet that they have gone with others.
+                // Their cells may not know yet that they have migrated with others.
                 who.retain(|id| !self.theater_core.directory.is_remote(*id));
                 if under_way.len() >= UNDER_WAY_MAX {
                     let first = under_way.pop_front();
@@ -418,24 +431,28 @@ impl Theater {
                 under_way.push_back((first, who, peer.link.incarnation, migration));
             }
             under_way.into_iter().for_each(|last| end(last, &mut refused));
-            (have_changed, deadline) = (false, self.theater_core.now() + LEAVE_MAX);
+            (have_changed, deadline) = (false, self.theater_core.now() + SHUTDOWN_NOTICE_MAX);
         }
     }
 
-    /// Ends the theater: waits until its messages are handled and the others have what was sent to them (at most `limit`), then takes leave of
-    /// them, so that they hold it for lost at once, and shuts its system down. It returns within `limit`, a fifth of it, and 0.8 seconds, and what dead-letter
-    /// hooks and drops of undelivered messages take on this thread. Actors that others send here are refused from the beginning, and stay where they are.
-    /// Actors are not told that the others are gone. After that, its address can be listened at again; for a transport that takes its time with that, it waits 5 seconds at most.
+    /// Ends the theater. It waits until all messages are handled and the other theaters have received theirs, for at most
+    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down.
+    ///
+    /// It returns within `limit`, a fifth of it, and 0.8 seconds, plus the time of dead-letter hooks and drops of undelivered
+    /// messages on this thread. Incoming actors are refused from the beginning, and stay in their theaters. Actors are not
+    /// notified of the loss of the others. After the call, another theater can listen at the address; the call waits up to 5
+    /// seconds for a transport that frees it late.
     ///
     /// # Errors
-    /// As [`System::shutdown`].
+    /// The same as of [`System::shutdown`].
     ///
     /// # Panics
-    /// Inside an actor: it would wait for itself, or hold the worker.
+    /// Inside an actor, because it would wait for itself, or block the worker.
     #[track_caller]
     pub fn shutdown_within(self, limit: Duration) -> Result<ShutdownReport, ShutdownError> {
-        assert_outside("`shutdown`", "call it in the main thread, which an actor can tell that it is time");
-        /// Where `limit` is over, the others still hear the goodbye, and handlers still return: each for a tenth of it, or this time.
+        assert_outside("`shutdown`", "call it in the main thread, which an actor can notify");
+        /// Minimum time, after `limit`, for the shutdown announcement and for handlers to return. Each of the two has a tenth of
+        /// `limit`, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
         let grace = GRACE_MIN.max(limit / 10);
         let deadline = self.theater_core.now().saturating_add(limit);
@@ -447,7 +464,7 @@ impl Theater {
                 self.theater_core.pause(Duration::from_millis(1));
             }
         };
-        self.theater_core.refuse_guests();
+        self.theater_core.refuse_incoming_actors();
         self.theater_core.system.core().drain(limit);
         self.theater_core.await_routes(deadline);
         settle(&self.theater_core.all_links(), deadline, &Link::is_settled);
@@ -459,15 +476,15 @@ impl Theater {
             link.say_goodbye();
         }
         let heard_by = deadline.max(self.theater_core.now().saturating_add(grace));
-        settle(&links, heard_by, &Link::has_taken_leave);
+        settle(&links, heard_by, &Link::has_announced_shutdown);
         self.theater_core.close();
         let left = || deadline.saturating_sub(self.theater_core.now());
         self.theater_core.lose_links(left().max(grace));
         self.theater_core.system.clone().shutdown_within(left())
     }
 
-    /// Does the same as [`Theater::shutdown_within`], in a thread of its own, for async code outside of actors: the thread of the caller is not blocked.
-    /// The shutdown goes on if the future is dropped.
+    /// Does the same as [`Theater::shutdown_within`] in a thread of its own, for async code outside of actors: the thread of the
+    /// caller is not blocked. The shutdown continues if the future is dropped.
     ///
     /// # Errors
     /// Actors are stuck, as for [`System::shutdown`].
@@ -476,17 +493,17 @@ impl Theater {
     /// Inside an actor, like [`Theater::shutdown_within`].
     #[track_caller]
     pub fn shutdown_async(self, limit: Duration) -> Ending {
-        assert_outside("`shutdown_async`", "call it outside of actors, which can tell a task there that it is time");
+        assert_outside("`shutdown_async`", "call it in a task outside of actors, which an actor can notify");
         Ending::of(move || self.shutdown_within(limit))
     }
 
     /// Does the same as [`Theater::shutdown_within`] with a limit of 5 seconds.
     ///
     /// # Errors
-    /// As [`System::shutdown`].
+    /// The same as of [`System::shutdown`].
     ///
     /// # Panics
-    /// As [`Theater::shutdown_within`].
+    /// Like [`Theater::shutdown_within`].
     #[track_caller]
     pub fn shutdown(self) -> Result<ShutdownReport, ShutdownError> {
         self.shutdown_within(Duration::from_secs(5))

@@ -523,7 +523,7 @@ impl PendingProxy {
         // Relaxed: it is a counter only.
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
             if let Some(link) = directory.link(lost) {
-                // That link was made since.
+                // The link with that theater was made since.
                 *self.remote() = remote;
                 return self.reached(link);
             }

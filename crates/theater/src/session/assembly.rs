@@ -1,18 +1,18 @@
-//! One lane's stream, taken apart into frames.
+//! The assembly of frames from one lane's stream.
 
 use super::{Lane, PACKET_BYTES_MAX, PREFIX_BYTES, ProtocolError};
 
-/// The start of the frame that has not come to its end, with its length in front. Empty between two frames.
+/// The start of an incomplete frame, with its length in front. Empty between two frames.
 ///
-/// INVARIANT: at most `PREFIX_BYTES + bytes_max` bytes are allocated, and at most twice what has come: a length that is
-/// claimed allocates nothing.
+/// INVARIANT: at most `PREFIX_BYTES + bytes_max` bytes are allocated, and at most twice the bytes that have come. A length that
+/// is only claimed allocates nothing.
 #[derive(Default)]
 pub(super) struct Assembly {
     begun: Vec<u8>,
 }
 
 impl Assembly {
-    /// Takes the next stretch of the stream. A frame that lies within it is handed out where it lies.
+    /// Takes the next stretch of the stream. A frame that lies within it is passed on without a copy.
     pub(super) fn input(
         &mut self,
         lane: Lane,
@@ -58,13 +58,14 @@ impl Assembly {
         *stretch = behind;
     }
 
-    /// The buffer of a short frame serves the next one, that of a long one would be kept for nothing.
+    /// Clears the buffer. A short frame's buffer serves the next frame; a long frame's buffer is freed, because it would rarely
+    /// be needed.
     fn clear(&mut self) {
         self.begun.clear();
         self.begun.shrink_to(PACKET_BYTES_MAX);
     }
 
-    /// Bytes allocated.
+    /// Returns the number of bytes allocated.
     pub(super) fn held_bytes(&self) -> usize {
         self.begun.capacity()
     }

@@ -1,20 +1,20 @@
-//! What can be wrong with a frame, and with what the other end says.
+//! The errors of frames, and the violations of the protocol by the other end.
 
 use std::error::Error;
 use std::fmt;
 
 use super::{Lane, PACKET_BYTES_MAX};
 
-/// Why a frame was not taken. The session is as if it had not been tried.
+/// The reason why a frame was not taken. The session is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FrameError<E> {
-    /// It could not be written.
+    /// The frame could not be written.
     Write(E),
-    /// It is too large to be sent.
+    /// The frame is too large.
     TooLarge {
         /// Bytes of the frame.
         bytes: usize,
-        /// Most bytes that a frame may have.
+        /// Maximum size of a frame in bytes.
         bytes_max: u32,
     },
 }
@@ -33,14 +33,14 @@ impl<E: fmt::Display> fmt::Display for FrameError<E> {
 impl<E: Error> Error for FrameError<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // Display says what the inner error says, so what comes next is its source.
+            // Display shows the text of the inner error; therefore the inner error's source is the source.
             FrameError::Write(error) => error.source(),
             FrameError::TooLarge { .. } => None,
         }
     }
 }
 
-/// The other end does not keep to the protocol. It ends the session: nothing it says can be relied on.
+/// A violation of the protocol by the other end. It ends the session, because nothing that the other end sends can be relied on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProtocolError {
@@ -49,7 +49,7 @@ pub enum ProtocolError {
         /// The lane in its header.
         found: u8,
     },
-    /// Bytes of a header that must be zero are not.
+    /// Bytes of a header that must be zero are not zero.
     Reserved {
         /// These bytes.
         found: [u8; 3],
@@ -69,11 +69,11 @@ pub enum ProtocolError {
         /// The length in its header.
         found: u32,
     },
-    /// A packet that is not the next one, nor one before it.
+    /// A packet that is neither the next one nor an earlier one.
     Gap {
         /// The number in its header.
         found: u64,
-        /// The number of the next one.
+        /// The number of the next packet.
         expected: u64,
     },
     /// A frame that is too large.
@@ -82,21 +82,21 @@ pub enum ProtocolError {
         lane: Lane,
         /// The length in front of it.
         found: u32,
-        /// Most bytes that a frame may have.
+        /// Maximum size of a frame in bytes.
         bytes_max: u32,
     },
-    /// A packet was acknowledged that was not sent.
+    /// An acknowledgement of a packet that was not sent.
     Acknowledged {
         /// The number that was acknowledged.
         found: u64,
         /// The highest number that was sent.
         sent: u64,
     },
-    /// The session cannot go on where the other end says it was.
+    /// The session cannot resume at the number that the other end states.
     Resumed {
-        /// The number it says it received last.
+        /// The last number that the other end states to have received.
         found: u64,
-        /// The highest number it had acknowledged.
+        /// The highest number that the other end had acknowledged.
         acknowledged: u64,
         /// The highest number that was sent.
         sent: u64,
@@ -131,7 +131,7 @@ impl fmt::Display for ProtocolError {
                 write!(f, "packet {found} was acknowledged: {sent} is the highest that was sent")
             }
             ProtocolError::Resumed { found, acknowledged, sent } => {
-                write!(f, "packet {found} is said to be the last received: it must be from {acknowledged}, ")?;
+                write!(f, "packet {found} was stated as the last received: it must be from {acknowledged}, ")?;
                 write!(f, "the last acknowledged, to {sent}, the last sent")
             }
         }

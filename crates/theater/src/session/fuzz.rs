@@ -1,14 +1,14 @@
-//! What a fuzzer calls.
+//! The entry point of a fuzzer.
 
 use super::header::{HEADER_BYTES, Header};
 use super::{Inbound, Lane, PREFIX_BYTES};
 
 const FRAME_BYTES_MAX: u32 = 1000;
 
-/// Gives `bytes` to a receiving half as they are, then as the bodies of packets that are in order.
+/// Gives `bytes` to a receiving half unchanged, and after that as the bodies of packets that are in order.
 ///
 /// # Panics
-/// If the receiving half takes more than it was given, or keeps or hands out more than it may.
+/// If the receiving half takes more than it was given, or keeps or passes on more than it may.
 pub fn fuzz(bytes: &[u8]) {
     receive(bytes);
 
@@ -29,7 +29,7 @@ pub fn fuzz(bytes: &[u8]) {
     receive(&packets);
 }
 
-/// Half of the bytes, then all that is left, as a caller would give them.
+/// Gives half of the bytes, and after that all remaining ones, like a caller.
 fn receive(bytes: &[u8]) {
     let mut inbound = Inbound::new(FRAME_BYTES_MAX);
     let mut from = 0;

@@ -5,7 +5,7 @@ use super::{Lane, PACKET_BYTES_MAX, ProtocolError};
 /// Bytes in front of a packet's body.
 pub const HEADER_BYTES: usize = 24;
 
-/// What [`super`] has a table of.
+/// The fields of a header: see the table in [`super`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) lane: Lane,
@@ -15,7 +15,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// An acknowledgement alone.
+    /// Returns the header of an acknowledgement alone.
     pub(super) fn note(acknowledged: u64) -> Header {
         Header { lane: Lane::System, body_bytes: 0, number: 0, acknowledged }
     }
@@ -29,7 +29,7 @@ impl Header {
         bytes
     }
 
-    /// Checks what can be said without knowing the session.
+    /// Reads a header, and checks everything that does not depend on the session.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Header, ProtocolError> {
         let &[lane, r0, r1, r2, b0, b1, b2, b3, n0, n1, n2, n3, n4, n5, n6, n7, ref acknowledged @ ..] = bytes;
         let lane = *Lane::ALL.get(usize::from(lane)).ok_or(ProtocolError::Lane { found: lane })?;

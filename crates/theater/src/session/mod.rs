@@ -1,12 +1,12 @@
-//! What one end of a link keeps between two theaters, whatever becomes of the connection.
+//! The session of one end of a link, which outlives each connection.
 //!
-//! A session has two halves without shared state, so that one thread can send while another receives: [`Outbound`]
-//! numbers packets and keeps them until they are acknowledged, [`Inbound`] takes each number once and in order. Neither
-//! knows a socket, a clock or a thread; the caller carries [`Inbound::received`] and [`Inbound::acknowledged`] across.
+//! A session has two halves without shared state. Therefore one thread can send while another one receives. [`Outbound`] numbers
+//! packets and keeps them until they are acknowledged; [`Inbound`] takes each number once and in order. Neither knows a socket, a
+//! clock or a thread; the caller passes [`Inbound::received`] and [`Inbound::acknowledged`] from one to the other.
 //!
-//! # What is on the connection
+//! # The bytes on the connection
 //!
-//! Packets, one behind the other. All numbers are little-endian.
+//! Packets, one after the other. All numbers are little-endian.
 //!
 //! | bytes | |
 //! |---|---|
@@ -17,19 +17,19 @@
 //! | 8 | highest number received from the other end |
 //! | length | a stretch of the lane's stream |
 //!
-//! A lane's stream is a sequence of frames, `[length: u32][bytes]`. It is cut into packets without regard for frames,
-//! so a long frame is fragmented, and packets of a higher lane pass between its fragments.
+//! A lane's stream is a sequence of frames, `[length: u32][bytes]`. It is cut into packets without regard for frames. A long
+//! frame is therefore fragmented, and packets of a higher lane pass between its fragments.
 //!
 //! # Why nothing is lost, repeated or reordered
 //!
-//! A packet gets its number when its first byte is written, and is kept with it until the number is acknowledged.
-//! A packet that was never written to its end has not arrived, so only then may the number be taken back from it. After
-//! a reconnect each end says what it received, and the other writes everything behind that again, in the order of the
-//! numbers. The receiver takes number `received + 1`, skips what is below, and refuses what is above. So both ends see
-//! one sequence of packets, and with it one stream per lane.
+//! A packet gets its number when its first byte is written, and keeps it until the number is acknowledged. A packet that was
+//! never written completely has not arrived, and only in that case may it lose its number. After a reconnect each end states the
+//! number that it received, and the other end writes all later packets again, in the order of their numbers. The receiver takes
+//! number `received + 1`, skips lower numbers, and refuses higher ones. Both ends therefore see one sequence of packets, and with
+//! it one stream per lane.
 //!
-//! An end closes the old connection before it says what it received. Should it still take packets from there, nothing is
-//! lost or repeated: they come again, and are skipped.
+//! An end closes the old connection before it states the number that it received. Even if it still takes packets from the old
+//! connection, nothing is lost or repeated: they come again, and are skipped.
 
 mod assembly;
 mod error;
@@ -50,7 +50,8 @@ pub use header::HEADER_BYTES;
 pub use inbound::Inbound;
 pub use outbound::Outbound;
 
-/// Most bytes of a packet's body. While a packet is written nothing else passes, so it is what a heartbeat waits for.
+/// Maximum size of a packet's body in bytes. It bounds the delay of a heartbeat, because nothing passes a packet that is being
+/// written.
 pub const PACKET_BYTES_MAX: usize = 64 * 1024;
 
 /// Bytes of the length in front of each frame.
@@ -60,7 +61,7 @@ const PREFIX_BYTES: usize = size_of::<u32>();
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Lane {
-    /// What theaters say to each other, heartbeats above all.
+    /// The theaters' own messages, mainly heartbeats.
     System = 0,
     /// Messages that overtake others.
     Urgent = 1,

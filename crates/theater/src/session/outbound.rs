@@ -1,4 +1,4 @@
-//! The sending half: numbers packets, writes the highest lane first, and keeps what is not acknowledged.
+//! The sending half: numbers packets, writes the highest lane first, and keeps unacknowledged packets.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -8,37 +8,37 @@ use super::header::{HEADER_BYTES, Header};
 use super::packet::{Draft, Packet, Pool};
 use super::{FrameError, Lane, PACKET_BYTES_MAX, ProtocolError};
 
-/// Packets for one system call: 2 MiB of full ones.
+/// Maximum number of packets for one system call: 2 MiB of full ones.
 const SLICES_MAX: usize = 32;
 
 /// The sending half of a session.
 pub struct Outbound {
     frame_bytes_max: u32,
-    /// Packets without a number, by lane. The last one of a lane ends with a frame's end, and takes further frames.
+    /// Packets without a number, by lane. The last packet of a lane ends with a frame's end, and takes further frames.
     queues: [VecDeque<Packet>; Lane::ALL.len()],
     /// Packets with a number, in its order: the first has `released + 1`.
     numbered: VecDeque<Packet>,
-    /// By lane: packets let go whose last frame goes on in one that is not. Kept for [`Outbound::drain`].
+    /// Released packets, by lane, whose last frame continues in a packet that is not released. Kept for [`Outbound::drain`].
     begun: [Vec<Packet>; Lane::ALL.len()],
     pool: Pool,
     /// Bytes of all packets in `queues` and `numbered`.
     waiting_bytes: usize,
-    /// Bytes of replies in packets that were not written to their end on this connection.
+    /// Bytes of replies in packets that were not written completely on this connection.
     unwritten_reply_bytes: usize,
 
-    /// The highest number let go.
+    /// The highest number released.
     released: u64,
-    /// The highest number that the other end acknowledged. Above `released` only while that packet is written again,
-    /// and has to be written to its end.
+    /// The highest number that the other end acknowledged. It exceeds `released` only while that packet is being written again,
+    /// because it must be written completely.
     acknowledged: u64,
-    /// The highest number that was written to its end, on whatever connection.
+    /// The highest number that was written completely, on any connection.
     sent: u64,
 
-    /// How many of `numbered` were written on this connection.
+    /// Number of packets of `numbered` that were written on this connection.
     written: usize,
-    /// Bytes that were written of the one behind them.
+    /// Bytes that were written of the packet after them.
     written_bytes: usize,
-    /// An acknowledgement alone, and how many bytes of it were written. 0: none is being written.
+    /// An acknowledgement alone, and the number of its bytes that were written. 0: none is being written.
     note: [u8; HEADER_BYTES],
     note_written_bytes: usize,
     /// The highest number that this end has acknowledged.
@@ -46,7 +46,7 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// A session that has sent nothing. A frame may have `frame_bytes_max` bytes, which the other end has to take.
+    /// Makes a session that has sent nothing. A frame may have `frame_bytes_max` bytes, which the other end has to take.
     pub fn new(frame_bytes_max: u32) -> Outbound {
         Outbound {
             frame_bytes_max,
@@ -67,12 +67,11 @@ impl Outbound {
         }
     }
 
-    /// Takes the frame that `write` appends to the buffer it is given. The buffer is the packet: `write` must leave alone
-    /// what it holds.
+    /// Takes the frame that `write` appends to the given buffer. The buffer is the packet: `write` must not change its present
+    /// content.
     ///
     /// # Errors
-    /// The error of `write`, or that the frame is too large. The session is then as if it had not been tried; so it is
-    /// when `write` panics.
+    /// The error of `write`, or that the frame is too large. In both cases, and also if `write` panics, the session is unchanged.
     ///
     /// # Panics
     /// If `write` leaves the buffer shorter than it was.
@@ -95,14 +94,14 @@ impl Outbound {
         Ok(())
     }
 
-    /// As [`Outbound::frame`], for a frame that this end writes because it has read something: [`Outbound::unwritten_reply_bytes`] counts it
-    /// until the connection has taken it.
+    /// Does the same as [`Outbound::frame`] for a frame that this end writes because it has read something.
+    /// [`Outbound::unwritten_reply_bytes`] counts it until the connection has taken it.
     ///
     /// # Errors
-    /// As [`Outbound::frame`].
+    /// The same as of [`Outbound::frame`].
     ///
     /// # Panics
-    /// As [`Outbound::frame`].
+    /// Like [`Outbound::frame`].
     pub fn reply<E>(
         &mut self,
         lane: Lane,
@@ -116,29 +115,29 @@ impl Outbound {
         Ok(())
     }
 
-    /// Bytes of replies that the connection has not taken.
+    /// Returns the bytes of replies that the connection has not taken.
     pub fn unwritten_reply_bytes(&self) -> usize {
         self.unwritten_reply_bytes
     }
 
-    /// Bytes of the packet that takes the next frame of `lane`, as long as it is not written.
+    /// Returns the bytes of the unwritten packet that takes the next frame of `lane`.
     pub fn open_bytes(&self, lane: Lane) -> usize {
         self.queues[lane as usize].back().map_or(0, |packet| packet.bytes.len())
     }
 
-    /// Whether there are bytes to write, other than an acknowledgement alone.
+    /// Returns whether there are bytes to write, other than an acknowledgement alone.
     pub fn has_output(&self) -> bool {
         self.note_written_bytes > 0
             || self.written < self.numbered.len()
             || self.queues.iter().any(|queue| !queue.is_empty())
     }
 
-    /// Calls `write` with what comes next on the connection, for one `write_vectored`, and takes from it how many bytes
-    /// it wrote. First what has begun, then what comes again, then the highest lane. All of it carries `acknowledge`, what
-    /// this end has [received](super::Inbound::received); if there is nothing else, `acknowledge_due` has it sent alone,
-    /// unless the other end was told.
+    /// Calls `write` with the next bytes of the connection, for one `write_vectored`, and takes the number of bytes written from
+    /// it. Begun packets come first, then repeated ones, then the highest lane. All of them carry `acknowledge`, the number that
+    /// this end has [received](super::Inbound::received). If there is nothing else, `acknowledge_due` sends it alone, unless the
+    /// other end was told it.
     ///
-    /// Returns what `write` returned; 0 without calling it where there is nothing to write.
+    /// Returns the result of `write`; returns 0 without the call if there is nothing to write.
     ///
     /// # Errors
     /// The error of `write`, which must have written nothing.
@@ -185,14 +184,14 @@ impl Outbound {
         let wrote = write(&slices[..count]);
         if let Ok(bytes) = wrote {
             let offered: usize = slices[..count].iter().map(|slice| slice.len()).sum();
-            assert!(bytes <= offered, "{bytes} bytes are said to be written of {offered}");
+            assert!(bytes <= offered, "`write` claims to have written {bytes} bytes of {offered}");
             self.wrote(bytes, with_note, acknowledge);
         }
         self.take_numbers_back();
         wrote
     }
 
-    /// The next `bytes` of what was handed out are written.
+    /// Notes that the next `bytes` of the offered ones were written.
     fn wrote(&mut self, mut bytes: usize, with_note: bool, acknowledge: u64) {
         if with_note && bytes > 0 {
             if self.note_written_bytes == 0 {
@@ -220,8 +219,8 @@ impl Outbound {
         self.release();
     }
 
-    /// What was neither written to its end once nor has begun goes back to its queue: a higher lane may pass, and the
-    /// last packet takes further frames.
+    /// Moves packets that were never written completely, and are not begun, back to their queues. A higher lane may pass them,
+    /// and the last packet takes further frames.
     fn take_numbers_back(&mut self) {
         let begun = self.written + usize::from(self.written_bytes > 0);
         let keep = begun.max((self.sent - self.released) as usize);
@@ -231,10 +230,10 @@ impl Outbound {
         }
     }
 
-    /// The other end has received everything up to `number`, which is let go. A lower number than before says nothing.
+    /// Releases the packets up to `number`, which the other end has received. A lower number than before has no effect.
     ///
     /// # Errors
-    /// The number is higher than what was sent. The session has ended.
+    /// The number is higher than the highest one sent. The session has ended.
     pub fn acknowledged(&mut self, number: u64) -> Result<(), ProtocolError> {
         if number > self.sent {
             return Err(ProtocolError::Acknowledged { found: number, sent: self.sent });
@@ -244,10 +243,10 @@ impl Outbound {
         Ok(())
     }
 
-    /// Lets go what is acknowledged, but for a packet of which a part is written.
+    /// Releases acknowledged packets, except for a packet that is partly written.
     fn release(&mut self) {
         while self.released < self.acknowledged && (self.written > 0 || self.written_bytes == 0) {
-            let packet = self.numbered.pop_front().expect("what is acknowledged was sent, and has a number");
+            let packet = self.numbered.pop_front().expect("an acknowledged packet was sent, and has a number");
             self.released += 1;
             if self.written == 0 {
                 self.unwritten_reply_bytes -= packet.reply_bytes;
@@ -262,11 +261,11 @@ impl Outbound {
         }
     }
 
-    /// The connection was replaced, and the other end says that it has received everything up to `received`. What comes
-    /// behind that is written again.
+    /// Resumes on a new connection: the other end states that it has received everything up to `received`. Later packets are
+    /// written again.
     ///
     /// # Errors
-    /// The number is higher than what was sent, or lower than what was acknowledged. The session has ended.
+    /// The number is higher than the highest one sent, or lower than the highest one acknowledged. The session has ended.
     pub fn resume(&mut self, received: u64) -> Result<(), ProtocolError> {
         if received < self.acknowledged || received > self.sent {
             let (acknowledged, sent) = (self.acknowledged, self.sent);
@@ -282,24 +281,24 @@ impl Outbound {
         Ok(())
     }
 
-    /// Bytes of packets, headers included, that are not acknowledged, sent or not: what a window limits. What is kept of
-    /// a frame whose start was acknowledged and whose end was not, at most one frame per lane, is not among them.
+    /// Returns the bytes of unacknowledged packets, headers included, sent or not, which a window limits. The kept part of a
+    /// frame that is acknowledged only at its start, at most one frame per lane, is not counted.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting_bytes
     }
 
-    /// The packets that those bytes are in.
+    /// Returns the number of packets with those bytes.
     pub fn waiting_packets(&self) -> usize {
         self.numbered.len() + self.queues.iter().map(VecDeque::len).sum::<usize>()
     }
 
-    /// The highest number that this end has acknowledged.
+    /// Returns the highest number that this end has acknowledged.
     pub fn told(&self) -> u64 {
         self.told
     }
 
-    /// The session is dead: calls `on_frame` with each frame that is not acknowledged to its end, whole also where its
-    /// start was, in order within each lane. Some may have been received and even handled.
+    /// Ends the session: calls `on_frame` with each frame that is not acknowledged to its end, complete even if its start was, in
+    /// order within each lane. Some of them may have been received and even handled.
     pub fn drain(self, mut on_frame: impl FnMut(Lane, &[u8])) {
         let mut assemblies: [Assembly; Lane::ALL.len()] = Default::default();
         let mut stretch = |packet: Packet, from: usize| {
@@ -308,7 +307,7 @@ impl Outbound {
                 .expect("frames were measured when they were taken");
         };
         for packet in self.begun.into_iter().flatten() {
-            // Of the first what comes behind its last end; in the others none ends.
+            // The frame begins after the last end in the first packet; no frame ends in the others.
             let from = packet.ended;
             stretch(packet, from);
         }
@@ -321,7 +320,7 @@ impl Outbound {
         self.numbered.iter().chain(self.queues.iter().flatten())
     }
 
-    /// Checks what must hold between two calls.
+    /// Checks the invariants that hold between two calls.
     #[cfg(test)]
     pub(super) fn check(&self) {
         let packets = || self.packets();

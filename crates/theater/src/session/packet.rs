@@ -1,23 +1,23 @@
-//! A packet before it is acknowledged, and how a frame gets into it.
+//! A packet before it is acknowledged, and the writing of frames into it.
 
 use std::collections::VecDeque;
 
 use super::header::{HEADER_BYTES, Header};
 use super::{FrameError, Lane, PACKET_BYTES_MAX, PREFIX_BYTES};
 
-/// A packet of this many bytes takes no further frame. So a frame of up to a quarter of a packet is not cut in two, and
+/// A packet of this many bytes takes no further frame. A frame of up to a quarter of a packet is therefore not cut in two, and
 /// the receiver need not copy it.
 const FULL_BYTES: usize = PACKET_BYTES_MAX / 4 * 3;
-/// Room in a new buffer: a small message. What is sent alone is kept alone until it is acknowledged.
+/// Capacity of a new buffer: a small message. A packet that is sent alone keeps its buffer until it is acknowledged.
 const ROOM_BYTES: usize = 256;
-/// Buffers kept for the next packets.
+/// Maximum number of buffers kept for the next packets.
 const POOL_MAX: usize = 8;
 
-/// A header, which is filled in when the packet is handed out, and a stretch of the lane's stream.
+/// A header, which is filled in when the packet is offered to the connection, and a stretch of the lane's stream.
 pub(super) struct Packet {
     pub(super) lane: Lane,
     pub(super) bytes: Vec<u8>,
-    /// Where the last frame ends that ends in this packet; `HEADER_BYTES` where none does.
+    /// The end of the last frame that ends in this packet; `HEADER_BYTES` if none does.
     pub(super) ended: usize,
     /// Bytes of the replies that end in this packet: see [`Outbound::reply`](super::Outbound::reply).
     pub(super) reply_bytes: usize,
@@ -36,12 +36,12 @@ impl Packet {
         self.bytes[..HEADER_BYTES].copy_from_slice(&header.to_bytes());
     }
 
-    /// Whether the last frame goes on in the lane's next packet.
+    /// Returns whether the last frame continues in the lane's next packet.
     pub(super) fn goes_on(&self) -> bool {
         self.ended < self.bytes.len()
     }
 
-    /// Moves what is too much for one packet into further ones, which it returns: the end of one long frame.
+    /// Moves the bytes that exceed one packet into further ones, which it returns: the end of one long frame.
     pub(super) fn split(&mut self, pool: &mut Pool) -> Vec<Packet> {
         let surplus = &self.bytes[HEADER_BYTES + PACKET_BYTES_MAX..];
         let further = surplus.chunks(PACKET_BYTES_MAX).map(|stretch| {
@@ -59,11 +59,11 @@ impl Packet {
     }
 }
 
-/// A frame that is being written into a lane's open packet, the last one of its queue. Dropped before it is finished, also by a
-/// panic of whoever writes it, it leaves no trace.
+/// A frame that is being written into a lane's open packet, the last one of its queue. A draft that is dropped before it is
+/// finished, also by a panic of its writer, leaves no trace.
 pub(super) struct Draft<'a> {
     queue: &'a mut VecDeque<Packet>,
-    /// Where the frame starts.
+    /// The start of the frame.
     start: usize,
     finished: bool,
 }
@@ -81,7 +81,7 @@ impl<'a> Draft<'a> {
         Draft { queue, start, finished: false }
     }
 
-    /// Writes the frame; the packet may be too long then. Returns how many of its bytes were counted before.
+    /// Writes the frame; after that the packet may be too long. Returns the number of its bytes that were counted before.
     pub(super) fn finish<E>(
         mut self,
         bytes_max: u32,
@@ -91,7 +91,7 @@ impl<'a> Draft<'a> {
         let body = self.start + PREFIX_BYTES;
         bytes.extend_from_slice(&[0; PREFIX_BYTES]);
         write(bytes).map_err(FrameError::Write)?;
-        let size = bytes.len().checked_sub(body).expect("a frame is written behind what the buffer holds");
+        let size = bytes.len().checked_sub(body).expect("a frame is appended to the content of the buffer");
         if size > bytes_max as usize {
             return Err(FrameError::TooLarge { bytes: size, bytes_max });
         }
@@ -115,7 +115,7 @@ impl Drop for Draft<'_> {
     }
 }
 
-/// Empty buffers: a steady load is served by the same few.
+/// Empty buffers: a steady load reuses the same few.
 #[derive(Default)]
 pub(super) struct Pool {
     buffers: Vec<Vec<u8>>,

@@ -1,13 +1,12 @@
 //! Several theaters in one process, driven by one thread, with virtual time and a simulated network.
 //!
-//! What is theirs is as ever: sessions, links, housekeeping, moves, and the workers' own code. What is outside of them is
+//! The theaters run their normal code: sessions, links, housekeeping, migration, and the workers. Only their environment is
 //! simulated: connections (`wire`), and threads, clocks and callers (`world`). All choices are drawn from the seed.
 //!
-//! # What makes a run the same again
+//! # Conditions for repeatable runs
 //!
-//! Nothing that is drawn, hashed in an order, or written may depend on where something lies in memory. So the names of
-//! actors are numbers in simulation, in the order in which they were first named ([`crate::naming`]), and what is gone
-//! through is kept in an order of its own.
+//! No drawn choice, order of hashing, or written value may depend on an address in memory. In simulation, the names of actors are
+//! therefore numbers in the order in which they were first named ([`crate::naming`]), and iterations follow orders of their own.
 
 mod network;
 mod turns;
@@ -22,15 +21,15 @@ use crate::error::TheaterError;
 use crate::node::builder::TheaterBuilder;
 use crate::node::theater::Theater;
 
-pub(crate) use wire::{End, Sign};
+pub(crate) use wire::{End, Readiness};
 pub(crate) use world::{OnReply, Outside, World};
 
-/// Several theaters in this process, driven by one thread, with virtual time and a network that breaks when it is told to, or
-/// by chance. Every choice is drawn from one seed: the same seed gives the same run, other seeds give other ones. Cheap to
-/// clone; when the last one is dropped, the theaters end.
+/// Several theaters in this process, driven by one thread, with virtual time and a network that breaks on command or by chance.
+/// Every choice is drawn from one seed: equal seeds give equal runs, other seeds give other runs. Cheap to clone; the theaters
+/// end when the last clone is dropped.
 ///
-/// The theaters run while somebody waits: in the methods `run..`, and in `wait` of whatever is waited for (asks, look-ups,
-/// migrations). What their actors do is theirs to keep repeatable: nothing drawn from elsewhere, no order of a `HashMap`.
+/// The theaters run while a thread waits: in the methods `run..`, and in each `wait` (for asks, look-ups, migrations). The actors
+/// themselves must be repeatable: they use no random numbers from outside of the simulation, and no order of a `HashMap`.
 ///
 /// Not simulated: encryption, and other clocks than the system's ([`Context::now`](playhouse_actor::Context::now)).
 ///
@@ -47,7 +46,7 @@ pub(crate) use world::{OnReply, Outside, World};
 /// net.run_for(Duration::from_secs(1));
 /// assert!(!peer.is_lost());
 /// net.run_for(Duration::from_secs(40));
-/// assert!(peer.is_lost(), "after 30 seconds, where nothing else is asked for");
+/// assert!(peer.is_lost(), "after 30 seconds, the default");
 /// # Ok::<_, playhouse_theater::TheaterError>(())
 /// ```
 #[derive(Clone)]
@@ -55,7 +54,7 @@ pub struct Simulation {
     world: Arc<World>,
 }
 
-/// What has happened to the network of a [`Simulation`].
+/// Counts of the events in the network of a [`Simulation`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NetworkStats {
@@ -63,7 +62,7 @@ pub struct NetworkStats {
     pub connections: u64,
     /// Connections that were broken.
     pub cuts: u64,
-    /// Calls that nobody could answer.
+    /// Calls that no theater could answer.
     pub refused: u64,
     /// Theaters that were killed.
     pub kills: u64,
@@ -72,44 +71,44 @@ pub struct NetworkStats {
 }
 
 impl Simulation {
-    /// A network without theaters.
+    /// Makes a network without theaters.
     pub fn new(seed: u64) -> Simulation {
         Simulation { world: World::new(seed) }
     }
 
-    /// Starts a theater in it. Its system is simulated, whatever its builder says, with 4 workers where nothing else is asked
-    /// for. One that listens at the address of a theater that was killed is its successor.
+    /// Starts a theater in this simulation. Its system is simulated, whatever its builder says, with 4 workers by default. A
+    /// theater that listens at the address of a killed one is its successor.
     ///
     /// # Errors
-    /// As [`TheaterBuilder::start`]; also where the theater is to have certificates.
+    /// The same as of [`TheaterBuilder::start`]; also if the theater has certificates.
     pub fn theater(&self, builder: TheaterBuilder) -> Result<Theater, TheaterError> {
         builder.start_in(&self.world)
     }
 
-    /// Virtual time since the start.
+    /// Returns the virtual time since the start.
     pub fn now(&self) -> Duration {
         Duration::from_nanos(self.world.now_ns())
     }
 
-    /// Runs until nothing is left to do: no message waits or is under way, no timer runs, no link waits for the other end.
+    /// Runs until nothing is left to do: no message waits or is in transit, no timer runs, and no link waits for its other end.
     ///
     /// # Panics
-    /// Inside an actor; so do all that run it.
+    /// Inside an actor, like all methods that run the simulation.
     pub fn run_until_idle(&self) {
         self.world.run(None, &mut || false);
     }
 
-    /// Runs for so much virtual time, or until nothing is left to do.
+    /// Runs for `time` of virtual time, or until nothing is left to do.
     pub fn run_for(&self, time: Duration) {
         self.world.run(Some(self.now() + time), &mut || false);
     }
 
-    /// Runs until `done`, which is asked before each step. False: nothing was left to do.
+    /// Runs until `done`, which is called before each step. Returns false if nothing is left to do.
     pub fn run_until(&self, mut done: impl FnMut() -> bool) -> bool {
         self.world.run(None, &mut done)
     }
 
-    /// A number below `n`, drawn from the seed: for tests that make choices of their own.
+    /// Returns a number below `n`, drawn from the seed: for tests that make choices of their own.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -121,17 +120,17 @@ impl Simulation {
         (self.world.number_of(&one.theater_core), self.world.number_of(&other.theater_core))
     }
 
-    /// Breaks the connections between two theaters, each at any byte, and lets no new ones be made until [`Simulation::heal`].
-    /// Each end finds out some time later.
+    /// Breaks the connections between two theaters, each at any byte, and prevents new ones until [`Simulation::heal`]. Each end
+    /// finds out some time later.
     ///
     /// # Panics
-    /// If one is no theater of this simulation; so do all that name theaters.
+    /// If one of them is no theater of this simulation, like all methods that name theaters.
     pub fn cut(&self, one: &Theater, other: &Theater) {
         let (one, other) = self.pair(one, other);
         self.world.part(one, other);
     }
 
-    /// The two theaters reach each other again.
+    /// Lets the two theaters reach each other again.
     pub fn heal(&self, one: &Theater, other: &Theater) {
         let (one, other) = self.pair(one, other);
         self.world.heal(one, other, true);
@@ -143,72 +142,73 @@ impl Simulation {
         self.world.break_between(one, other);
     }
 
-    /// From now on connections break by chance, about once in `every`; in half of the cases the two theaters do not reach each
-    /// other for up to 0.4 s after that.
+    /// Breaks connections by chance from now on, about one in each period `every`. In half of the cases the two theaters do not
+    /// reach each other for up to 0.4 s after that.
     pub fn break_by_chance(&self, every: Duration) {
         self.world.set_faults(Some(every));
     }
 
-    /// Nothing breaks and no theater pauses by chance any more, and all theaters reach each other, but for those that are
-    /// [kept apart](Simulation::keep_apart). Pauses that have begun end at their time.
+    /// Ends all breaks and pauses by chance, and lets all theaters reach each other, except for those that are [kept
+    /// apart](Simulation::keep_apart). Pauses that have begun end at their time.
     pub fn calm(&self) {
         self.world.set_faults(None);
         self.world.set_pauses(None);
     }
 
-    /// From now on the two theaters never connect directly, whatever else heals: as where there is no route between their networks.
-    /// Their connections break.
+    /// Prevents direct connections between the two theaters from now on, regardless of later healing, as if there were no route
+    /// between their networks. Their connections break.
     pub fn keep_apart(&self, one: &Theater, other: &Theater) {
         let (one, other) = self.pair(one, other);
         self.world.keep_apart(one, other);
     }
 
-    /// From now on each direction between two theaters has a latency of its own, which stays the same: 0.05 to 0.3 ms, and in one of
-    /// four directions 100 times that. Bytes keep their order, and 4 MB/s get through, or more.
+    /// Gives each direction between two theaters a constant latency of its own from now on: 0.05 to 0.3 ms, and in one of four
+    /// directions 100 times that. Bytes keep their order; the rate is 4 MB/s or more.
     pub fn vary_latencies(&self) {
         self.world.set_latencies();
     }
 
-    /// The theater stands still for `time`, as a process after SIGSTOP: none of its workers, timers and threads runs. Bytes for it
-    /// arrive meanwhile, and it reads them afterwards. Where it is paused already, the later end counts.
+    /// Pauses the theater for `time`, like a process after SIGSTOP: none of its workers, timers and threads runs. Bytes for it
+    /// arrive during the pause, and are read after it. If it is paused already, the later end counts.
     pub fn pause(&self, theater: &Theater, time: Duration) {
         self.world.pause(self.world.number_of(&theater.theater_core), time);
     }
 
-    /// From now on theaters [pause](Simulation::pause) by chance, about once in `every`, each time for up to `longest`.
+    /// Lets theaters [pause](Simulation::pause) by chance from now on, about once in each period `every`, each time for up to
+    /// `longest`.
     pub fn pause_by_chance(&self, every: Duration, longest: Duration) {
         self.world.set_pauses(Some((every, longest)));
     }
 
-    /// Whether turns are uneven from now on: for some time, of a length that is drawn, one theater takes 100 turns where another one
-    /// that has something to do takes 1.
+    /// Sets whether turns are uneven from now on: for a drawn time, one theater takes 100 turns for each turn of another theater
+    /// with work.
     pub fn uneven_turns(&self, uneven: bool) {
         self.world.set_uneven(uneven);
     }
 
-    /// The theater stands still for ever, as if its process had been killed. It must not be used any more.
+    /// Stops the theater for ever, as if its process had been killed. It must not be used any more.
     pub fn kill(&self, theater: &Theater) {
         self.world.kill(self.world.number_of(&theater.theater_core));
     }
 
-    /// The clock of this theater jumps ahead by `by`, as where its process has stood still, or its machine. All others' go on as
-    /// they did.
+    /// Lets the clock of this theater jump ahead by `by`, as after a pause of its process or machine. The other clocks continue
+    /// unchanged.
     pub fn jump(&self, theater: &Theater, by: Duration) {
         self.world.jump(self.world.number_of(&theater.theater_core), by);
     }
 
-    /// From now on this theater is slow: its workers do what is one step here (a few messages) in up to `step`. What is sent to
-    /// it is received as before. Zero: it is as fast as all others.
+    /// Slows this theater from now on: its workers take up to `step` for each simulated step (a few messages). It receives
+    /// messages as fast as before. Zero: it is as fast as the others.
     pub fn slow(&self, theater: &Theater, step: Duration) {
         self.world.slow(self.world.number_of(&theater.theater_core), step);
     }
 
-    /// What has happened to the network so far.
+    /// Returns the counts of the events in the network so far.
     pub fn happened(&self) -> NetworkStats {
         self.world.happened()
     }
 
-    /// A hash of all that has arrived anywhere so far, and when: the same for the same run.
+    /// Returns a hash of all arrivals so far, with their times: equal runs have equal hashes.
     pub fn trace(&self) -> u64 {
         self.world.trace()
     }

@@ -1,4 +1,4 @@
-//! Who reaches whom in a simulation: calls, cuts, and faults by chance.
+//! The reachability of theaters in a simulation: calls, cuts, and faults by chance.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
@@ -16,24 +16,24 @@ use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::Hello;
 
-/// How long two theaters stay apart, at most, where faults are drawn by chance.
+/// Maximum time for which a fault by chance separates two theaters.
 const APART_MAX: Duration = Duration::from_millis(400);
-/// A call that nobody answers is given up after this, at most.
+/// Maximum time before an unanswered call is given up.
 const UNANSWERED_MAX: Duration = Duration::from_secs(2);
-/// A latency is between these, in nanoseconds, ...
+/// The range of latencies in nanoseconds.
 const LATENCY_NS: [usize; 2] = [50_000, 300_000];
-/// ... and in one of so many cases longer by this factor.
+/// The share (one in `FAR.0`) of longer latencies, and their factor.
 const FAR: (u64, u64) = (4, 100);
 
-/// A direction with a latency takes so many bytes in a microsecond, at least.
+/// Minimum number of bytes that a direction with a latency takes in a microsecond.
 const BYTES_PER_US: usize = 4;
 
-/// Who can reach whom.
+/// The reachability between theaters.
 #[derive(Default)]
 pub(super) struct Net {
     pub(super) listen: BTreeMap<SocketAddr, usize>,
     pub(super) next_port: u16,
-    /// Theaters that do not reach each other, the lower number first; how often that was wanted.
+    /// Theaters that do not reach each other, the lower number first, with the number of separations in force.
     pub(super) apart: BTreeMap<[usize; 2], usize>,
     /// Theaters that never connect directly, the lower number first.
     never: BTreeSet<[usize; 2]>,
@@ -53,13 +53,13 @@ impl World {
         !net.apart.contains_key(&pair(one, other)) && !net.never.contains(&pair(one, other))
     }
 
-    /// From now on the two theaters never connect directly.
+    /// Prevents direct connections between the two theaters from now on.
     pub(super) fn keep_apart(&self, one: usize, other: usize) {
         lock(&self.net).never.insert(pair(one, other));
         self.break_between(one, other);
     }
 
-    /// From now on each direction between two theaters has a latency of its own.
+    /// Gives each direction between two theaters a latency of its own from now on.
     pub(super) fn set_latencies(&self) {
         let seed = self.choose(Choices::next);
         self.latencies.store(seed | 1, Ordering::Relaxed);
@@ -67,18 +67,19 @@ impl World {
         wires.iter().filter_map(Weak::upgrade).for_each(|wire| wire.widen(self));
     }
 
-    /// Bytes that may be under way from one theater to another, at least: so many that the latency does not make a slow link of it.
+    /// Returns the minimum number of bytes that may be in transit from one theater to another. It is large enough to keep the
+    /// latency from slowing the link.
     pub(super) fn room_for(&self, from: usize, to: usize) -> usize {
         self.latency(from, to).as_micros() as usize * BYTES_PER_US
     }
 
-    /// How long a byte from one theater to another takes, at least.
+    /// Returns the minimum time that a byte takes from one theater to another.
     pub(super) fn latency(&self, from: usize, to: usize) -> Duration {
         let seed = self.latencies.load(Ordering::Relaxed);
         if seed == 0 {
             return Duration::ZERO;
         }
-        // Drawn anew each time, with the same result, and without a draw of the simulation's own.
+        // Each call draws it anew, with the same result, and without consuming a draw of the simulation.
         let mut choices = Choices::new(seed ^ ((from as u64 + 1) << 32 | (to as u64 + 1)));
         let [least, most] = LATENCY_NS;
         let ns = (least + choices.below(most - least)) as u64;
@@ -86,7 +87,7 @@ impl World {
         Duration::from_nanos(if choices.one_in(one_in) { factor * ns } else { ns })
     }
 
-    /// As [`World::latency`], to the theater that listens at `address`.
+    /// Does the same as [`World::latency`] for the theater that listens at `address`.
     pub(super) fn latency_to(&self, from: usize, address: SocketAddr) -> Duration {
         let listener = lock(&self.net).listen.get(&address).copied();
         listener.map_or(Duration::ZERO, |to| self.latency(from, to))
@@ -108,7 +109,7 @@ impl World {
         self.break_between(one, other);
     }
 
-    /// Takes back one [`World::part`], or all of them.
+    /// Undoes one [`World::part`], or all of them.
     pub(super) fn heal(&self, one: usize, other: usize, all: bool) {
         let mut net = lock(&self.net);
         if let Some(times) = net.apart.get_mut(&pair(one, other)) {
@@ -119,7 +120,7 @@ impl World {
         }
     }
 
-    /// Faults come by chance, so often on average; or none come any more.
+    /// Sets the mean interval of faults by chance; `None`: there are none any more.
     pub(super) fn set_faults(&self, every: Option<Duration>) {
         let before = std::mem::replace(&mut lock(&self.net).faults_every, every);
         if before.is_none() {
@@ -159,44 +160,45 @@ impl World {
         self.plan_fault();
     }
 
-    /// A call arrives where it was to go.
-    pub(super) fn ring(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, heard: OnReply) {
+    /// Delivers a call to its address.
+    pub(super) fn deliver_call(self: &Arc<Self>, caller: usize, address: SocketAddr, hello: Hello, on_reply: OnReply) {
         let listener = lock(&self.net).listen.get(&address).copied();
-        let listener = listener.filter(|number| !self.tenants()[*number].is_dead());
+        let listener = listener.filter(|number| !self.nodes()[*number].is_dead());
         let error = move |kind: ErrorKind| TheaterError::Io { address: address.to_string(), error: kind.into() };
-        let fail = |heard: OnReply, after: Duration, kind: ErrorKind| {
-            self.plan_with(after, caller, move |_| heard(Err(error(kind))));
+        let fail = |on_reply: OnReply, after: Duration, kind: ErrorKind| {
+            self.plan_with(after, caller, move |_| on_reply(Err(error(kind))));
         };
         let Some(number) = listener else {
             lock(&self.net).happened.refused += 1;
-            return fail(heard, self.delay(), ErrorKind::ConnectionRefused);
+            return fail(on_reply, self.delay(), ErrorKind::ConnectionRefused);
         };
         if !self.reaches(caller, number) {
             lock(&self.net).happened.refused += 1;
             let ns = self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize));
-            return fail(heard, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
+            return fail(on_reply, Duration::from_nanos(ns as u64), ErrorKind::TimedOut);
         }
-        let tenant = Arc::clone(&self.tenants()[number]);
-        let pause = Duration::from_nanos(tenant.pause_left_ns(self.now_ns()));
+        let node = Arc::clone(&self.nodes()[number]);
+        let pause = Duration::from_nanos(node.pause_left_ns(self.now_ns()));
         if !pause.is_zero() {
             // The machine takes the call, and the theater answers after its pause.
             let patience =
                 Duration::from_nanos(self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize)) as u64);
             if pause <= patience {
-                return self.plan_with(pause, caller, move |world| world.ring(caller, address, hello, heard));
+                return self
+                    .plan_with(pause, caller, move |world| world.deliver_call(caller, address, hello, on_reply));
             }
             lock(&self.net).happened.refused += 1;
-            // The caller has gone by then, which the theater learns when it replies.
-            self.plan_with(pause, number, move |_| drop(tenant.theater_core.receive_hello(&hello, None)));
-            return fail(heard, patience, ErrorKind::TimedOut);
+            // The caller has gone by then, and the theater learns that when it replies.
+            self.plan_with(pause, number, move |_| drop(node.theater_core.receive_hello(&hello, None)));
+            return fail(on_reply, patience, ErrorKind::TimedOut);
         }
-        let (reply, go_on) = tenant.theater_core.receive_hello(&hello, None);
+        let (reply, go_on) = node.theater_core.receive_hello(&hello, None);
         let route_back = self.latency(number, caller);
         self.note(&[caller as u64, number as u64, u64::from(go_on.is_some())], &[]);
         let breaks = lock(&self.net).faults_every.is_some() && self.choose(|choices| choices.one_in(8));
         if breaks {
-            // Before the reply is out: only the theater that was called knows of this connection.
-            return fail(heard, self.delay() + route_back, ErrorKind::ConnectionReset);
+            // The break precedes the reply: only the called theater knows of this connection.
+            return fail(on_reply, self.delay() + route_back, ErrorKind::ConnectionReset);
         }
         let wire_number = {
             let mut net = lock(&self.net);
@@ -206,13 +208,13 @@ impl World {
         };
         let (wire, here, there) = Wire::lay(self, wire_number, [caller, number]);
         lock(&self.net).wires.push(Arc::downgrade(&wire));
-        // Where the connection is of no use to who was called, its end is dropped.
+        // If the called theater does not use the connection, its end is dropped.
         if let Some((link, connection, received)) = go_on {
-            // An error is that of the session, which has ended then: the link is told.
-            let _ = tenant.theater_core.poller.add(&link, Stream::Simulated(there), None, connection, received);
+            // An error is one of the session, which has ended in that case: the link is notified.
+            let _ = node.theater_core.poller.add(&link, Stream::Simulated(there), None, connection, received);
         }
         self.plan_with(self.delay() + route_back, caller, move |_| {
-            heard(if wire.is_cut() {
+            on_reply(if wire.is_cut() {
                 Err(error(ErrorKind::ConnectionReset))
             } else {
                 Ok((reply, Stream::Simulated(here)))

@@ -1,19 +1,19 @@
-//! Turns that are drawn unevenly: for a while, one theater takes 100 turns where another one takes 1.
+//! Uneven turns: for some time, one theater takes 100 turns for each turn of another one.
 
 use playhouse_executor::Choices;
 
 use super::world::Act;
 
-/// The weight of a theater that is not held back, and of what happens in the network.
+/// The weight of a theater at full rate, and of events in the network.
 const WEIGHT: usize = 100;
-/// A distribution of weights holds for at most this number of acts.
+/// Maximum number of acts for which a distribution of weights is valid.
 const ACTS_MAX: usize = 2_000;
 
 /// The present weights of the theaters.
 #[derive(Default)]
 pub(super) struct Turns {
     weights: Vec<usize>,
-    /// Acts for which the weights still hold.
+    /// Number of acts for which the weights are still valid.
     left: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A simulated connection: two streams of bytes, each in pieces and late, that break when somebody wants it.
+//! A simulated connection: two streams of bytes that arrive in pieces and late, and that break on command.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
@@ -13,7 +13,7 @@ use super::world::{Event, Outside, World};
 pub(crate) struct Wire {
     this: Weak<Wire>,
     world: Weak<World>,
-    /// Which one it is, in the order in which they were made.
+    /// Its number in the order of creation.
     number: u64,
     /// The theaters at its ends.
     pub(super) between: [usize; 2],
@@ -21,29 +21,29 @@ pub(crate) struct Wire {
 }
 
 struct State {
-    /// What each end has written.
+    /// The bytes that each end has written.
     directions: [WireDirection; 2],
-    /// Who is told what happens at each end.
+    /// The listeners for events at each end.
     readers: [Option<(Arc<Outside>, Token)>; 2],
-    /// What each end writes goes nowhere.
+    /// Further bytes of each end are lost.
     cut: bool,
-    /// Each end has found out, or has itself taken leave.
+    /// True for an end that has found out that the connection is broken, or has closed it itself.
     broken: [bool; 2],
 }
 
 #[derive(Default)]
 struct WireDirection {
     under_way: VecDeque<u8>,
-    /// When the bytes under way may arrive, at the earliest, and how many of them then.
+    /// The earliest arrival times of the bytes in transit, and the number of bytes at each.
     due: VecDeque<(u64, usize)>,
     arrived: VecDeque<u8>,
-    /// Bytes that fit in, as far as the writer is told.
+    /// Bytes that fit in, from the view of the writer.
     room: usize,
-    /// The writer has been told that there is none.
+    /// The writer has been told that there is no room.
     wants_room: bool,
     /// The writer has closed it.
     shut: bool,
-    /// Something is on its way already.
+    /// An arrival is planned already.
     moves: bool,
 }
 
@@ -53,9 +53,9 @@ pub(crate) struct End {
     side: usize,
 }
 
-/// That there is something to be read, or room to write.
+/// The readiness of an end: bytes to be read, or room to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sign {
+pub(crate) struct Readiness {
     pub(crate) token: Token,
     pub(crate) readable: bool,
     pub(crate) closed: bool,
@@ -63,7 +63,7 @@ pub(crate) struct Sign {
 }
 
 impl Wire {
-    /// A connection from the first to the second of `between`.
+    /// Makes a connection from the first to the second of `between`.
     pub(super) fn lay(world: &Arc<World>, number: u64, between: [usize; 2]) -> (Arc<Wire>, End, End) {
         let room = |least: usize| least.max(1 << world.choose(|choices| 8 + choices.below(10)));
         let direction =
@@ -86,7 +86,7 @@ impl Wire {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Latencies are longer from now on: more is under way at one time.
+    /// Enlarges the room, because longer latencies keep more bytes in transit.
     pub(super) fn widen(&self, world: &World) {
         let [one, other] = self.between;
         let mut state = self.state();
@@ -95,7 +95,7 @@ impl Wire {
         }
     }
 
-    /// Whether something may still come over it.
+    /// Returns whether bytes may still come over it.
     pub(super) fn is_whole(&self) -> bool {
         let state = self.state();
         !state.cut && !state.broken.iter().any(|broken| *broken)
@@ -105,7 +105,7 @@ impl Wire {
         self.state().cut
     }
 
-    /// Sees to it that something of what `side` has written arrives some time.
+    /// Plans an arrival of some of the bytes that `side` has written.
     fn set_off(&self, state: &mut State, side: usize) {
         if state.cut || std::mem::replace(&mut state.directions[side].moves, true) {
             return;
@@ -116,7 +116,7 @@ impl Wire {
         world.plan(after, None, Event::Arrive(this, side));
     }
 
-    /// `count` bytes that `side` writes now are under way.
+    /// Puts the next `count` bytes of `side` in transit.
     fn dispatch(&self, world: &World, state: &mut State, side: usize, count: usize) {
         let due = &mut state.directions[side].due;
         let at = world.now_ns() + world.latency(self.between[side], self.between[1 - side]).as_nanos() as u64;
@@ -126,7 +126,7 @@ impl Wire {
         }
     }
 
-    /// Some of what `side` has written arrives.
+    /// Delivers some of the bytes that `side` has written.
     pub(super) fn arrive(&self, world: &World, side: usize) {
         let mut state = self.state();
         let direction = &mut state.directions[side];
@@ -159,19 +159,18 @@ impl Wire {
         }
         let (more, wants_room) = (!direction.due.is_empty(), std::mem::take(&mut direction.wants_room));
         let closed = direction.shut && !more;
-        // Nobody reads any more what the other end would write.
+        // The closed end does not read further bytes of the other end.
         state.broken[1 - side] |= closed;
         if more {
             self.set_off(&mut state, side);
         }
-        tell(&state, 1 - side, |token| Sign { token, readable: true, closed, writable: false });
+        tell(&state, 1 - side, |token| Readiness { token, readable: true, closed, writable: false });
         if wants_room {
-            tell(&state, side, |token| Sign { token, readable: false, closed: false, writable: true });
+            tell(&state, side, |token| Readiness { token, readable: false, closed: false, writable: true });
         }
     }
 
-    /// Breaks it, at some byte. The ends find out some time later: as if a message of the network told them, or as if none
-    /// did.
+    /// Breaks it at some byte. The ends find out some time later, as if the network reported it, or as if it did not.
     pub(super) fn cut(&self, world: &World) {
         let mut state = self.state();
         if std::mem::replace(&mut state.cut, true) {
@@ -187,28 +186,28 @@ impl Wire {
         }
         let Some(this) = self.this.upgrade() else { return };
         for side in [0, 1] {
-            // Longer than it takes the other end to miss the heartbeats.
+            // It exceeds the time in which the other end misses the heartbeats.
             let silence = Duration::from_secs(6);
             let after = if world.choose(|choices| choices.one_in(16)) { silence } else { world.delay() };
             world.plan(after, None, Event::Break(Arc::clone(&this), side));
         }
         for side in [0, 1] {
-            tell(&state, side, |token| Sign { token, readable: true, closed: false, writable: false });
+            tell(&state, side, |token| Readiness { token, readable: true, closed: false, writable: false });
         }
     }
 
-    /// The end `side` finds out that it is broken.
+    /// Lets the end `side` find out that it is broken.
     pub(super) fn find_broken(&self, world: &World, side: usize) {
         let mut state = self.state();
         state.broken[side] = true;
         if world.choose(|choices| choices.one_in(2)) {
-            // What has come and was not read may go with it.
+            // Bytes that have arrived and were not read may be lost with it.
             state.directions[1 - side].arrived.clear();
         }
-        tell(&state, side, |token| Sign { token, readable: true, closed: true, writable: true });
+        tell(&state, side, |token| Readiness { token, readable: true, closed: true, writable: true });
     }
 
-    /// The theater at the end `side` is no more.
+    /// Notes that the theater at the end `side` has ended.
     pub(super) fn orphan(&self, side: usize) {
         let mut state = self.state();
         state.broken[side] = true;
@@ -216,18 +215,18 @@ impl Wire {
     }
 }
 
-fn tell(state: &State, side: usize, sign: impl FnOnce(Token) -> Sign) {
+fn tell(state: &State, side: usize, readiness: impl FnOnce(Token) -> Readiness) {
     if let Some((outside, token)) = &state.readers[side] {
-        outside.tell(sign(*token));
+        outside.tell(readiness(*token));
     }
 }
 
 impl End {
-    /// From now on `outside` is told what happens here; first, how it is.
+    /// Registers `outside` for further events of this end; first it gets the present state.
     pub(crate) fn register(&self, outside: &Arc<Outside>, token: Token) {
         let mut state = self.wire.state();
         state.readers[self.side] = Some((Arc::clone(outside), token));
-        tell(&state, self.side, |token| Sign { token, readable: true, closed: false, writable: true });
+        tell(&state, self.side, |token| Readiness { token, readable: true, closed: false, writable: true });
     }
 
     pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
@@ -272,7 +271,7 @@ impl End {
         Ok(taken)
     }
 
-    /// Takes leave.
+    /// Closes this end.
     pub(crate) fn shut(&self) {
         let mut state = self.wire.state();
         state.broken[self.side] = true;
@@ -282,7 +281,7 @@ impl End {
                 && !state.cut
                 && !world.latency(self.wire.between[self.side], self.wire.between[1 - self.side]).is_zero()
             {
-                // The news takes the way of the bytes before it.
+                // The close takes the same route as the bytes before it.
                 self.wire.dispatch(&world, &mut state, self.side, 0);
             }
             self.wire.set_off(&mut state, self.side);

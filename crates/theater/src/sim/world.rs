@@ -1,4 +1,4 @@
-//! What simulated theaters have instead of threads, sockets and clocks; and the one thread that drives them all.
+//! The environment of simulated theaters in place of threads, sockets and clocks, and the one thread that drives all of them.
 
 use std::collections::BTreeMap;
 use std::hash::Hasher;
@@ -14,32 +14,32 @@ use rustc_hash::FxHasher;
 use super::NetworkStats;
 use super::network::Net;
 use super::turns::Turns;
-use super::wire::{Sign, Wire};
+use super::wire::{Readiness, Wire};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::{Hello, Reply};
 use crate::node::core::{TICK, TheaterCore};
 use crate::transport::poller::{CATCH_UP, PollerDuty};
 
-/// Steps of one system's workers that are taken in one go, at most.
+/// Maximum number of steps that the driver takes at once with the workers of one system.
 const STEPS_MAX: usize = 8;
-/// How long one step of the driver takes, at most: virtual time passes while there is work, too.
+/// Maximum duration of one step of the driver, because virtual time passes during work, too.
 const STEP_NS_MAX: usize = 20_000;
 
-/// What is told to who has called: the reply, and the connection.
+/// The result for a caller: the reply, and the connection.
 pub(crate) type OnReply = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
 
-/// Something that happens at its time.
+/// An event with a planned time.
 pub(crate) enum Event {
-    /// The housekeeper of a theater looks after its links.
+    /// A tick of a theater's housekeeper.
     Tick(usize),
-    /// A theater is to be asked again whether who was read for has caught up.
+    /// A theater's poller is to be asked again whether the receivers have caught up.
     CatchUp(usize),
-    /// What a theater would have a thread for.
+    /// A job that a theater outside of simulations gives to a thread.
     Job(Box<dyn FnOnce() + Send>),
-    /// Something of what one end of a connection has written arrives.
+    /// The arrival of bytes that one end of a connection has written.
     Arrive(Arc<Wire>, usize),
-    /// An end finds out that the connection is broken.
+    /// The discovery of an end that its connection is broken.
     Break(Arc<Wire>, usize),
     /// The next fault that is drawn by chance.
     Fault,
@@ -50,7 +50,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    /// Whether all is not over while it is to come.
+    /// Returns whether the run goes on because of this event.
     fn is_awaited(&self) -> bool {
         !matches!(self, Event::Tick(_) | Event::Fault | Event::Pause)
     }
@@ -58,7 +58,7 @@ impl Event {
 
 #[derive(Default)]
 struct Events {
-    /// By time, and by the order in which they were planned; with the theater that has planned it.
+    /// The events by their time and planning order, with the theater that has planned each.
     all: BTreeMap<(u64, u64), (Option<usize>, Event)>,
     next: u64,
     awaited: usize,
@@ -72,93 +72,93 @@ impl Events {
     }
 }
 
-/// What a simulated theater has instead of threads and sockets.
+/// The environment of a simulated theater in place of threads and sockets.
 pub(crate) struct Outside {
     world: Weak<World>,
     number: usize,
     start: Instant,
-    /// What its connections have told it.
-    signs: Mutex<Vec<Sign>>,
-    /// It is worth while to poll.
+    /// The readiness events of its connections.
+    readiness: Mutex<Vec<Readiness>>,
+    /// A poll has work to do.
     called: AtomicBool,
-    /// It will be, after a while.
+    /// A poll will have work to do after a while.
     catches_up: AtomicBool,
 }
 
 impl Outside {
-    pub(super) fn tell(&self, sign: Sign) {
-        lock(&self.signs).push(sign);
+    pub(super) fn tell(&self, readiness: Readiness) {
+        lock(&self.readiness).push(readiness);
         self.called.store(true, Ordering::Relaxed);
     }
 
-    /// Has the theater polled.
+    /// Makes the theater poll.
     pub(crate) fn demand(&self) {
         self.called.store(true, Ordering::Relaxed);
     }
 
-    /// What the connections have told since it was asked last.
-    pub(crate) fn take_signs(&self) -> Vec<Sign> {
-        std::mem::take(&mut *lock(&self.signs))
+    /// Returns the readiness events since the last call.
+    pub(crate) fn take_readiness(&self) -> Vec<Readiness> {
+        std::mem::take(&mut *lock(&self.readiness))
     }
 
-    /// Virtual time, as an instant.
+    /// Returns the virtual time as an instant.
     pub(crate) fn now(&self) -> Instant {
         let ns = self.world.upgrade().map_or(0, |world| world.now_ns());
         self.start + Duration::from_nanos(ns)
     }
 
-    /// Has `job` run some time after `delay`, unless the theater is no more.
+    /// Runs `job` some time after `delay`, unless the theater has ended.
     pub(crate) fn later(&self, delay: Duration, job: Box<dyn FnOnce() + Send>) {
         if let Some(world) = self.world.upgrade() {
             world.plan(delay, Some(self.number), Event::Job(job));
         }
     }
 
-    /// Says `hello` to whoever listens at `address`.
-    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, heard: OnReply) {
+    /// Sends `hello` to the listener at `address`.
+    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, on_reply: OnReply) {
         let Some(world) = self.world.upgrade() else { return };
         let caller = self.number;
         let delay = world.delay() + world.latency_to(caller, address);
-        let arrives = move |world: &Arc<World>| world.ring(caller, address, hello, heard);
+        let arrives = move |world: &Arc<World>| world.deliver_call(caller, address, hello, on_reply);
         world.plan_with(delay, caller, arrives);
     }
 }
 
-/// A theater, and what drives it.
-pub(super) struct Tenant {
+/// A theater, and the state of its driver.
+pub(super) struct SimulatedNode {
     pub(super) theater_core: Arc<TheaterCore>,
     pub(super) steps: Steps,
     outside: Arc<Outside>,
     dead: AtomicBool,
-    /// How far its clock is ahead of the world's.
+    /// The lead of its clock over the world's clock.
     ahead_ns: AtomicU64,
-    /// How long a step of its workers takes, at most, where it takes longer than the driver's.
+    /// Maximum duration of a step of its workers, if it is longer than the driver's.
     slow_ns: AtomicU64,
-    /// In the world's time: its workers are not stepped before.
+    /// The world's time before which its workers take no step.
     busy_until_ns: AtomicU64,
-    /// In the world's time: nothing of it runs before.
+    /// The world's time before which nothing of it runs.
     paused_until_ns: AtomicU64,
 }
 
-impl Tenant {
-    /// The world's time by its clock.
+impl SimulatedNode {
+    /// Converts the world's time to the time of its clock.
     fn clock(&self, world_ns: u64) -> Duration {
-        // Relaxed: by one thread only.
+        // Relaxed: only one thread uses it.
         Duration::from_nanos(world_ns + self.ahead_ns.load(Ordering::Relaxed))
     }
 
-    /// In the world's time.
+    /// Returns the time of its next timer in the world's time.
     fn next_timer(&self) -> Option<Duration> {
         let ahead = Duration::from_nanos(self.ahead_ns.load(Ordering::Relaxed));
         self.steps.next_timer().map(|next| next.saturating_sub(ahead))
     }
 
-    /// The rest of its pause, in nanoseconds of the world's time.
+    /// Returns the rest of its pause, in nanoseconds of the world's time.
     pub(super) fn pause_left_ns(&self, world_ns: u64) -> u64 {
         self.paused_until_ns.load(Ordering::Relaxed).saturating_sub(world_ns)
     }
 
-    /// Whether it takes and makes no calls any more: it was killed, or closes.
+    /// Returns whether it takes and makes no more calls: it was killed, or closes.
     pub(super) fn is_dead(&self) -> bool {
         self.was_killed() || self.theater_core.is_closing()
     }
@@ -167,12 +167,13 @@ impl Tenant {
         self.dead.load(Ordering::Relaxed)
     }
 
-    /// Whether its actors run: those of a theater that closes do until its workers have ended.
+    /// Returns whether its actors run: a closing theater runs them until its workers have ended.
     fn runs(&self) -> bool {
         !self.was_killed() && !self.steps.are_workers_ended()
     }
 
-    /// Nothing that was sent is still to be heard, or to be found out. No actor has handled anything for the time `quiet`.
+    /// Returns whether all its messages were received and all its broken connections found. No actor has handled anything for the
+    /// time `quiet`.
     fn is_settled(&self, quiet: Duration) -> bool {
         let links = self.theater_core.all_links();
         let settled = links.iter().all(|link| link.is_lost() || link.is_settled() && link.connection().is_some());
@@ -180,7 +181,7 @@ impl Tenant {
     }
 }
 
-/// What the driver does next.
+/// The next act of the driver.
 pub(super) enum Act {
     Step(usize),
     Wake(usize),
@@ -188,24 +189,25 @@ pub(super) enum Act {
     Happen((u64, u64)),
 }
 
-/// All simulated theaters that know of each other.
+/// All simulated theaters that can reach each other.
 pub(crate) struct World {
     this: Weak<World>,
     start: Instant,
     now_ns: AtomicU64,
-    /// The messages that all actors had handled when that was looked at last, and since when it has been so many. Relaxed: by one thread only.
+    /// The number of messages that all actors had handled at the last check, and the time since when it has been unchanged.
+    /// Relaxed: only one thread uses it.
     handled: AtomicU64,
     quiet_since_ns: AtomicU64,
     choices: Mutex<Choices>,
-    tenants: Mutex<Arc<[Arc<Tenant>]>>,
+    nodes: Mutex<Arc<[Arc<SimulatedNode>]>>,
     events: Mutex<Events>,
     pub(super) net: Mutex<Net>,
-    /// The seed of the latencies; 0: there are none. Relaxed: used in turns of the driver.
+    /// The seed of the latencies; 0: there are none. Relaxed: only the driver uses it in its turns.
     pub(super) latencies: AtomicU64,
     turns: Mutex<Option<Turns>>,
     /// The mean time between pauses that are drawn by chance, and the longest one.
     pauses: Mutex<Option<(Duration, Duration)>>,
-    /// Hash of all that has happened.
+    /// A hash of all events.
     trace: AtomicU64,
     driving: DriverLock,
 }
@@ -223,7 +225,7 @@ impl World {
             handled: AtomicU64::new(0),
             quiet_since_ns: AtomicU64::new(0),
             choices: Mutex::new(Choices::new(seed)),
-            tenants: Mutex::new(Arc::new([])),
+            nodes: Mutex::new(Arc::new([])),
             events: Mutex::default(),
             net: Mutex::default(),
             latencies: AtomicU64::new(0),
@@ -242,7 +244,7 @@ impl World {
         self.now_ns.load(Ordering::Relaxed)
     }
 
-    /// How long something takes on its way.
+    /// Returns a drawn time in transit.
     pub(super) fn delay(&self) -> Duration {
         let ns = self.choose(|choices| {
             let ns_max = if choices.one_in(8) { 5_000_000 } else { 200_000 };
@@ -251,7 +253,7 @@ impl World {
         Duration::from_nanos(ns as u64)
     }
 
-    /// Something has happened: it counts in the trace.
+    /// Adds an event to the trace.
     pub(super) fn note(&self, what: &[u64], bytes: &[u8]) {
         let mut hasher = FxHasher::default();
         hasher.write_u64(self.trace.load(Ordering::Relaxed));
@@ -271,30 +273,30 @@ impl World {
 
     // -- theaters -----------------------------------------------------------------------------------------------------
 
-    /// Where a theater that wants to listen at `address` does.
+    /// Returns the address of a theater that wants to listen at `address`.
     pub(crate) fn bind(&self, mut address: SocketAddr) -> io::Result<SocketAddr> {
         let mut net = lock(&self.net);
         if address.port() == 0 {
             net.next_port += 1;
             address.set_port(40_000 + net.next_port);
         }
-        let taken = net.listen.get(&address).is_some_and(|listener| !self.tenants()[*listener].is_dead());
+        let taken = net.listen.get(&address).is_some_and(|listener| !self.nodes()[*listener].is_dead());
         if taken { Err(ErrorKind::AddrInUse.into()) } else { Ok(address) }
     }
 
-    /// What the next theater has instead of threads and sockets.
+    /// Returns the environment of the next theater.
     pub(crate) fn outside(&self) -> Arc<Outside> {
         Arc::new(Outside {
             world: self.this.clone(),
-            number: lock(&self.tenants).len(),
+            number: lock(&self.nodes).len(),
             start: self.start,
-            signs: Mutex::default(),
+            readiness: Mutex::default(),
             called: AtomicBool::new(false),
             catches_up: AtomicBool::new(false),
         })
     }
 
-    /// Has this system run by [`World::run`] from now on, and its time pass with that of the others.
+    /// Lets [`World::run`] run this system from now on, with its time tied to the others.
     pub(crate) fn take_over(&self, core: &Arc<SystemCore>) -> Option<Steps> {
         let steps = core.steps()?;
         steps.advance_clock(Duration::from_nanos(self.now_ns()));
@@ -302,7 +304,7 @@ impl World {
         Some(steps)
     }
 
-    /// The theater takes part from now on.
+    /// Adds the theater to the simulation.
     pub(crate) fn admit(
         &self,
         theater_core: &Arc<TheaterCore>,
@@ -317,29 +319,37 @@ impl World {
         let zero = || AtomicU64::new(0);
         let (ahead_ns, slow_ns, busy_until_ns, paused_until_ns) = (zero(), zero(), zero(), zero());
         let (theater_core, dead) = (Arc::clone(theater_core), AtomicBool::new(false));
-        let tenant =
-            Arc::new(Tenant { theater_core, steps, outside, dead, ahead_ns, slow_ns, busy_until_ns, paused_until_ns });
-        let mut tenants = lock(&self.tenants);
-        *tenants = tenants.iter().cloned().chain([tenant]).collect();
-        drop(tenants);
+        let node = Arc::new(SimulatedNode {
+            theater_core,
+            steps,
+            outside,
+            dead,
+            ahead_ns,
+            slow_ns,
+            busy_until_ns,
+            paused_until_ns,
+        });
+        let mut nodes = lock(&self.nodes);
+        *nodes = nodes.iter().cloned().chain([node]).collect();
+        drop(nodes);
         self.plan(TICK, Some(number), Event::Tick(number));
     }
 
-    pub(super) fn tenants(&self) -> Arc<[Arc<Tenant>]> {
-        Arc::clone(&lock(&self.tenants))
+    pub(super) fn nodes(&self) -> Arc<[Arc<SimulatedNode>]> {
+        Arc::clone(&lock(&self.nodes))
     }
 
-    /// The number of a theater.
+    /// Returns the number of a theater.
     pub(super) fn number_of(&self, theater_core: &Arc<TheaterCore>) -> usize {
-        let tenants = self.tenants();
-        let number = tenants.iter().position(|tenant| Arc::ptr_eq(&tenant.theater_core, theater_core));
+        let nodes = self.nodes();
+        let number = nodes.iter().position(|node| Arc::ptr_eq(&node.theater_core, theater_core));
         number.expect("the theater is not one of this simulation")
     }
 
-    /// The theater stands still for ever, as if its process had been killed.
+    /// Stops the theater for ever, as if its process had been killed.
     pub(super) fn kill(&self, number: usize) {
-        let tenant = Arc::clone(&self.tenants()[number]);
-        if tenant.dead.swap(true, Ordering::Relaxed) {
+        let node = Arc::clone(&self.nodes()[number]);
+        if node.dead.swap(true, Ordering::Relaxed) {
             return;
         }
         let jobs: Vec<_> = {
@@ -348,7 +358,7 @@ impl World {
             let its: Vec<_> = its.collect();
             its.into_iter().filter_map(|key| events.remove(key)).collect()
         };
-        // What they hold may want the events when it is dropped.
+        // The jobs are dropped without the lock, because the drop of their content may use the events.
         drop(jobs);
         let wires = {
             let mut net = lock(&self.net);
@@ -365,29 +375,29 @@ impl World {
         self.note(&[u64::MAX, number as u64], &[]);
     }
 
-    /// The theater's clock jumps ahead.
+    /// Lets the theater's clock jump ahead.
     pub(super) fn jump(&self, number: usize, by: Duration) {
-        let tenant = &self.tenants()[number];
-        tenant.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
-        tenant.steps.advance_clock(tenant.clock(self.now_ns()));
+        let node = &self.nodes()[number];
+        node.ahead_ns.fetch_add(by.as_nanos() as u64, Ordering::Relaxed);
+        node.steps.advance_clock(node.clock(self.now_ns()));
         self.note(&[u64::MAX - 1, number as u64], &[]);
     }
 
-    /// A step of the theater's workers takes up to so long from now on.
+    /// Sets the maximum duration of a step of the theater's workers from now on.
     pub(super) fn slow(&self, number: usize, step: Duration) {
-        let tenant = &self.tenants()[number];
-        tenant.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
-        tenant.busy_until_ns.store(0, Ordering::Relaxed);
+        let node = &self.nodes()[number];
+        node.slow_ns.store(step.as_nanos() as u64, Ordering::Relaxed);
+        node.busy_until_ns.store(0, Ordering::Relaxed);
     }
 
-    /// Nothing of the theater runs for this time: no worker, no poll, no housekeeping, no call of its own.
+    /// Stops the theater for this time: no worker, poll, housekeeping, or call of its own runs.
     pub(super) fn pause(&self, number: usize, time: Duration) {
-        let tenant = Arc::clone(&self.tenants()[number]);
-        if tenant.is_dead() || time.is_zero() {
+        let node = Arc::clone(&self.nodes()[number]);
+        if node.is_dead() || time.is_zero() {
             return;
         }
         let until = self.now_ns() + time.as_nanos() as u64;
-        tenant.paused_until_ns.fetch_max(until, Ordering::Relaxed);
+        node.paused_until_ns.fetch_max(until, Ordering::Relaxed);
         let mut events = lock(&self.events);
         let its: Vec<_> = events
             .all
@@ -406,7 +416,7 @@ impl World {
         self.note(&[u64::MAX - 2, number as u64, until], &[]);
     }
 
-    /// Pauses come by chance: the mean time between two, and the longest one; or none come any more.
+    /// Sets the mean time between pauses by chance, and the longest one; `None`: there are none any more.
     pub(super) fn set_pauses(&self, pauses: Option<(Duration, Duration)>) {
         let before = std::mem::replace(&mut *lock(&self.pauses), pauses);
         if before.is_none() {
@@ -425,13 +435,8 @@ impl World {
     fn pause_one(&self) {
         let pauses = *lock(&self.pauses);
         let Some((_, longest)) = pauses else { return };
-        let alive: Vec<usize> = self
-            .tenants()
-            .iter()
-            .enumerate()
-            .filter(|(_, tenant)| !tenant.is_dead())
-            .map(|(number, _)| number)
-            .collect();
+        let alive: Vec<usize> =
+            self.nodes().iter().enumerate().filter(|(_, node)| !node.is_dead()).map(|(number, _)| number).collect();
         if !alive.is_empty() {
             let number = alive[self.choose(|choices| choices.below(alive.len()))];
             let ns = self.choose(|choices| choices.below(longest.as_nanos() as usize + 1));
@@ -440,20 +445,20 @@ impl World {
         self.plan_pause();
     }
 
-    /// Whether turns are drawn unevenly from now on.
+    /// Sets whether turns are drawn unevenly from now on.
     pub(super) fn set_uneven(&self, uneven: bool) {
         *lock(&self.turns) = uneven.then(Turns::default);
     }
 
-    // -- what happens when ----------------------------------------------------------------------------------------------
+    // -- events ---------------------------------------------------------------------------------------------------------
 
     pub(super) fn plan(&self, after: Duration, owner: Option<usize>, event: Event) {
         let mut at = self.now_ns() + after.as_nanos() as u64;
-        if let Some(tenant) = owner.and_then(|owner| self.tenants().get(owner).cloned()) {
-            if tenant.is_dead() {
+        if let Some(node) = owner.and_then(|owner| self.nodes().get(owner).cloned()) {
+            if node.is_dead() {
                 return;
             }
-            at = at.max(tenant.paused_until_ns.load(Ordering::Relaxed));
+            at = at.max(node.paused_until_ns.load(Ordering::Relaxed));
         }
         let mut events = lock(&self.events);
         events.next += 1;
@@ -475,11 +480,11 @@ impl World {
     fn happen(&self, event: Event) {
         match event {
             Event::Tick(number) => {
-                self.tenants()[number].theater_core.tick();
+                self.nodes()[number].theater_core.tick();
                 self.plan(TICK, Some(number), Event::Tick(number));
             }
             Event::CatchUp(number) => {
-                let outside = &self.tenants()[number].outside;
+                let outside = &self.nodes()[number].outside;
                 outside.catches_up.store(false, Ordering::Relaxed);
                 outside.called.store(true, Ordering::Relaxed);
             }
@@ -494,11 +499,11 @@ impl World {
 
     // -- the driver -----------------------------------------------------------------------------------------------------
 
-    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. True: `done`. Where another thread runs it, the
-    /// two take turns.
+    /// Runs until `done`, until virtual time is `until`, or until nothing is left to do. Returns true for `done`. If another
+    /// thread runs it, the two take turns.
     ///
     /// # Panics
-    /// From inside an actor of one of the theaters; and if this thread runs another simulation, and another thread runs this one.
+    /// Inside an actor of one of the theaters. Also if this thread runs another simulation while another thread runs this one.
     pub(super) fn run(&self, until: Option<Duration>, done: &mut dyn FnMut() -> bool) -> bool {
         let mut drive = self.driving.drive();
         let until_ns = until.map(nanoseconds);
@@ -516,43 +521,43 @@ impl World {
         }
     }
 
-    /// For how long no actor has handled anything.
-    fn quiet(&self, tenants: &[Arc<Tenant>]) -> Duration {
-        let handled_by = |tenant: &Arc<Tenant>| {
-            tenant.theater_core.system.core().counters().iter().map(|of| of.received).sum::<u64>()
+    /// Returns the time for which no actor has handled anything.
+    fn quiet(&self, nodes: &[Arc<SimulatedNode>]) -> Duration {
+        let handled_by = |node: &Arc<SimulatedNode>| {
+            node.theater_core.system.core().counters().iter().map(|of| of.received).sum::<u64>()
         };
-        let handled = tenants.iter().map(handled_by).sum();
+        let handled = nodes.iter().map(handled_by).sum();
         if self.handled.swap(handled, Ordering::Relaxed) != handled {
             self.quiet_since_ns.store(self.now_ns(), Ordering::Relaxed);
         }
         Duration::from_nanos(self.now_ns() - self.quiet_since_ns.load(Ordering::Relaxed))
     }
 
-    /// One thing happens. False: nothing is left to do.
+    /// Runs one act. Returns false if nothing is left to do.
     fn step(&self, until_ns: Option<u64>, acts: &mut Vec<Act>) -> bool {
-        let tenants = self.tenants();
+        let nodes = self.nodes();
         let now = Duration::from_nanos(self.now_ns());
         acts.clear();
         let mut next_timer = None;
-        for (number, tenant) in tenants.iter().enumerate().filter(|(_, tenant)| tenant.runs()) {
-            // Relaxed: by one thread only.
-            let paused_until = Duration::from_nanos(tenant.paused_until_ns.load(Ordering::Relaxed));
+        for (number, node) in nodes.iter().enumerate().filter(|(_, node)| node.runs()) {
+            // Relaxed: only one thread uses it.
+            let paused_until = Duration::from_nanos(node.paused_until_ns.load(Ordering::Relaxed));
             if paused_until > now {
                 next_timer = Some(next_timer.map_or(paused_until, |earlier: Duration| earlier.min(paused_until)));
                 continue;
             }
-            let busy_until = Duration::from_nanos(tenant.busy_until_ns.load(Ordering::Relaxed));
+            let busy_until = Duration::from_nanos(node.busy_until_ns.load(Ordering::Relaxed));
             if busy_until > now {
                 next_timer = Some(next_timer.map_or(busy_until, |earlier: Duration| earlier.min(busy_until)));
-            } else if !tenant.steps.rests() {
+            } else if !node.steps.rests() {
                 acts.push(Act::Step(number));
-            } else if let Some(next) = tenant.next_timer() {
+            } else if let Some(next) = node.next_timer() {
                 if next <= now {
                     acts.push(Act::Wake(number));
                 }
                 next_timer = Some(next_timer.map_or(next, |earlier: Duration| earlier.min(next)));
             }
-            if tenant.outside.called.load(Ordering::Relaxed) {
+            if node.outside.called.load(Ordering::Relaxed) {
                 acts.push(Act::Poll(number));
             }
         }
@@ -562,42 +567,42 @@ impl World {
             (events.all.keys().next().map(|key| key.0), events.awaited)
         };
         if acts.is_empty() {
-            let alive = || tenants.iter().filter(|tenant| !tenant.is_dead());
+            let alive = || nodes.iter().filter(|node| !node.is_dead());
             let is_settled = || {
-                let quiet = self.quiet(&tenants);
-                alive().all(|tenant| tenant.is_settled(quiet))
+                let quiet = self.quiet(&nodes);
+                alive().all(|node| node.is_settled(quiet))
             };
             if next_timer.is_none() && awaited == 0 && is_settled() {
                 return false;
             }
             let next = next_timer.map(|next| next.as_nanos() as u64).into_iter().chain(next_event).min();
             let Some(next) = next else { return false };
-            self.pass_time(&tenants, next.min(until_ns.unwrap_or(u64::MAX)));
+            self.pass_time(&nodes, next.min(until_ns.unwrap_or(u64::MAX)));
             return true;
         }
         let chosen = self.choose(|choices| match &mut *lock(&self.turns) {
             None => choices.below(acts.len()),
-            Some(turns) => turns.choose(acts, tenants.len(), choices),
+            Some(turns) => turns.choose(acts, nodes.len(), choices),
         });
         let act = acts.swap_remove(chosen);
         match act {
             Act::Step(number) => {
                 let steps = self.choose(|choices| 1 + choices.below(STEPS_MAX));
                 for _ in 0..steps {
-                    tenants[number].steps.step();
+                    nodes[number].steps.step();
                 }
-                let slow_ns = tenants[number].slow_ns.load(Ordering::Relaxed);
+                let slow_ns = nodes[number].slow_ns.load(Ordering::Relaxed);
                 if slow_ns > 0 {
                     let took = self.choose(|choices| choices.below(slow_ns as usize)) as u64;
-                    tenants[number].busy_until_ns.store(self.now_ns() + took, Ordering::Relaxed);
+                    nodes[number].busy_until_ns.store(self.now_ns() + took, Ordering::Relaxed);
                 }
-                self.look_after_poller(number, &tenants[number]);
+                self.look_after_poller(number, &nodes[number]);
             }
-            Act::Wake(number) => tenants[number].steps.wake(),
+            Act::Wake(number) => nodes[number].steps.wake(),
             Act::Poll(number) => {
-                tenants[number].outside.called.store(false, Ordering::Relaxed);
-                tenants[number].steps.poll();
-                self.look_after_poller(number, &tenants[number]);
+                nodes[number].outside.called.store(false, Ordering::Relaxed);
+                nodes[number].steps.poll();
+                self.look_after_poller(number, &nodes[number]);
             }
             Act::Happen(key) => {
                 let event = lock(&self.events).remove(key);
@@ -607,24 +612,24 @@ impl World {
             }
         }
         let took = self.choose(|choices| choices.below(STEP_NS_MAX)) as u64;
-        self.pass_time(&tenants, self.now_ns() + took);
+        self.pass_time(&nodes, self.now_ns() + took);
         true
     }
 
-    /// Sees to it that the theater is polled again if it has to be. (Workers poll by themselves, too.)
-    fn look_after_poller(&self, number: usize, tenant: &Tenant) {
-        match tenant.theater_core.poller.rest() {
+    /// Plans a further poll of the theater if necessary. (Workers poll by themselves, too.)
+    fn look_after_poller(&self, number: usize, node: &SimulatedNode) {
+        match node.theater_core.poller.duty() {
             PollerDuty::Nothing => {}
-            PollerDuty::More => tenant.outside.called.store(true, Ordering::Relaxed),
-            PollerDuty::Waits if tenant.outside.catches_up.swap(true, Ordering::Relaxed) => {}
+            PollerDuty::More => node.outside.called.store(true, Ordering::Relaxed),
+            PollerDuty::Waits if node.outside.catches_up.swap(true, Ordering::Relaxed) => {}
             PollerDuty::Waits => self.plan(CATCH_UP, Some(number), Event::CatchUp(number)),
         }
     }
 
-    fn pass_time(&self, tenants: &[Arc<Tenant>], now_ns: u64) {
+    fn pass_time(&self, nodes: &[Arc<SimulatedNode>], now_ns: u64) {
         self.now_ns.fetch_max(now_ns, Ordering::Relaxed);
-        for tenant in tenants.iter().filter(|tenant| !tenant.was_killed()) {
-            tenant.steps.advance_clock(tenant.clock(now_ns));
+        for node in nodes.iter().filter(|node| !node.was_killed()) {
+            node.steps.advance_clock(node.clock(now_ns));
         }
     }
 }
@@ -632,21 +637,21 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What failed may have left anything behind: nothing of it is called again.
+            // A failed step may have left any state behind, and therefore the system is not run again.
             return;
         }
         let events = std::mem::take(&mut lock(&self.events).all);
         drop(events);
-        for tenant in self.tenants().iter() {
-            tenant.theater_core.end();
+        for node in self.nodes().iter() {
+            node.theater_core.end();
         }
     }
 }
 
-/// The time in which theaters do what is due at the end of a time that is let pass.
+/// The time in which theaters do the work that is due at the end of a run.
 const LAST_MOMENT: Duration = Duration::from_millis(1);
 
-/// Whoever waits for one of the theaters has all of them run.
+/// Runs all theaters for a thread that waits for one of them.
 struct Drives(Weak<World>);
 
 impl Driver for Drives {
@@ -655,8 +660,8 @@ impl Driver for Drives {
         let until =
             time.map(|time| Duration::from_nanos(world.now_ns()).saturating_add(time).saturating_add(LAST_MOMENT));
         if let (false, Some(until)) = (world.run(until, done), until) {
-            // Nothing is left to do before.
-            world.pass_time(&world.tenants(), nanoseconds(until));
+            // Nothing else is due before that time.
+            world.pass_time(&world.nodes(), nanoseconds(until));
         }
     }
 }

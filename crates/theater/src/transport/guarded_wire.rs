@@ -1,4 +1,4 @@
-//! A wire that cannot harm who uses it.
+//! A wire whose faults cannot harm its user.
 
 use std::any::Any;
 use std::io::{self, ErrorKind, IoSlice};
@@ -10,14 +10,14 @@ use playhouse_executor::discard;
 
 use super::{Registration, Wire};
 
-/// A wire, which may be the user's code and is called by workers: where it panics, or counts what cannot be, that is an error of the
-/// connection.
+/// A wire, which may be the user's code and is called by workers. A panic in it, or a byte count that is impossible, becomes an
+/// error of the connection.
 pub(crate) struct GuardedWire {
-    /// Taken at the end.
+    /// Taken when the wire is dropped.
     wire: Option<Box<dyn Wire>>,
 }
 
-/// Calls what may be the user's code.
+/// Calls a function that may be the user's code.
 pub(crate) fn guarded<R>(call: impl FnOnce() -> io::Result<R>) -> io::Result<R> {
     let panicked = |thrown: Box<dyn Any + Send>| {
         let text = thrown.downcast_ref::<&str>().map(|text| (*text).to_owned());
@@ -61,9 +61,7 @@ impl GuardedWire {
     pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let size = room.len();
         match self.ask(|wire| wire.read(room))? {
-            count if count > size => {
-                Err(impossible(format!("says to have read {count} bytes where there is room for {size}")))
-            }
+            count if count > size => Err(impossible(format!("claims to have read {count} bytes into room for {size}"))),
             count => Ok(count),
         }
     }
@@ -72,7 +70,7 @@ impl GuardedWire {
         let size: usize = slices.iter().map(|slice| slice.len()).sum();
         match self.ask(|wire| wire.write(slices))? {
             0 if size > 0 => Err(impossible(format!("has written none of {size} bytes"))),
-            count if count > size => Err(impossible(format!("says to have written {count} bytes of {size}"))),
+            count if count > size => Err(impossible(format!("claims to have written {count} bytes of {size}"))),
             count => Ok(count),
         }
     }
@@ -85,7 +83,7 @@ impl GuardedWire {
 impl Drop for GuardedWire {
     fn drop(&mut self) {
         let wire = self.wire.take();
-        // Nobody is left whom it would concern.
+        // Nothing uses the wire any more that could take the error.
         let _ = guarded(|| {
             drop(wire);
             Ok(())

@@ -1,7 +1,7 @@
-//! What the bytes between theaters go over.
+//! The transports that carry the bytes between theaters.
 //!
-//! Sessions, windows, moves and encryption lie above it, and are the same whatever it is: a transport only makes streams of bytes.
-//! Own ones are tested by `playhouse_testkit::conformance::transport`.
+//! Sessions, windows, migration and encryption lie above a transport, and are the same for each: a transport only makes streams
+//! of bytes. `playhouse_testkit::conformance::transport` tests transports of users.
 
 pub(crate) mod poller;
 pub(crate) mod tls;
@@ -26,9 +26,10 @@ pub use tcp::Tcp;
 #[cfg(unix)]
 pub use unix::UnixSockets;
 
-/// Where a [`Wire`] or a [`Listener`] says what tells that it is ready: for [`Wire::register`] and [`Listener::register`].
+/// The place where a [`Wire`] or a [`Listener`] registers the source of its readiness events: for [`Wire::register`] and
+/// [`Listener::register`].
 ///
-/// What is registered tells each change once, as `epoll` does in its edge-triggered mode.
+/// A registered source reports each change once, like `epoll` in its edge-triggered mode.
 #[derive(Debug)]
 pub struct Registration<'a> {
     registry: &'a Registry,
@@ -37,12 +38,12 @@ pub struct Registration<'a> {
 }
 
 impl<'a> Registration<'a> {
-    /// Registers at `registry`, whose events have this token: for tests of transports.
+    /// Makes a registration at `registry`, whose events have this token: for tests of transports.
     pub fn new(registry: &'a Registry, token: Token, interest: Interest) -> Registration<'a> {
         Registration { registry, token, interest }
     }
 
-    /// This descriptor tells. It must stay open until the wire or the listener is dropped.
+    /// Registers a descriptor as the source. It must stay open until the wire or the listener is dropped.
     ///
     /// # Errors
     /// The system cannot wait for it (a file), or it is registered already.
@@ -51,7 +52,7 @@ impl<'a> Registration<'a> {
         self.source(&mut mio::unix::SourceFd(&descriptor.as_fd().as_raw_fd()))
     }
 
-    /// This source of events of the crate `mio` tells. It must not be dropped before the wire or the listener is.
+    /// Registers an event source of the crate `mio`. It must not be dropped before the wire or the listener is.
     ///
     /// # Errors
     /// The system cannot wait for it, or it is registered already.
@@ -64,104 +65,105 @@ impl<'a> Registration<'a> {
 ///
 /// Its methods are called by threads that may block.
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
-    /// Listens at `address`; where its port is 0, at one that is free.
+    /// Listens at `address`; if its port is 0, at a free one.
     ///
     /// # Errors
-    /// Why nobody can listen there: the address is in use ([`AddrInUse`](io::ErrorKind::AddrInUse)), for example.
+    /// The reason why the address cannot be listened at: it is in use ([`AddrInUse`](io::ErrorKind::AddrInUse)), for example.
     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>>;
 
-    /// Calls who listens at `address`. It may wait until that has [accepted](Listener::accept) it.
+    /// Calls the listener at `address`. It may wait until that listener has [accepted](Listener::accept) the call.
     ///
     /// # Errors
-    /// Nobody listens there, or nobody has answered for `limit`.
+    /// No listener is at the address, or none has answered for `limit`.
     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>>;
 }
 
-/// Hears callers, until it is dropped.
+/// Accepts callers until it is dropped.
 ///
-/// It does not block: what it [registers](Listener::register) tells that somebody has called. So a theater waits for callers and for its
-/// own end at once, and ends whether or not anybody can call it.
+/// It does not block: its [registered](Listener::register) source reports new callers. A theater therefore waits for callers and
+/// for its own end at the same time, and ends even if nothing can call it.
 pub trait Listener: Send + 'static {
-    /// Where: what a caller is to call, with a port that is not 0.
+    /// Returns the address that callers use, with a port that is not 0.
     ///
     /// # Errors
-    /// It is not known.
+    /// The address is not known.
     fn address(&self) -> io::Result<SocketAddr>;
 
-    /// Registers what tells that somebody has called. A theater calls it once, before the first [`accept`](Listener::accept).
+    /// Registers the source that reports new callers. A theater calls this once, before the first [`accept`](Listener::accept).
     ///
-    /// A protocol whose callers the system does not know registers one end of a pair of sockets (`UnixStream::pair`, for example), and
-    /// writes a byte to the other one for each caller.
+    /// If the system does not know the callers of a protocol, it registers one end of a pair of sockets (`UnixStream::pair`, for
+    /// example). It writes a byte to the other end for each caller.
     ///
     /// # Errors
     /// The system cannot wait for callers.
     fn register(&mut self, registration: Registration<'_>) -> io::Result<()>;
 
-    /// The next caller. That there are more is told once: it is called until it says that it would block.
+    /// Returns the next caller. Further callers are reported once: the theater calls this until it would block.
     ///
     /// # Errors
-    /// [`WouldBlock`](io::ErrorKind::WouldBlock): nobody has called. Others: a caller could not be answered, for want of descriptors
-    /// for example. It is called again after a moment.
+    /// [`WouldBlock`](io::ErrorKind::WouldBlock): no caller waits. Others: a caller could not be answered, for want of
+    /// descriptors for example. The theater calls this again after a moment.
     fn accept(&self) -> io::Result<Box<dyn Wire>>;
 }
 
-/// One end of a connection: a stream of bytes in each direction, in order, whole, until it breaks.
+/// One end of a connection: a stream of bytes in each direction, in order and complete, until it breaks.
 ///
-/// It blocks while the theaters say who they are, on a thread of its own and with a limit to each read and write. From then on it
-/// does not block, and what it [registers](Wire::register) tells when there is something to read and when there is room to write.
+/// It blocks during the handshake, on a thread of its own and with a limit for each read and write. From then on it does not
+/// block, and its [registered](Wire::register) source reports bytes to read and room to write.
 ///
 /// Dropping it breaks the connection.
 pub trait Wire: Send + Sync + 'static {
-    /// Who is at the other end, in words: for errors.
+    /// Returns the name of the other end, for errors.
     fn peer(&self) -> String;
 
-    /// Whether reading and writing say [`WouldBlock`](io::ErrorKind::WouldBlock) where they would have to wait. Before the first
+    /// Sets whether reading and writing return [`WouldBlock`](io::ErrorKind::WouldBlock) instead of waiting. Before the first
     /// call, they wait.
     ///
     /// # Errors
-    /// It cannot be changed.
+    /// The mode cannot be changed.
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()>;
 
-    /// Registers what tells that there is something to read, or room to write. A theater calls it once, where the wire does not block any
-    /// more.
+    /// Registers the source that reports bytes to read and room to write. A theater calls this once, after it has made the wire
+    /// nonblocking.
     ///
-    /// A protocol for which the system cannot wait registers one end of a pair of sockets (`UnixStream::pair`, for example), and carries
-    /// what comes from the other one.
+    /// A protocol for which the system cannot wait registers one end of a pair of sockets (`UnixStream::pair`, for example), and
+    /// carries the bytes of the other end.
     ///
     /// # Errors
     /// The system cannot wait for it.
     fn register(&self, registration: Registration<'_>) -> io::Result<()>;
 
-    /// How long a read and a write wait, where they wait at all: after that, they fail with
+    /// Sets the time limit of a blocking read and a blocking write. After that, they fail with
     /// [`TimedOut`](io::ErrorKind::TimedOut) or `WouldBlock`. Never 0.
     ///
     /// # Errors
-    /// It cannot be changed.
+    /// The limit cannot be changed.
     fn set_limit(&self, limit: Duration) -> io::Result<()>;
 
-    /// Reads what has come. 0: the other end has shut down writing, and all that it has written was read.
+    /// Reads bytes that have come. 0: the other end has shut down writing, and all its bytes were read.
     ///
-    /// Where it reads less than there was room for, nothing else has come: what comes later is told once, and who reads waits for that.
+    /// A read that returns less than the room has read everything. Later bytes are reported once, and the reader waits for that
+    /// report.
     ///
     /// # Errors
-    /// The connection is broken, or nothing has come.
+    /// The connection is broken, or no bytes have come.
     fn read(&self, room: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes as many of these bytes as there is room for, one at least. Where it writes fewer than that, it is told once that there is
-    /// room again.
+    /// Writes as many of these bytes as there is room for, at least one. After a shorter write, the source reports once that
+    /// there is room again.
     ///
     /// # Errors
     /// The connection is broken, or there is no room.
     fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize>;
 
-    /// Ends reading, writing, or both. What was written before still comes to the other end.
+    /// Ends reading, writing, or both. Bytes written before still reach the other end.
     ///
     /// # Errors
     /// The connection is broken.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
 }
 
-/// [`Wire`] for a stream of the standard library, whose descriptor tells.
+/// Implements [`Wire`] for a stream of the standard library, whose descriptor is the source.
 #[cfg(unix)]
 macro_rules! wire {
     ($stream:ty, $peer:expr) => {

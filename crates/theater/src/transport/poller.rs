@@ -1,16 +1,18 @@
-//! The reactor that the workers poll: all connections of a theater behind one `epoll` (or what else the system has).
+//! The reactor that the workers poll: all connections of a theater behind one `epoll` (or the equivalent of the system).
 //!
-//! # A turn survives panics
+//! # A poll turn survives panics
 //!
-//! Each event of a turn is handled under a catch of its own: a panic ends neither the turn nor the other events. Messages are read under
-//! a catch within that ([`Link::read`]). A panic outside of it leaves a session of which frames may be missing, so that link is lost.
+//! Each event of a turn is handled under a catch of its own: a panic ends neither the turn nor the other events. Messages are
+//! read under a catch within that ([`Link::read`]). A panic outside of it may leave a session without some of its frames, and
+//! that link is therefore lost.
 //!
-//! # Beats say that polling goes on
+//! # Heartbeats prove that polling continues
 //!
-//! The housekeeper decides when a beat is due, and the poller writes it in its next turn ([`Poller::demand`]). A theater that does not
-//! poll is therefore silent, and its peers find its connections broken. The housekeeper itself demands a turn each second. After 5 s
-//! without one the theater is *deaf* ([`Poller::is_deaf`]): it closes its connections, and neither calls nor answers calls for them.
-//! Polling that goes on again takes the links up; until then they count as those of a theater that is out of reach.
+//! The housekeeper decides when a heartbeat is due, and the poller writes it in its next turn ([`Poller::demand`]). A theater
+//! that does not poll is therefore silent, and its peers find its connections broken. The housekeeper itself demands a turn each
+//! second. After 5 s without one the theater is *deaf* ([`Poller::is_deaf`]): it closes its connections, and neither calls nor
+//! answers calls for them. When polling continues, it takes the links up again; until then they count as links of an unreachable
+//! theater.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,12 +24,12 @@ use playhouse_executor::{Reactor, contained};
 use rustc_hash::FxHashMap;
 
 use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
-use crate::sim::{Outside, Sign};
+use crate::sim::{Outside, Readiness};
 use crate::transport::Registration;
 use crate::transport::tls::Cipher;
 
 const WAKER: Token = Token(0);
-/// After so long it is asked again whether who was read for has caught up.
+/// Interval at which a waiting reader is asked again whether its receivers have caught up.
 pub(crate) const CATCH_UP: Duration = Duration::from_millis(1);
 /// The time between two demands of the housekeeper for a turn. Only time in which this process ran is counted.
 const DEMAND_EVERY: Duration = Duration::from_secs(1);
@@ -41,54 +43,54 @@ pub(crate) struct Poller {
     connections: Mutex<FxHashMap<Token, Present>>,
     /// The housekeeper has demanded a turn that has not been taken.
     demanded: AtomicBool,
-    /// Links whose beats that turn writes.
-    beats: Mutex<Vec<Arc<Link>>>,
-    /// What that turn does.
+    /// Links whose heartbeats the demanded turn writes.
+    heartbeats: Mutex<Vec<Arc<Link>>>,
+    /// The work of the demanded turn.
     later: Mutex<Later>,
-    /// Since the last demand, whether or not a turn was taken.
+    /// The time since the last demand, whether or not a turn was taken.
     since_demand: RunTime,
     /// Used by the worker that polls.
     round: Mutex<PollRound>,
 }
 
-/// Who tells of the connections.
+/// The source of the events.
 enum Source {
     System { registry: Registry, waker: Waker },
     Simulated(Arc<Outside>),
 }
 
-/// What the poller has left to do.
+/// The remaining work of the poller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PollerDuty {
     Nothing,
     More,
-    /// It is to be asked again after [`CATCH_UP`].
+    /// The poller is to be run again after [`CATCH_UP`].
     Waits,
 }
 
-/// A connection and whose it is.
+/// A link and its present connection.
 type Present = (Arc<Link>, Arc<Connection>);
 
-/// What is done behind all that was read before.
+/// An action that runs after the handling of everything that was read before.
 type Act = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct Later {
     acts: Vec<Act>,
-    /// The workers have ended: nobody polls any more.
+    /// The workers have ended: nothing polls any more.
     is_closed: bool,
 }
 
 struct PollRound {
-    /// None: simulated.
+    /// `None` in simulation.
     poll: Option<Poll>,
     events: Events,
     ready: Vec<Ready>,
-    /// The worker has slept in it, not only looked.
+    /// The worker has slept in the poll, not only looked.
     slept: bool,
-    /// When those who wait were asked last.
+    /// The time when waiting readers were asked last.
     asked: Instant,
-    /// It is time to ask them again.
+    /// It is time to ask the waiting readers again.
     due: bool,
 }
 
@@ -96,10 +98,10 @@ struct PollRound {
 struct Ready {
     token: Token,
     readable: bool,
-    /// The other end writes no more: what it wrote last is to be read up to its end, of which nothing else will tell.
+    /// The other end writes no more. Its last bytes are to be read to their end, because no further event will report them.
     closed: bool,
     writable: bool,
-    /// Who was read for has to catch up.
+    /// The receivers of the connection have to catch up.
     waits: bool,
 }
 
@@ -142,7 +144,7 @@ impl Poller {
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
             demanded: AtomicBool::new(false),
-            beats: Mutex::default(),
+            heartbeats: Mutex::default(),
             later: Mutex::default(),
             since_demand: RunTime::default(),
             round: Mutex::new(PollRound {
@@ -156,7 +158,7 @@ impl Poller {
         }
     }
 
-    /// Has the connection read and written from now on, as the link's present one.
+    /// Adds the connection as the link's present one, which is read and written from now on.
     pub(crate) fn add(
         &self,
         link: &Arc<Link>,
@@ -168,7 +170,7 @@ impl Poller {
         let token = Token(self.next_token.fetch_add(1, Ordering::Relaxed));
         let unread = cipher.is_some().into();
         let connection = Arc::new(Connection { token, stream, cipher, unread, number, broken: false.into() });
-        // First: the poller may be told of it at once, and is told only once.
+        // The insertion comes first, because the poller may get its event at once, and gets it only once.
         lock(&self.connections).insert(token, (Arc::clone(link), Arc::clone(&connection)));
         let registered = match (&connection.stream, &self.source) {
             (Stream::Wire(wire), Source::System { registry, .. }) => {
@@ -190,15 +192,15 @@ impl Poller {
             return Err(io::Error::other(error.to_string()));
         }
         if connection.broken.load(Ordering::Relaxed) {
-            // The poller has found that out before the link knew of it.
+            // The poller has found the connection closed before the link knew of it.
             self.remove(token);
             link.disconnect(&connection);
         }
         Ok(())
     }
 
-    /// What is left to do, for who drives a simulation.
-    pub(crate) fn rest(&self) -> PollerDuty {
+    /// Returns the remaining work, for the driver of a simulation.
+    pub(crate) fn duty(&self) -> PollerDuty {
         if self.demanded.load(Ordering::Relaxed) {
             return PollerDuty::More;
         }
@@ -210,18 +212,19 @@ impl Poller {
         }
     }
 
-    /// Demands a turn, in which a beat of `link` is written.
-    pub(crate) fn demand_beat(&self, link: &Arc<Link>) {
+    /// Demands a turn that writes a heartbeat of `link`.
+    pub(crate) fn demand_heartbeat(&self, link: &Arc<Link>) {
         {
-            let mut beats = lock(&self.beats);
-            if !beats.iter().any(|due| Arc::ptr_eq(due, link)) {
-                beats.push(Arc::clone(link));
+            let mut heartbeats = lock(&self.heartbeats);
+            if !heartbeats.iter().any(|due| Arc::ptr_eq(due, link)) {
+                heartbeats.push(Arc::clone(link));
             }
         }
         self.demand();
     }
 
-    /// Demands a turn, which calls `act`. What the poller has sent before that turn comes before what `act` sends.
+    /// Demands a turn that calls `act`. Everything that the poller has sent before that turn precedes everything that `act`
+    /// sends.
     pub(crate) fn demand_act(&self, act: Act) {
         {
             let mut later = lock(&self.later);
@@ -234,7 +237,7 @@ impl Poller {
         self.demand();
     }
 
-    /// The workers have ended. What was demanded of them is done now.
+    /// Does the demanded work, because the workers have ended.
     pub(crate) fn close(&self) {
         let acts = {
             let mut later = lock(&self.later);
@@ -245,11 +248,11 @@ impl Poller {
     }
 
     fn demand(&self) {
-        // First: a demand that has just been made was not made long ago.
+        // The reset comes first: a demand that has just been made must not look old.
         if !self.demanded.load(Ordering::Relaxed) {
             self.since_demand.reset();
         }
-        // Release: pairs with the Acquire in `take_demand`; that turn sees the beats.
+        // Release: pairs with the Acquire in `take_demand`; that turn sees the heartbeats.
         self.demanded.store(true, Ordering::Release);
         match &self.source {
             Source::System { .. } => self.wake(),
@@ -257,10 +260,10 @@ impl Poller {
         }
     }
 
-    /// Demands a turn now and then. Called by the housekeeper at each tick.
+    /// Demands a turn now and then. The housekeeper calls it at each tick.
     pub(crate) fn tick(&self, passed: Duration) {
         let since_demand = self.since_demand.add(passed);
-        // Relaxed: if another thread demands a turn now, that is as good.
+        // Relaxed: a concurrent demand of another thread has the same effect.
         let idle = || self.demanded.load(Ordering::Relaxed) || lock(&self.connections).is_empty();
         if since_demand >= DEMAND_EVERY && !idle() {
             self.demand();
@@ -272,24 +275,24 @@ impl Poller {
         self.demanded.load(Ordering::Relaxed) && self.since_demand.passed() > DEAF_AFTER
     }
 
-    /// Writes the beats that are due, and does what was demanded.
+    /// Writes the heartbeats that are due, and does the demanded work.
     fn take_demand(&self) {
         if self.demanded.swap(false, Ordering::Acquire) {
             let acts = std::mem::take(&mut lock(&self.later).acts);
             acts.into_iter().for_each(|act| contained(act).unwrap_or(()));
-            let due = std::mem::take(&mut *lock(&self.beats));
+            let due = std::mem::take(&mut *lock(&self.heartbeats));
             due.iter().for_each(|link| link.beat());
         }
     }
 
-    /// Handles an event. Returns it if there is more to do.
+    /// Handles an event. Returns it if more is to be done for it.
     fn handle(&self, event: Ready, slept: bool) -> Option<Ready> {
         let (link, connection) = lock(&self.connections).get(&event.token).cloned()?;
         let handled = contained(|| {
             if event.writable {
                 link.flush(false);
             }
-            // Relaxed: one worker polls at a time.
+            // Relaxed: only one worker polls at a time.
             let reads = event.readable || event.writable && connection.unread.swap(false, Ordering::Relaxed);
             if reads { link.read(&connection, event.closed, slept) } else { Progress::Done }
         });
@@ -317,7 +320,7 @@ impl Poller {
         }
     }
 
-    /// Forgets connections that were replaced or found broken by who wrote.
+    /// Forgets connections that were replaced, or that a writer has found broken.
     pub(crate) fn tidy(&self) {
         lock(&self.connections).retain(|_, (_, connection)| !connection.broken.load(Ordering::Relaxed));
     }
@@ -328,7 +331,7 @@ impl Reactor for Poller {
         let mut round = lock(&self.round);
         let PollRound { poll, events, ready, slept, asked, due } = &mut *round;
         let timeout = match ready.iter().all(|ready| ready.waits) {
-            // A demand that comes later than this wakes the poller.
+            // A later demand wakes the poller.
             _ if self.demanded.load(Ordering::Relaxed) => Some(Duration::ZERO),
             true if ready.is_empty() => timeout,
             true => Some(timeout.map_or(CATCH_UP, |timeout| timeout.min(CATCH_UP))),
@@ -340,11 +343,11 @@ impl Reactor for Poller {
             None => ready.push(found),
         };
         if let Source::Simulated(outside) = &self.source {
-            for Sign { token, readable, closed, writable } in outside.take_signs() {
+            for Readiness { token, readable, closed, writable } in outside.take_readiness() {
                 find(Ready { token, readable, closed, writable, waits: false });
             }
         } else if let Some(poll) = poll
-            // Interrupted: as if the time had passed.
+            // An interrupted poll counts as if the time had passed.
             && poll.poll(events, timeout).is_ok()
         {
             for event in events.iter().filter(|event| event.token() != WAKER) {
@@ -358,7 +361,7 @@ impl Reactor for Poller {
                 });
             }
         }
-        // Not each time that somebody looks: who waits is no work, and keeps nobody awake.
+        // Not at each turn: waiting readers are no work, and must keep no worker awake.
         *due = ready.iter().any(|ready| ready.waits) && now(&self.source) - *asked >= CATCH_UP;
         *due || ready.iter().any(|ready| !ready.waits) || self.demanded.load(Ordering::Relaxed)
     }
@@ -382,7 +385,7 @@ impl Reactor for Poller {
 
     fn wake(&self) {
         if let Source::System { waker, .. } = &self.source {
-            // It can only fail where the system is out of memory; then the worker wakes by its timer or not at all.
+            // It can only fail if the system is out of memory; in that case the worker wakes by its timer or not at all.
             let _ = waker.wake();
         }
     }

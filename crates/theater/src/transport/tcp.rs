@@ -1,4 +1,4 @@
-//! TCP.
+//! TCP, the default transport.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use mio::net::TcpListener;
 
 use super::{Listener, Registration, Transport, Wire};
 
-/// TCP, without Nagle's delay: what theaters use where nothing else is asked for.
+/// TCP without Nagle's delay: the default transport of theaters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tcp;
 
@@ -31,7 +31,7 @@ fn wire(stream: TcpStream) -> io::Result<Box<dyn Wire>> {
     Ok(Box::new(stream))
 }
 
-/// A socket that listens, and does not block.
+/// A listening socket that does not block.
 struct Socket(TcpListener);
 
 impl Listener for Socket {
@@ -63,7 +63,8 @@ mod unix {
     super::super::wire!(TcpStream, super::peer);
 }
 
-/// Windows tells of a socket once, and again only after `mio` was told that an operation on it would block.
+/// A socket of Windows. Windows reports an event once, and again only after `mio` was told that an operation on the socket would
+/// block.
 #[cfg(windows)]
 mod windows {
     use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -75,7 +76,7 @@ mod windows {
 
     pub(super) struct Stream {
         stream: TcpStream,
-        /// The same socket, from when it is registered.
+        /// The same socket, once it is registered.
         registered: OnceLock<mio::net::TcpStream>,
     }
 
@@ -84,7 +85,7 @@ mod windows {
             Stream { stream, registered: OnceLock::new() }
         }
 
-        /// Reads or writes what can be done with `most` bytes at once. Where that is less, what comes later is told.
+        /// Reads or writes up to `most` bytes at once. After a shorter operation, later readiness is reported.
         fn act(&self, most: usize, act: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
             let done = act();
             let blocks = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
@@ -94,11 +95,11 @@ mod windows {
             done
         }
 
-        /// Has mio tell again that the stream is ready, also if it has told so before: after a short read, mostly that there is room. Nothing must
-        /// read just because there is room to write, or it would be told of that without end.
+        /// Makes mio report readiness again, even if it has reported it before: after a short read, this is mostly room to write.
+        /// Room to write alone must not cause a read, because that would cause reports without end.
         fn tell_again(&self) {
             if let Some(registered) = self.registered.get() {
-                // It fails where the connection is broken: the next operation says so.
+                // It fails on a broken connection, which the next operation reports.
                 let _ = registered.try_io(|| Err::<(), _>(ErrorKind::WouldBlock.into()));
             }
         }
@@ -117,7 +118,7 @@ mod windows {
             let mut stream = mio::net::TcpStream::from_std(self.stream.try_clone()?);
             registration.source(&mut stream)?;
             self.registered.set(stream).map_err(|_| ErrorKind::AlreadyExists)?;
-            // An operation of another thread may have come to nothing in between.
+            // Another thread's operation may have come to nothing in between.
             self.tell_again();
             Ok(())
         }

@@ -1,10 +1,10 @@
-//! Links that nobody else reads: TLS 1.3, both sides with a certificate.
+//! Encrypted links: TLS 1.3, with a certificate on both sides.
 //!
-//! A certificate says one thing: that its owner belongs to the cluster. It is signed by the cluster's own CA and made out to
-//! [`MEMBER`], not to an address: theaters move, and are called at whatever address somebody was told. So both sides ask the
-//! same of the other: a chain to that CA, that name, and that its time has not run out.
+//! A certificate proves only that its owner belongs to the cluster. The cluster's own CA signs it, for the name [`MEMBER`] and
+//! not for an address, because theaters move and are called at any of their addresses. Both sides therefore require the same of
+//! each other: a chain to that CA, that name, and a certificate that has not expired.
 //!
-//! There are no tickets and nothing is resumed: after a broken connection both certificates are looked at again.
+//! There are no tickets and no resumption: after a broken connection both certificates are checked again.
 
 use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
@@ -22,23 +22,23 @@ use rustls::{AlertDescription, CertificateError, ClientConfig, InconsistentKeys,
 
 use crate::error::TheaterError;
 
-/// Whom the certificates of theaters are made out to.
+/// The name in the certificates of theaters.
 const MEMBER: &str = "theater.playhouse";
-/// What is taken over at one time, to be written: as long as encrypting it takes, who reads has to wait.
+/// Maximum number of bytes that are encrypted at one time. A reader waits while they are encrypted.
 const TAKEN_BYTES_MAX: usize = 64 * 1024;
-/// What is read by one system call, at most; and so, what is decrypted at one time.
+/// Maximum number of bytes that one system call reads, and that are decrypted at one time.
 const READ_BYTES: usize = 64 * 1024;
 
 /// The certificates of a theater: for [`TheaterBuilder::tls`](crate::TheaterBuilder::tls). Cheap to clone.
 ///
-/// Each theater of a cluster has a certificate and its key, and the certificate of the cluster's CA, which has signed them
-/// all. Who shows a certificate of that CA is trusted like this program itself. So the CA should sign nothing else.
+/// Each theater of a cluster has a certificate and its key, and the certificate of the cluster's CA, which has signed them all.
+/// The owner of a certificate of that CA is trusted like this program itself. The CA should therefore sign nothing else.
 ///
-/// Certificates are made out to the DNS name `theater.playhouse`, whatever the addresses of the theaters are, and for use as
-/// client and as server. `playhouse certificates` makes some for development; from a CA of one's own they need
-/// `subjectAltName = DNS:theater.playhouse` and `extendedKeyUsage = serverAuth, clientAuth` (or no `extendedKeyUsage`).
+/// Certificates are for the DNS name `theater.playhouse`, regardless of the theaters' addresses, and for use as client and as
+/// server. `playhouse certificates` makes some for development. Certificates of another CA need `subjectAltName =
+/// DNS:theater.playhouse` and `extendedKeyUsage = serverAuth, clientAuth` (or no `extendedKeyUsage`).
 ///
-/// They are read once: a theater that is to have new ones is started anew.
+/// They are read once: a theater needs a restart to use new ones.
 #[derive(Clone)]
 pub struct Tls {
     calls: Arc<ClientConfig>,
@@ -52,11 +52,11 @@ impl fmt::Debug for Tls {
 }
 
 impl Tls {
-    /// Reads the CA's certificate (or those of several), this theater's (with those between it and the CA, if there are
-    /// any), and its key, all in PEM.
+    /// Reads the CA's certificate (or several), this theater's certificate (with intermediate ones, if there are any), and its
+    /// key, all in PEM.
     ///
     /// # Errors
-    /// [`TheaterError::Certificates`], with the file: it cannot be read, or others would refuse what is in it.
+    /// [`TheaterError::Certificates`], with the file: it cannot be read, or other theaters would refuse its content.
     pub fn from_pem_files(
         ca: impl AsRef<Path>,
         certificate: impl AsRef<Path>,
@@ -70,10 +70,10 @@ impl Tls {
         load([&read(ca)?, &read(certificate)?, &read(key)?], [&name(ca), &name(certificate), &name(key)])
     }
 
-    /// As [`Tls::from_pem_files`], with what is in the files.
+    /// Does the same as [`Tls::from_pem_files`], with the contents of the files.
     ///
     /// # Errors
-    /// [`TheaterError::Certificates`]: others would refuse what was given.
+    /// [`TheaterError::Certificates`]: other theaters would refuse the given certificates.
     pub fn from_pem(ca: &[u8], certificate: &[u8], key: &[u8]) -> Result<Tls, TheaterError> {
         load([ca, certificate, key], ["the CA's certificate", "the theater's certificate", "the theater's key"])
     }
@@ -84,7 +84,7 @@ impl Tls {
         Cipher::new(connection.into(), stream)
     }
 
-    /// Answers who has called, which blocks.
+    /// Answers a caller at the other end of `stream`, which blocks.
     pub(crate) fn answer(&self, stream: &mut (impl Read + Write)) -> io::Result<Cipher> {
         let connection = ServerConnection::new(Arc::clone(&self.answers)).map_err(io::Error::other)?;
         Cipher::new(connection.into(), stream)
@@ -95,7 +95,7 @@ fn member() -> ServerName<'static> {
     ServerName::try_from(MEMBER).expect("it is a name")
 }
 
-/// `pem` and what to call it: of the CA, the certificate and the key.
+/// Loads the PEM texts of the CA, the certificate and the key; errors call them by `names`.
 fn load(pem: [&[u8]; 3], names: [&str; 3]) -> Result<Tls, TheaterError> {
     let wrong = |what: &str, why: &dyn fmt::Display| TheaterError::Certificates(format!("{what}: {why}"));
     let certificates = |pem, what| match CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>() {
@@ -117,7 +117,7 @@ fn load(pem: [&[u8]; 3], names: [&str; 3]) -> Result<Tls, TheaterError> {
     let servers = builder.build().map_err(|error| wrong(ca, &error))?;
     let builder = WebPkiClientVerifier::builder_with_provider(roots, Arc::clone(&provider));
     let clients = builder.build().map_err(|error| wrong(ca, &error))?;
-    // As the others will, so that it is not found out by them.
+    // Checks the certificate like the other theaters will, to find faults before they do.
     servers
         .verify_server_cert(&chain[0], &chain[1..], &member(), &[], UnixTime::now())
         .map_err(|error| wrong(own, &words(&error)))?;
@@ -141,15 +141,15 @@ fn load(pem: [&[u8]; 3], names: [&str; 3]) -> Result<Tls, TheaterError> {
     Ok(Tls { calls: Arc::new(calls), answers: Arc::new(answers) })
 }
 
-/// How links are kept from others.
+/// The protection of links.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Secrecy {
-    /// They do not leave the machine.
+    /// Links do not leave the machine.
     #[default]
     Loopback,
-    /// Not at all: so the program wants it.
+    /// None, because the program asks for that.
     Plaintext,
-    /// All of them are encrypted.
+    /// All links are encrypted.
     Tls(Tls),
 }
 
@@ -158,7 +158,7 @@ impl Secrecy {
         !self.is_local() || address.ip().is_loopback()
     }
 
-    /// Whether links stay on this machine, where nothing else was asked for.
+    /// Returns whether links stay on this machine, which is the default.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self, Secrecy::Loopback)
     }
@@ -171,25 +171,25 @@ impl Secrecy {
     }
 }
 
-/// Encrypts what goes over one connection, and decrypts what comes.
+/// Encrypts the output of one connection, and decrypts its input.
 ///
-/// Its lock is the last to be taken, by who reads and by who writes, and is held for some 64 KiB at a time.
+/// Its lock is the last in the order of locks, for readers and for writers, and is held for about 64 KiB at a time.
 pub(crate) struct Cipher(Mutex<Inside>);
 
 struct Inside {
     tls: rustls::Connection,
-    /// What was read, and of it, what is not decrypted yet.
+    /// The bytes that were read, and the range of them that is not decrypted yet.
     buffer: Vec<u8>,
     rest: std::ops::Range<usize>,
 }
 
 impl Cipher {
-    /// After the TLS handshake, for which `stream` has to block.
+    /// Makes a cipher by the TLS handshake, for which `stream` has to block.
     fn new(mut tls: rustls::Connection, stream: &mut (impl Read + Write)) -> io::Result<Cipher> {
         tls.set_buffer_limit(Some(TAKEN_BYTES_MAX));
         while tls.is_handshaking() {
             if let Err(error) = tls.complete_io(stream) {
-                // What the other end is told of it.
+                // The other end is sent the alert.
                 let _ = write_out(&mut tls, stream);
                 return Err(error);
             }
@@ -201,7 +201,7 @@ impl Cipher {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the certificate that a caller has shown is that of a theater. Those who are called were asked by TLS itself.
+    /// Checks that the certificate of a caller is the one of a theater. TLS itself checks the certificate of a called theater.
     pub(crate) fn check_member(&self) -> io::Result<()> {
         let inside = self.lock();
         let shown = inside.tls.peer_certificates().and_then(<[_]>::first);
@@ -209,26 +209,26 @@ impl Cipher {
         shown.map_or(Err(rustls::Error::NoCertificatesPresented), check).map_err(io::Error::other)
     }
 
-    /// A value that both ends of this TLS session know and nobody else does (RFC 5705).
+    /// Returns a value that only the two ends of this TLS session know (RFC 5705).
     pub(crate) fn binding(&self) -> io::Result<[u8; 32]> {
         let exported = self.lock().tls.export_keying_material([0; 32], b"EXPORTER-playhouse-opening", None);
         exported.map_err(io::Error::other)
     }
 
-    /// The SHA-256 of the certificate that the other end has shown.
+    /// Returns the SHA-256 of the certificate that the other end has shown.
     pub(crate) fn certificate(&self) -> Option<[u8; 32]> {
         let inside = self.lock();
         let shown = inside.tls.peer_certificates()?.first()?;
         ring::digest::digest(&ring::digest::SHA256, shown).as_ref().try_into().ok()
     }
 
-    /// Reads into `room` what has come. As little as one byte says nothing about whether there is more.
+    /// Reads bytes that have come into `room`. Even a read of one byte may leave further bytes.
     pub(crate) fn read(&self, mut stream: impl Read + Write, room: &mut [u8]) -> io::Result<usize> {
         let Inside { tls, buffer, rest } = &mut *self.lock();
         let mut count = 0;
         loop {
             match tls.reader().read(&mut room[count..]) {
-                // The other end has taken leave, or `room` is full.
+                // The other end has closed its TLS session, or `room` is full.
                 Ok(0) => return Ok(count),
                 Ok(more) => {
                     count += more;
@@ -242,11 +242,11 @@ impl Cipher {
                     return Ok(count);
                 }
                 if buffer.is_empty() {
-                    // As in `Link::read`.
+                    // Allocated for the time of a read only, like the buffer of `Link::read`.
                     *buffer = vec![0; READ_BYTES];
                 }
                 match stream.read(buffer)? {
-                    // That it did not take leave is no matter: the session knows what is missing.
+                    // A missing close notification is harmless, because the session knows which bytes are missing.
                     0 => return Ok(0),
                     read => *rest = 0..read,
                 }
@@ -261,16 +261,17 @@ impl Cipher {
         }
     }
 
-    /// Takes over some of what is to be written, which [`Cipher::write_out`] does.
+    /// Takes some of the bytes to be written, which [`Cipher::write_out`] writes.
     pub(crate) fn take(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match self.lock().tls.writer().write_vectored(slices)? {
-            // It is asked only when the last was written out. So the keys are used up, and it wants to be made anew.
+            // It is called only after everything was written out. Therefore the keys are used up, and the connection must be made
+            // anew.
             0 => Err(ErrorKind::WriteZero.into()),
             taken => Ok(taken),
         }
     }
 
-    /// Writes what was taken over.
+    /// Writes the bytes that were taken.
     pub(crate) fn write_out(&self, mut stream: impl Write) -> io::Result<()> {
         write_out(&mut self.lock().tls, &mut stream)
     }
@@ -285,7 +286,7 @@ fn write_out(tls: &mut rustls::Connection, stream: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-/// What TLS says about the other end, in words that say what would be right. Nothing if it has not said anything.
+/// Returns the reason of an error of TLS in words that say how to correct it, or `None` for another error.
 pub(crate) fn why(error: &io::Error) -> Option<String> {
     error.get_ref()?.downcast_ref().map(words)
 }

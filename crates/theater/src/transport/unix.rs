@@ -10,21 +10,22 @@ use std::time::{Duration, Instant};
 
 use super::{Listener, Registration, Transport, Wire, wire};
 
-/// Where a free number is looked for: those that no service is known by.
+/// The range in which a free number is looked for: numbers that belong to no known service.
 const FREE: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 
-/// Unix domain sockets in a folder, for theaters on one machine: a system call takes less time than with TCP, and only who may
-/// enter the folder can call.
+/// Unix domain sockets in a folder, for theaters on one machine. A system call takes less time than with TCP, and only users with
+/// access to the folder can call.
 ///
-/// The theater at `127.0.0.1:7001` is the file `7001` in the folder, next to `7001.lock`, by which a file that a theater has left
-/// behind that was killed is told from one that is in use. Addresses of other networks than the loopback are refused.
+/// The theater at `127.0.0.1:7001` is the file `7001` in the folder. The lock of the file `7001.lock` tells a file in use from
+/// the file of a killed theater. Addresses of other networks than the loopback are refused.
 #[derive(Clone, Debug)]
 pub struct UnixSockets {
     folder: PathBuf,
 }
 
 impl UnixSockets {
-    /// Those in `folder`, which has to be there. Its path is at most about 90 bytes long: systems do not allow more.
+    /// Uses the sockets in `folder`, which must exist. Its path is at most about 90 bytes long, because systems do not allow
+    /// more.
     pub fn in_folder(folder: impl Into<PathBuf>) -> UnixSockets {
         UnixSockets { folder: folder.into() }
     }
@@ -43,7 +44,7 @@ impl UnixSockets {
         })?;
         match std::fs::symlink_metadata(&path) {
             Ok(left) if left.file_type().is_socket() => {
-                // Nobody has the lock; but somebody may have removed it, or it is no theater's.
+                // The lock is free, but a user may have removed its file, or it belongs to no theater.
                 match mio::net::UnixStream::connect(&path) {
                     Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
                     _ => return Err(named(ErrorKind::AddrInUse.into())),
@@ -66,7 +67,7 @@ fn at(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// Which file this is, whatever it is called.
+/// Returns the identity of the file at this path: its device and its number.
 fn file_at(path: &Path) -> io::Result<(u64, u64)> {
     std::fs::symlink_metadata(path).map(|file| (file.dev(), file.ino()))
 }
@@ -75,7 +76,7 @@ fn check(address: SocketAddr) -> io::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
     }
-    let why = format!("{address} is not on this machine, where Unix sockets are: 127.0.0.1:{} is", address.port());
+    let why = format!("{address} is not on this machine, and Unix sockets are: use 127.0.0.1:{}", address.port());
     Err(io::Error::new(ErrorKind::InvalidInput, why))
 }
 
@@ -100,12 +101,12 @@ impl Transport for UnixSockets {
         let until = Instant::now() + limit;
         let stream = loop {
             match mio::net::UnixStream::connect(&path) {
-                // Too many wait to be heard, and nothing would tell when there are fewer.
+                // Too many callers wait, and the system does not report when there are fewer.
                 Err(error) if error.kind() == ErrorKind::WouldBlock && Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    return Err(at(&path, io::Error::new(ErrorKind::TimedOut, "nobody hears callers")));
+                    return Err(at(&path, io::Error::new(ErrorKind::TimedOut, "no theater accepts callers")));
                 }
                 stream => break UnixStream::from(stream.map_err(|error| at(&path, error))?),
             }
@@ -115,7 +116,7 @@ impl Transport for UnixSockets {
     }
 }
 
-/// A socket that does not block, with its file, which it takes with it.
+/// A socket that does not block, with its file, which it removes when it is dropped.
 struct Socket {
     listener: UnixListener,
     path: PathBuf,
@@ -135,7 +136,7 @@ impl Listener for Socket {
 
     fn accept(&self) -> io::Result<Box<dyn Wire>> {
         let (stream, _) = self.listener.accept()?;
-        // Some systems hand that down.
+        // On some systems the stream inherits the mode of the listener.
         stream.set_nonblocking(false)?;
         Ok(Box::new(stream))
     }
@@ -143,7 +144,8 @@ impl Listener for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Before the lock is released: after that it may be another's, and if somebody has removed the lock, it is already.
+        // The file is removed before the lock is released, because it may belong to another theater after that. It already may,
+        // if a user has removed the lock.
         if file_at(&self.path).is_ok_and(|file| file == self.file) {
             let _ = std::fs::remove_file(&self.path);
         }

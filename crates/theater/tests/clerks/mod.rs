@@ -1,4 +1,4 @@
-//! Who writes to actors that move, and theaters for them to move between.
+//! Writers to actors that migrate, and theaters for the migrations.
 
 use std::sync::mpsc;
 
@@ -15,12 +15,12 @@ pub struct Entry {
 }
 remote_message!(Entry -> ());
 
-/// Answered with: taken, out of order, arrivals.
+/// Answered with: entries taken, entries out of order, arrivals.
 #[derive(Serialize, Deserialize)]
 pub struct Sum;
 remote_message!(Sum -> (u64, Vec<(u32, u64, u64)>, u32));
 
-/// Sends entries to an actor: some at a time, and more when the last of them is answered.
+/// Sends entries to an actor: some at a time, and more once the last of them is answered.
 pub struct Clerk<A: Actor> {
     pub to: ActorRef<A>,
     pub number: u32,
@@ -54,7 +54,7 @@ impl<A: Handler<Entry>> Handler<Write> for Clerk<A> {
     }
 }
 
-/// Theaters, and each as the others know it: `peers[a][b]` is how a knows b.
+/// Returns theaters and their peers: `peers[a][b]` is b, as a knows it.
 pub fn theaters(count: usize) -> (Vec<Theater>, Vec<Vec<Option<Peer>>>) {
     let theaters: Vec<Theater> = (0..count).map(|_| theater()).collect();
     let peers = theaters

@@ -21,20 +21,20 @@ pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// What becomes of the connections.
+/// The fault of the connections.
 #[derive(Clone)]
 pub enum Fault {
-    /// Each is cut after so many bytes.
+    /// Each connection is cut after this number of bytes.
     Cut(Range<u64>),
-    /// The first passes nothing on any more after so many bytes, and stays open.
+    /// The first connection passes no bytes on after this number, and stays open.
     FirstFallsSilent(u64),
-    /// What comes is passed on in pieces, and now and then late.
+    /// Bytes are passed on in pieces, and now and then late.
     Late,
-    /// Is asked before each piece whether it passes; otherwise the connection is cut.
+    /// Called before each piece: false cuts the connection.
     Asked(Arc<dyn Fn() -> bool + Send + Sync>),
 }
 
-/// A stream of numbers; the high bits are good.
+/// A stream of numbers, of which the high bits are good.
 struct Random(u64);
 
 impl Random {
@@ -44,7 +44,7 @@ impl Random {
     }
 }
 
-/// Stands between two theaters, and has their connections fail.
+/// A proxy between two theaters that makes their connections fail.
 pub struct Between {
     address: SocketAddr,
     faults: Arc<AtomicUsize>,
@@ -57,7 +57,7 @@ pub struct Between {
 struct Passage {
     fault: Fault,
     faults: Arc<AtomicUsize>,
-    /// Bytes until it fails, of both directions together.
+    /// Number of bytes until it fails, of both directions together.
     left: Arc<AtomicU64>,
 }
 
@@ -84,7 +84,7 @@ impl Between {
                     return;
                 }
                 let incarnation = match &fault {
-                    // The greeting passes, so that something comes of it.
+                    // The greeting passes, because the connection must be used before it fails.
                     Fault::Cut(bytes) => 20_000 + bytes.start + random.below(bytes.end - bytes.start),
                     Fault::FirstFallsSilent(bytes) if first => *bytes,
                     Fault::FirstFallsSilent(_) | Fault::Late | Fault::Asked(_) => u64::MAX,
@@ -106,14 +106,14 @@ impl Between {
         self.address.to_string()
     }
 
-    /// How often something went wrong.
+    /// Returns the number of faults so far.
     pub fn faults(&self) -> usize {
         self.faults.load(Ordering::Relaxed)
     }
 }
 
 impl Between {
-    /// Nothing passes from now on, and nobody is heard.
+    /// Passes nothing on from now on, and accepts no caller.
     pub fn sever(self) {
         self.closing.store(true, Ordering::Relaxed);
         for stream in self.streams.lock().unwrap().drain(..) {
@@ -121,7 +121,7 @@ impl Between {
         }
     }
 
-    /// Counts the faults, also when this is gone.
+    /// Returns the count of faults, which outlives this proxy.
     pub fn counter(&self) -> Arc<AtomicUsize> {
         Arc::clone(&self.faults)
     }
@@ -135,7 +135,7 @@ impl Drop for Between {
 }
 
 impl Passage {
-    /// Passes bytes on, until it fails or an end closes it.
+    /// Passes bytes on until the connection fails or an end closes it.
     fn pass(&self, mut from: TcpStream, mut to: TcpStream, mut random: Random) {
         let mut buffer = [0; 16 * 1024];
         let late = matches!(self.fault, Fault::Late);
@@ -144,7 +144,7 @@ impl Passage {
             let Ok(count @ 1..) = from.read(&mut buffer[..size]) else { break };
             let less = |left: u64| Some(left.saturating_sub(count as u64));
             let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).unwrap_or(0);
-            // In the middle of a packet.
+            // The cut is in the middle of a packet.
             let passed = count.min(before as usize);
             let refused = matches!(&self.fault, Fault::Asked(passes) if !passes());
             let passed = if refused { 0 } else { passed };

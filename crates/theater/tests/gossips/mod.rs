@@ -1,4 +1,4 @@
-//! Actors that tell and ask each other by numbers, roam, and keep what they find to be wrong.
+//! Actors that tell and ask each other numbered messages, roam, and keep the errors that they find.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,8 +8,8 @@ use playhouse_actor::*;
 use playhouse_executor::Choices;
 use serde::{Deserialize, Serialize};
 
-/// Numbers what it tells each of the others, and sends a reference to any of them along: so theaters hear of actors whose theaters they have no link
-/// with, and that they never send anything to.
+/// Numbers its messages to each of the others, and sends a reference to any of them along. Theaters therefore learn of actors
+/// whose theaters they have no link with, and to which they never send anything.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Gossip {
     pub id: u32,
@@ -55,7 +55,7 @@ remote_message!(Speak -> ());
 pub struct Hush;
 remote_message!(Hush -> ());
 
-/// Answered with the actor as it is.
+/// Answered with a copy of the actor.
 #[derive(Serialize, Deserialize)]
 pub struct Look;
 remote_message!(Look -> Gossip);

@@ -1,6 +1,6 @@
-//! Messages that cross to other theaters.
+//! Messages between theaters.
 
-/// What a message is answered with.
+/// Declares the answer of a message.
 macro_rules! remote_message {
     ($name:ident -> $reply:ty) => {
         impl playhouse_actor::Message for $name {

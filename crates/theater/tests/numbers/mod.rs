@@ -1,4 +1,4 @@
-//! Actors that notice what is lost, repeated or out of order.
+//! Actors that notice lost, repeated or reordered messages.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -73,7 +73,7 @@ impl Message for Go {
 impl Asker {
     fn send(&mut self, ctx: &mut Context<Self>) {
         while self.sent < self.last && self.sent < self.came + 500 {
-            // Now and then one of several packets.
+            // Now and then a message takes several packets.
             let padding = vec![7; if self.sent.is_multiple_of(997) { 200_000 } else { (self.sent % 50) as usize }];
             self.to.tell(Number { n: self.sent, back: ctx.this(), padding });
             self.sent += 1;
@@ -99,7 +99,7 @@ impl Handler<Back> for Asker {
 }
 remote!(Asker: Back);
 
-/// Actors in two theaters, with `between` between them, send each other numbers: `each` of `actors`.
+/// Lets actors in two theaters, with `between` between them, send each other numbers: `each` of `actors`.
 pub fn exchange(here: Theater, there: Theater, between: Between, actors: usize, each: u64) {
     exchange_by(&here, &there, between.address(), actors, each);
     drop(between);
@@ -108,7 +108,7 @@ pub fn exchange(here: Theater, there: Theater, between: Between, actors: usize, 
     there.unwrap();
 }
 
-/// The same, where `there` is called by this address.
+/// Does the same, but calls the remote theater by this address.
 pub fn exchange_by(here: &Theater, there: &Theater, address: String, actors: usize, each: u64) {
     let peer = here.connect(address).unwrap();
     let (done, all) = mpsc::channel();
@@ -131,7 +131,7 @@ pub fn exchange_by(here: &Theater, there: &Theater, address: String, actors: usi
     }
 }
 
-/// The same over connections that are cut again and again.
+/// Does the same over connections that are cut again and again.
 pub fn over_cuts(here: Theater, there: Theater, seed: u64) {
     let between = Between::new(there.address().unwrap(), seed, Fault::Cut(1..400_000));
     let cuts = between.counter();

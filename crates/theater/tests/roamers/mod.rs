@@ -1,7 +1,7 @@
-//! Actors that gossip, ask and roam: some in groups, some supervised, some mortal; and a journal of all that they do.
+//! Actors that gossip, ask and roam, some in groups, some supervised, some mortal, and a journal of their events.
 //!
-//! Each pair of a sender and a receiver numbers its messages. The numbers are in the journal, so they go on where a restarted sender has
-//! lost its state.
+//! Each pair of a sender and a receiver numbers its messages. The numbers are in the journal, because a restarted sender that has
+//! lost its state must continue them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,9 +20,9 @@ const PEERS: usize = 4;
 /// A sender and a receiver.
 pub type Pair = (u32, u32);
 /// A system and an actor's address in it.
-type Seat = (u16, ActorId);
+type Location = (u16, ActorId);
 
-/// What the actors of one run have done.
+/// The events of the actors of one run.
 #[derive(Default)]
 pub struct Journal {
     /// The last number of each pair.
@@ -31,30 +31,30 @@ pub struct Journal {
     handled: BTreeMap<Pair, Vec<u64>>,
     /// Dead letters, by the type of the message.
     dead: BTreeMap<&'static str, u64>,
-    /// Where each actor lives. More than one seat is one too many.
-    lives: BTreeMap<u32, Vec<Seat>>,
-    /// The system that each actor was in before it went, while it is under way.
+    /// The locations of each actor. More than one location is one too many.
+    lives: BTreeMap<u32, Vec<Location>>,
+    /// The system that each actor was in before its migration, while the migration is in progress.
     left: BTreeMap<u32, u16>,
     /// Actors that end by themselves.
     mortal: BTreeSet<u32>,
-    /// What kind of actor each is.
+    /// The kind of each actor.
     kinds: BTreeMap<u32, &'static str>,
-    /// Lives that were one too many, and handlers that ran where their actor does not live.
+    /// Lives that were one too many, and handlers that ran in a system in which their actor does not live.
     wrong: Vec<String>,
-    /// Arrivals of each actor.
+    /// Number of arrivals of each actor.
     moves: BTreeMap<u32, u64>,
     pub stays: u64,
     pub crashes: u64,
-    /// Asks of each actor that have not ended.
+    /// Number of unfinished asks of each actor.
     open: BTreeMap<u32, i64>,
     pub asked: u64,
-    /// Asks that failed: the asker, the actor that was asked, and why.
+    /// Failed asks: the asker, the asked actor, and the reason.
     failed: Vec<(Pair, AskError)>,
 }
 
 static RUNS: Mutex<BTreeMap<u64, Arc<Mutex<Journal>>>> = Mutex::new(BTreeMap::new());
 
-/// The journal of this run.
+/// Returns the journal of this run.
 fn journal_of(run: u64) -> Arc<Mutex<Journal>> {
     Arc::clone(lock(&RUNS).entry(run).or_default())
 }
@@ -63,12 +63,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn location(ctx: &Context<Node>) -> Seat {
+fn location(ctx: &Context<Node>) -> Location {
     (playhouse_executor::current_system().expect("in an actor").id(), ctx.this().id())
 }
 
 impl Journal {
-    fn lives(&mut self, actor: u32, location: Seat) {
+    fn lives(&mut self, actor: u32, location: Location) {
         self.left.remove(&actor);
         let lives = self.lives.entry(actor).or_default();
         if !lives.contains(&location) {
@@ -80,12 +80,12 @@ impl Journal {
         }
     }
 
-    fn leaves(&mut self, actor: u32, location: Seat) {
+    fn leaves(&mut self, actor: u32, location: Location) {
         self.lives.entry(actor).or_default().retain(|at| *at != location);
         self.left.insert(actor, location.0);
     }
 
-    fn handles(&mut self, pair: Pair, number: u64, location: Seat) {
+    fn handles(&mut self, pair: Pair, number: u64, location: Location) {
         self.handled.entry(pair).or_default().push(number);
         let lives = self.lives.entry(pair.1).or_default();
         if *lives != [location] {
@@ -103,12 +103,12 @@ impl Journal {
         self.moves.contains_key(&actor)
     }
 
-    /// Arrivals in all.
+    /// Returns the number of all arrivals.
     pub fn moves(&self) -> u64 {
         self.moves.values().sum()
     }
 
-    /// The number of messages sent, if each was handled or is a dead letter.
+    /// Returns the number of messages sent, if each was handled or is a dead letter.
     pub fn settled(&self) -> Option<u64> {
         let sent: u64 = self.sent.values().sum();
         let handled: usize = self.handled.values().map(Vec::len).sum();
@@ -116,29 +116,29 @@ impl Journal {
         (sent == handled as u64 + dead).then_some(sent)
     }
 
-    /// Whether actors that do not end have asked what is not answered.
+    /// Returns whether immortal actors have unanswered asks.
     pub fn is_any_ask_open(&self) -> bool {
         self.open.iter().any(|(actor, open)| *open != 0 && !self.mortal.contains(actor))
     }
 
-    /// The theater was killed: none of its actors lives.
+    /// Notes that the theater was killed: none of its actors lives.
     pub fn killed(&mut self, theater: u16) {
         self.lives.values_mut().for_each(|lives| lives.retain(|(at, _)| *at != theater));
     }
 
-    /// The actors that live in one of these theaters, and in no other one.
+    /// Returns the actors that live in one of these theaters, and in no other one.
     pub fn living(&self, theaters: &[u16]) -> BTreeSet<u32> {
-        let lives_there = |lives: &[Seat]| !lives.is_empty() && lives.iter().all(|(at, _)| theaters.contains(at));
+        let lives_there = |lives: &[Location]| !lives.is_empty() && lives.iter().all(|(at, _)| theaters.contains(at));
         self.lives.iter().filter(|(_, lives)| lives_there(lives)).map(|(actor, _)| *actor).collect()
     }
 
-    /// No actor has lived twice at any time.
+    /// Checks that no actor has lived twice at any time.
     pub fn check_lives(&self) {
-        // The first ones are enough to see it.
+        // The first errors show the fault.
         assert_eq!(self.wrong[..self.wrong.len().min(5)], [] as [String; 0]);
     }
 
-    /// No message was handled twice.
+    /// Checks that no message was handled twice.
     pub fn check_at_most_once(&self) {
         for (pair, numbers) in &self.handled {
             let different: BTreeSet<_> = numbers.iter().collect();
@@ -146,8 +146,8 @@ impl Journal {
         }
     }
 
-    /// Each message was handled once, or was sent to an actor that has ended and is reported once. No other message is reported, and
-    /// no ask has failed.
+    /// Checks that each message was handled once, or was sent to an ended actor and is reported once. No other message is
+    /// reported, and no ask has failed.
     pub fn check_each_once(&self) {
         self.check_at_most_once();
         let mut undelivered = 0;
@@ -164,7 +164,8 @@ impl Journal {
             );
         }
         let mut dead = self.dead.clone();
-        // For actors that have ended in other theaters than they had asked from. Where they ended at home, nobody is told.
+        // Answers for actors that have ended in other theaters than the one they had asked from. For an actor that ended at home,
+        // nothing is reported.
         let too_late = dead.remove("Answered").unwrap_or(0) as i64;
         let open: i64 = self.open.iter().filter(|(actor, _)| self.mortal.contains(actor)).map(|(_, open)| open).sum();
         assert!(too_late <= open, "{too_late} dead letters of answers, and {open} asks of actors that end are open");
@@ -173,20 +174,20 @@ impl Journal {
         assert_eq!(self.failed, vec![], "asks that failed");
     }
 
-    /// Each receiver has handled the messages of each sender in the order of sending.
+    /// Checks that each receiver has handled the messages of each sender in the order of sending.
     pub fn check_order(&self) {
         let late: Vec<_> = self.handled.iter().filter(|(_, numbers)| !numbers.is_sorted()).collect();
         assert_eq!(late, vec![], "pairs out of order");
     }
 
-    /// Each ask of these actors has ended, wherever they have gone meanwhile.
+    /// Checks that each ask of these actors has ended, regardless of their migrations.
     pub fn check_no_ask_waits(&self, living: &BTreeSet<u32>) {
         let waits = |actor: u32| self.open.get(&actor).is_some_and(|open| *open != 0);
         let waiting: Vec<_> = living.iter().filter(|actor| waits(**actor)).collect();
         assert_eq!(waiting, Vec::<&u32>::new(), "they wait for answers");
     }
 
-    /// Between those of these actors that have never moved, each message was handled once and in order.
+    /// Checks that between those of these actors that have never migrated, each message was handled once and in order.
     pub fn check_those_that_stayed(&self, living: &BTreeSet<u32>) {
         let stayed = |actor: u32| living.contains(&actor) && !self.has_moved(actor);
         for (pair, sent) in self.sent.iter().filter(|((sender, receiver), _)| stayed(*sender) && stayed(*receiver)) {
@@ -198,7 +199,7 @@ impl Journal {
 
 // -- actors -------------------------------------------------------------------------------------------------------------
 
-/// A peer, as its peers know it.
+/// A peer, from the view of its peers.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Peer {
     id: u32,
@@ -206,7 +207,7 @@ pub struct Peer {
     actor: ActorRef<Node>,
 }
 
-/// What an actor does by chance, about once in so many messages that it handles; 0: never.
+/// The random acts of an actor, each about once in this number of messages that it handles; 0: never.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 struct Habits {
     moves: u64,
@@ -223,7 +224,7 @@ pub struct Node {
     dice: u64,
     theaters: Vec<SocketAddr>,
     habits: Habits,
-    /// The number of the group, of those that its founder starts.
+    /// The number of the group among those that its founder starts.
     group: Option<u32>,
 }
 
@@ -249,7 +250,7 @@ struct Question {
 }
 remote_message!(Question -> u64);
 
-/// What came of a question to this actor.
+/// The outcome of a question to this actor.
 #[derive(Serialize, Deserialize)]
 struct Answered {
     of: u32,
@@ -262,14 +263,14 @@ remote_message!(Answered -> ());
 struct Meet(Vec<Peer>);
 remote_message!(Meet -> ());
 
-/// Begins to gossip, with messages that are passed on so often.
+/// Begins to gossip, with messages that are passed on this number of times.
 #[derive(Serialize, Deserialize)]
 struct Begin {
     ttl: u32,
 }
 remote_message!(Begin -> ());
 
-/// Says one more thing to each peer.
+/// Sends one more message to each peer.
 #[derive(Serialize, Deserialize)]
 struct Greet;
 remote_message!(Greet -> ());
@@ -286,7 +287,7 @@ impl Node {
         self.dice % sides
     }
 
-    /// Whether what is done about once in `every` times is done now.
+    /// Returns whether an act with the mean interval `every` happens now.
     fn happens(&mut self, every: u64) -> bool {
         every > 0 && self.roll(every) == 0
     }
@@ -313,7 +314,7 @@ impl Node {
         })
     }
 
-    /// Sends a few messages to one peer, of which the first is passed on, and may be a question to another.
+    /// Sends a few messages to one peer. The first is passed on, and may be a question to another.
     fn gossip(&mut self, ttl: u32, ctx: &mut Context<Self>) {
         let to = self.any_peer();
         self.tell(&to, ttl);
@@ -476,11 +477,11 @@ remote!(mobile Founder: GoTo, Found);
 
 // -- a run --------------------------------------------------------------------------------------------------------------
 
-/// How many actors there are, and how often each piece of gossip is passed on.
+/// Number of actors, and of times that each piece of gossip is passed on.
 pub struct Size {
     pub actors: usize,
     pub ttl: u32,
-    /// Actors move about once in this number of messages, or more rarely by a factor that is drawn; 0: never.
+    /// Actors migrate about once in this number of messages, or more rarely by a factor that is drawn; 0: never.
     pub moves_every: u64,
 }
 
@@ -494,7 +495,7 @@ pub struct Play {
 }
 
 impl Play {
-    /// Starts the actors. References are as the first theater knows them. No other run at this time has this number.
+    /// Starts the actors. References are those of the first theater. No concurrent run has the same number.
     pub fn new(run: u64, theaters: &[Theater], size: &Size, choices: &mut Choices) -> Play {
         let addresses: Vec<SocketAddr> = theaters.iter().filter_map(Theater::address).collect();
         let journal = journal_of(run);
@@ -509,7 +510,7 @@ impl Play {
             if choices.one_in(2) { SupervisionPolicy::one_for_one() } else { SupervisionPolicy::one_for_all() };
         let policy = policy.max_restarts(usize::MAX, std::time::Duration::from_secs(1));
         let supervisor = theaters[0].system().spawn(Supervisor::new(policy));
-        // In half of the runs all are born in one theater.
+        // In half of the runs all actors are born in one theater.
         let born_at_home = choices.one_in(2);
         let known: Arc<Mutex<BTreeMap<u32, Vec<Peer>>>> = Arc::default();
         let mut founders: Vec<Vec<Node>> = vec![Vec::new(); theaters.len()];
@@ -531,7 +532,7 @@ impl Play {
                 ["settled", "settled", "mortal", "of a group", "of a group", "supervised", "roaming", "roaming"];
             lock(&journal).kinds.insert(id, kinds[kind]);
             match kind {
-                // It stays where it is born.
+                // It stays in the theater of its birth.
                 0 | 1 => {}
                 2 => {
                     node.habits = Habits { moves, ends: 30, ..Habits::default() };
@@ -582,12 +583,12 @@ impl Play {
         Play { run, nodes, supervised, supervisor, ttl: size.ttl }
     }
 
-    /// All that live until the end begin to gossip.
+    /// Lets all immortal actors begin to gossip.
     pub fn begin(&self) {
         self.immortal().for_each(|node| node.tell(Begin { ttl: self.ttl }));
     }
 
-    /// The actors that do not end by themselves.
+    /// Returns the actors that do not end by themselves.
     fn immortal(&self) -> impl Iterator<Item = ActorRef<Node>> {
         let mortal = self.journal(|journal| journal.mortal.clone());
         (0..).zip(&self.nodes).filter(move |(id, _)| !mortal.contains(id)).map(|(_, node)| *node)
@@ -597,7 +598,7 @@ impl Play {
         look(&mut lock(&journal_of(self.run)))
     }
 
-    /// Each of these actors answers.
+    /// Checks that each of these actors answers.
     pub fn check_answers(&self, living: &BTreeSet<u32>) {
         for id in living {
             let shown = self.journal(|journal| journal.shown(*id));
@@ -614,7 +615,7 @@ impl Play {
         node.ask(Which).wait()
     }
 
-    /// All that live until the end say one more thing to each of their peers.
+    /// Lets all immortal actors send one more message to each of their peers.
     pub fn greet(&self) {
         self.immortal().for_each(|node| node.tell(Greet));
     }

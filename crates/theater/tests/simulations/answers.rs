@@ -1,4 +1,4 @@
-//! Answers to actors that have moved since they asked, over broken connections, under many seeds.
+//! Answers to actors that have migrated since they asked, over broken connections, under many seeds.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::seeds::{self, Seed};
 
-/// Asks of the buyer, in each of the two ways.
+/// Number of asks of the buyer, by each of the two methods.
 const ASKS: u64 = 30;
 
 thread_local! {
-    /// A simulation is one thread. The asks whose `then` was called.
+    /// The asks whose `then` was called. A simulation is one thread.
     static CALLED: RefCell<BTreeSet<u64>> = const { RefCell::new(BTreeSet::new()) };
-    /// Reports of messages that reached nobody.
+    /// Reports of dead letters.
     static DEAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -35,12 +35,12 @@ impl Handler<Price> for Seller {
 }
 remote!(Seller: Price);
 
-/// Asks once in each way, goes to one of the theaters at times, and comes to the next ask.
+/// Asks once by each method, migrates to one of the theaters at times, and continues with the next ask.
 #[derive(Serialize, Deserialize)]
 struct Buy;
 remote_message!(Buy -> ());
 
-/// What an ask has come to.
+/// The outcome of an ask.
 #[derive(Serialize, Deserialize)]
 struct Offer {
     of: u64,
@@ -91,6 +91,7 @@ impl Handler<Offers> for Buyer {
 }
 remote!(mobile Buyer: Buy, Offer, Offers);
 
+// GUARANTEE: Answers follow the asker
 #[test]
 fn what_an_answer_is_piped_into_follows_the_asker_and_what_then_cannot_be_called_with_is_reported_under_every_seed() {
     let (mut called, mut dead) = (0, 0);

@@ -1,4 +1,4 @@
-//! Theaters that are apart for longer than `lost_after`, or stand still for as long, and come together again.
+//! Theaters that are separated or paused for longer than `lost_after`, and connect again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 const LOST_AFTER: Duration = Duration::from_secs(10);
 
 thread_local! {
-    /// How often each of those that move was seen alive lately, by the systems that they run in.
+    /// The recent signs of life of each mobile actor, by the systems that it runs in.
     static SEEN: RefCell<BTreeMap<u64, Vec<u16>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -24,7 +24,7 @@ remote_message!(Number -> u64);
 struct Tick;
 remote_message!(Tick -> ());
 
-/// One that stays where it is.
+/// An immobile actor.
 struct Still(u64);
 impl Actor for Still {}
 impl Handler<Number> for Still {
@@ -32,7 +32,7 @@ impl Handler<Number> for Still {
         self.0
     }
 }
-/// Whether the actor is called by this reference.
+/// Answered with whether the actor is called by this reference.
 #[derive(Serialize, Deserialize)]
 struct Is(ActorRef<Still>);
 remote_message!(Is -> bool);
@@ -64,7 +64,7 @@ impl Handler<Give> for Holder {
 }
 remote!(Holder: Keep, Give);
 
-/// One that moves.
+/// A mobile actor.
 #[derive(Serialize, Deserialize)]
 struct Roamer(u64);
 impl Actor for Roamer {
@@ -90,11 +90,11 @@ impl Handler<Tick> for Roamer {
 }
 remote!(mobile Roamer: Number, Tick);
 
-/// Three theaters that know each other, with who was born in each of them.
+/// Three theaters that know each other, with the actors that were born in each of them.
 struct Three {
     net: Simulation,
     theaters: Vec<Theater>,
-    /// By the theater that they are used from, and the one that they were born in.
+    /// References by the theater that uses them, and by the theater of the actor's birth.
     still: Vec<Vec<ActorRef<Still>>>,
     roamers: Vec<Vec<ActorRef<Roamer>>>,
 }
@@ -114,13 +114,13 @@ impl Three {
         Three { net, theaters, still, roamers }
     }
 
-    /// Starts to take a roamer to another theater.
+    /// Starts the migration of a roamer to another theater.
     fn send(&self, roamer: usize, from: usize, to: usize) -> Migration {
         let peer = self.theaters[from].connect(self.theaters[to].address().unwrap()).unwrap();
         self.theaters[from].migrate(self.roamers[from][roamer], &peer)
     }
 
-    /// In which theaters each roamer is.
+    /// Returns the theater of each roamer.
     fn lives(&self) -> Vec<usize> {
         SEEN.take();
         self.net.run_for(Duration::from_secs(1));
@@ -128,9 +128,9 @@ impl Three {
         (0..3).map(|roamer| seen.get(&roamer).map_or(0, Vec::len)).collect()
     }
 
-    /// All reach each other's actors that stay, by the references from before.
+    /// Checks that all theaters reach each other's immobile actors by the earlier references.
     fn are_together(&self) {
-        // A theater that was lost is called again once within so long.
+        // A lost theater is called again within this time.
         let asked_until = 4 * LOST_AFTER.as_secs();
         let lives = self.lives();
         assert!(lives.iter().all(|lives| *lives <= 1), "{lives:?}");
@@ -146,7 +146,7 @@ impl Three {
                     !is_lost
                 });
                 assert!(reached, "{from} does not reach the one of {at} that stays");
-                // An actor that moves may be lost to this theater. An ask ends in any case.
+                // A mobile actor may be lost to this theater. An ask ends in any case.
                 let answer = self.roamers[from][at].ask(Number).wait();
                 let is_lost = matches!(answer, Err(AskError::Stopped | AskError::TheaterLost { .. }));
                 assert!(is_lost || answer == Ok(number), "{from} {at}: {answer:?}");
@@ -163,12 +163,13 @@ fn known<A: Remote>(from: &Theater, theaters: &[Theater], name: &str) -> Vec<Act
     theaters.iter().map(find).collect()
 }
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(60) {
         let _seed = Seed(seed);
         let three = Three::new(seed);
-        // One is with the others, one is at home, and one is about to move.
+        // One roamer is in another theater, one is at home, and one is about to migrate.
         three.send(0, 0, 1).wait().unwrap();
         three.send(1, 1, 2).wait().unwrap();
         let moves = three.send(1, 2, (seed % 2) as usize);
@@ -176,7 +177,7 @@ fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from
         three.net.cut(&three.theaters[0], &three.theaters[1]);
         drop(moves);
         three.net.run_for(3 * LOST_AFTER);
-        // Who lives and cannot be reached is in a theater that is lost; it has not ended.
+        // A living actor that cannot be reached is in a lost theater; it has not ended.
         let answer = three.still[0][1].ask(Number).wait();
         assert_eq!(answer, Err(AskError::TheaterLost { may_have_run: false }));
         three.net.heal(&three.theaters[0], &three.theaters[1]);
@@ -184,7 +185,8 @@ fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from
     }
 }
 
-/// The reference from before is dead, since nobody else knew the actor. Where it lives it is found again.
+// GUARANTEE: A lost theater may come back
+/// The earlier reference is dead, because no other theater knew the actor. In its own theater the actor is found again.
 #[test]
 fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apart_for_too_long_under_every_seed() {
     for seed in seeds::range(20) {
@@ -210,7 +212,7 @@ fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apar
     }
 }
 
-/// A child that does not move.
+/// An immobile child.
 #[derive(Serialize, Deserialize)]
 struct Child(u64);
 impl Actor for Child {}
@@ -221,7 +223,8 @@ impl Handler<Number> for Child {
 }
 remote!(spawn Child: Number);
 
-/// It is the same theater each time, and each loss is a crash of all that are there.
+// GUARANTEE: A lost theater is one crash
+/// The theater is the same each time, and each loss is one crash of all its children.
 #[test]
 fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_under_every_seed() {
     for seed in seeds::range(10) {
@@ -261,8 +264,9 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
     }
 }
 
-/// One of the children that are lost had gone there by itself, and starts again at once, all others that live with it. The others that are
-/// lost wait for their backoff: the theater is called then, and not before, and its loss stays one crash.
+// GUARANTEE: A lost theater is one crash
+/// One of the lost children had migrated there by itself, and starts again at once, together with all others in its theater. The
+/// other lost children wait for their backoff. The theater is called then, and not before, and its loss stays one crash.
 #[test]
 fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under_every_seed() {
     let backoff = 10 * LOST_AFTER;
@@ -297,6 +301,7 @@ fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under
     }
 }
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_before_under_every_seed() {
     for seed in seeds::range(40) {
@@ -314,6 +319,7 @@ fn a_theater_that_stood_still_for_too_long_is_reached_by_the_references_from_bef
     }
 }
 
+// GUARANTEE: A lost theater may come back
 #[test]
 fn actors_of_a_theater_that_cannot_be_called_are_known_to_it_by_references_that_come_back_after_a_loss() {
     let net = Simulation::new(1);
@@ -333,7 +339,7 @@ fn actors_of_a_theater_that_cannot_be_called_are_known_to_it_by_references_that_
     assert_eq!(in_home.ask(Number).wait(), Err(AskError::TheaterLost { may_have_run: false }));
     net.heal(&home, &other);
     other.connect(address).unwrap();
-    // The first message over the new link names it, and so does an answer.
+    // The first message over the new link names it, and an answer does, too.
     assert_eq!(in_home.ask(Is(in_home)).wait(), Ok(true));
     assert_eq!(holder.ask(Give).wait(), Ok(Some(still)));
 }

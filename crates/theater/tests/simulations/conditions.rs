@@ -8,7 +8,7 @@ use playhouse_actor::*;
 use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// The time after which the theaters here lose each other.
+/// The time after which the theaters of these tests lose each other.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
@@ -46,12 +46,13 @@ fn start(net: &Simulation) -> Theater {
     net.theater(Theater::builder().listen("127.0.0.1:0").lost_after(LOST_AFTER)).unwrap()
 }
 
-/// An actor in `there`, as `here` knows it.
+/// Returns an actor in the theater `there`, as the theater `here` knows it.
 fn clock(here: &Theater, there: &Theater) -> ActorRef<Clock> {
     there.replace("clock", there.system().spawn(Clock));
     here.find::<Clock>(&format!("playhouse://{}/clock", there.address().unwrap())).wait().unwrap()
 }
 
+// GUARANTEE: Passing time
 #[test]
 fn one_of_the_theaters_lets_a_time_pass_for_all() {
     let net = Simulation::new(7);
@@ -69,9 +70,10 @@ fn one_of_the_theaters_lets_a_time_pass_for_all() {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
-    /// More than the network's own delays: each piece of what is sent takes 5 ms each way, at most.
+    /// Longer than the network's own delays: each piece takes at most 5 ms in each direction.
     const NEAR: Duration = Duration::from_millis(20);
     let (mut near, mut far) = (0, 0);
     for seed in 0..crate::seeds::or(100) {
@@ -98,6 +100,7 @@ fn each_link_keeps_its_latency_and_some_are_100_times_longer() {
     assert!(near > 5 * crate::seeds::or(100) / 10 && far > crate::seeds::or(100) / 20, "{near} near, and {far} far");
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
     for seed in 0..crate::seeds::or(20) {
@@ -118,6 +121,7 @@ fn theaters_that_are_kept_apart_never_connect_and_a_third_one_reaches_both() {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn a_theater_that_pauses_answers_after_its_pause() {
     for seed in 0..crate::seeds::or(20) {
@@ -133,7 +137,7 @@ fn a_theater_that_pauses_answers_after_its_pause() {
             assert_eq!(known.ask(Ping(vec![0; 100_000])).wait(), Ok(()));
             assert!(net.now() - asked >= pause && net.now() - asked < pause + Duration::from_secs(5));
         }
-        // Who pauses loses nobody either.
+        // A paused theater loses no peer either.
         net.pause(&here, LOST_AFTER * 9 / 10);
         assert_eq!(known.ask(Ping(Vec::new())).wait(), Ok(()));
         assert!(!peer.is_lost());
@@ -141,6 +145,7 @@ fn a_theater_that_pauses_answers_after_its_pause() {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
     for seed in 0..crate::seeds::or(20) {
@@ -160,7 +165,7 @@ fn a_theater_that_pauses_for_too_long_is_lost_and_reached_again() {
     }
 }
 
-/// Counts what it handles, for as long as it is told to.
+/// Counts its messages for a given time.
 struct Busy {
     at: usize,
 }
@@ -180,6 +185,7 @@ impl Handler<Turn> for Busy {
     }
 }
 
+// GUARANTEE: Conditions of a simulated network
 #[test]
 fn uneven_turns_favour_one_theater_for_a_while() {
     const WINDOW: usize = 200;
@@ -205,6 +211,7 @@ fn uneven_turns_favour_one_theater_for_a_while() {
     assert!(even.0 == 0 && uneven.0 > uneven.1 / 5, "{even:?}, and uneven {uneven:?}");
 }
 
+// GUARANTEE: Replay of theaters
 #[test]
 fn the_same_seed_gives_the_same_run_under_all_conditions() {
     let run = |seed| -> (u64, Duration, NetworkStats) {
@@ -228,7 +235,8 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
     let again: Vec<_> = (0..50).rev().map(run).collect();
     assert_eq!(first, again.into_iter().rev().collect::<Vec<_>>());
     assert!(first.iter().all(|(.., happened)| happened.pauses > 0), "{first:?}");
-    // These runs are the same on each machine until a change is made to what theaters send, to its order, or to the draws of the simulation.
+    // These runs are the same on each machine. Changes of the theaters' messages, of their order, or of the simulation's draws
+    // change the recorded values.
     let recorded = [1_185_573_807_582_278_988, 2_673_133_058_236_044_310];
     assert_eq!(
         first[..2].iter().map(|(trace, ..)| *trace).collect::<Vec<_>>(),
@@ -237,6 +245,7 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
     );
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn a_theater_whose_actors_never_rest_shuts_down_in_time_and_takes_leave_while_the_others_go_on() {
     const LIMIT: Duration = Duration::from_secs(5);

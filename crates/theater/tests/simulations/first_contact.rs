@@ -1,4 +1,4 @@
-//! Theaters that have no links: actors gossip and roam, and the first message or migration makes the link. Nothing is lost by that.
+//! Theaters without links: actors gossip and roam, and the first message or migration makes the link. It loses nothing.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const THEATERS: usize = 3;
 const NODES: usize = 12;
 /// The number of times that each token is passed on.
 const HOPS: u32 = 30;
-/// An actor moves about once in so many messages.
+/// An actor migrates about once in this number of messages.
 const MOVES_EVERY: u64 = 8;
 
 /// Passes each token on to one of its peers, and roams.
@@ -76,7 +76,7 @@ impl Handler<Handled> for Node {
 }
 remote!(mobile Node: Meet, Token, Handled);
 
-/// Theaters in which actors are about to roam, and these.
+/// Returns theaters, and their actors, which are about to roam.
 fn begin(simulation: &Simulation, seed: u64) -> (Vec<Theater>, Vec<ActorRef<Node>>) {
     let theaters: Vec<_> =
         (0..THEATERS).map(|_| simulation.theater(Theater::builder().listen("127.0.0.1:0")).unwrap()).collect();
@@ -93,7 +93,7 @@ fn begin(simulation: &Simulation, seed: u64) -> (Vec<Theater>, Vec<ActorRef<Node
     (theaters, nodes)
 }
 
-/// Nothing was lost.
+/// Checks that nothing was lost.
 fn check(theaters: &[Theater], nodes: &[ActorRef<Node>]) {
     let handled: u64 = nodes.iter().map(|node| node.ask(Handled).wait().unwrap()).sum();
     let dead: u64 = theaters.iter().map(|theater| theater.system().stats().total.dead_letters).sum();
@@ -111,9 +111,11 @@ fn actors_that_roam_between_theaters_that_never_met_lose_nothing() {
     }
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn theaters_that_meet_while_connections_break_are_linked_soon_after_that() {
-    /// More than the time after which a silent connection is given up, a call that nobody answers, and the wait for the next one.
+    /// Longer than the sum of three times: until a silent connection is given up, until an unanswered call is, and until the next
+    /// call.
     const SOON: Duration = Duration::from_secs(10);
     let mut links = 0;
     for seed in crate::seeds::range(200) {
@@ -137,9 +139,9 @@ fn theaters_that_meet_while_connections_break_are_linked_soon_after_that() {
     assert!(links > 4 * crate::seeds::or(200), "{links} links");
 }
 
-// -- senders that are slowed before the way is known --------------------------------------------------------------------
+// -- senders that are slowed before the route is known ------------------------------------------------------------------
 
-/// A window of some messages, a quarter of which slows senders where the way is not known yet.
+/// A window of some messages, a quarter of which slows senders while the route is not known yet.
 const WINDOW: usize = 1_024;
 const LISTENERS: usize = 3;
 const SPEAKERS: usize = 4;
@@ -158,7 +160,7 @@ remote_message!(Word -> ());
 struct Heard;
 remote_message!(Heard -> Vec<u64>);
 
-/// Hears all words in order, and goes to other theaters meanwhile.
+/// Receives all words in order, and migrates to other theaters in between.
 #[derive(Serialize, Deserialize)]
 struct Listener {
     heard: Vec<u64>,
@@ -187,7 +189,7 @@ remote!(mobile Listener: Word, Heard);
 struct Speak;
 remote_message!(Speak -> ());
 
-/// Says some words to all listeners at a time, asks one of them now and then, and goes to other theaters.
+/// Sends some words to all listeners at a time, asks one of them now and then, and migrates to other theaters.
 #[derive(Serialize, Deserialize)]
 struct Speaker {
     by: usize,
@@ -223,13 +225,14 @@ impl AsyncHandler<Speak> for Speaker {
 }
 remote!(mobile Speaker: Speak);
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn senders_that_are_slowed_before_a_theater_is_reached_go_on_and_lose_nothing_under_every_seed() {
     for seed in crate::seeds::range(200) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
         let mut choices = Choices::new(seed);
-        // In few stages: a listener, a speaker and the place of another listener share one.
+        // There are few stages: a listener, a speaker and the stub of another listener share one.
         let stages = 1 + choices.below(3);
         let start = |_| {
             let system = System::builder().workers(1).stages(stages);

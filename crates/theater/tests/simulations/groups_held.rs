@@ -1,5 +1,5 @@
-//! Groups that have come and have not begun, under many seeds: what was sent before, and what becomes of them if the theater that
-//! they came from is lost.
+//! Groups that have arrived and have not begun, under many seeds: their earlier messages, and their fate if the theater that they
+//! came from is lost.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -13,35 +13,35 @@ use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test.
+/// Returns the number of seeds of each test.
 fn seeds() -> u64 {
     crate::seeds::or(500)
 }
 
-/// When a theater gives another up.
+/// The time after which a theater gives another up.
 const LOST_AFTER: Duration = Duration::from_secs(60);
-/// When one does that has less patience.
+/// The shorter time of one of the theaters.
 const LOST_EARLY: Duration = Duration::from_secs(20);
 
 // -- voices -------------------------------------------------------------------------------------------------------------
 
-/// Speaks to another member of its group when it is told to, and keeps whether what it is told and hears comes in order.
+/// Speaks to another member of its group when it is told to, and keeps whether orders and words come in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Voice {
     number: u32,
     to: Option<ActorRef<Voice>>,
-    /// Where it takes the group from wherever they come to; the last one first.
+    /// The theaters that it takes the group to after each arrival; the last one first.
     tour: Vec<SocketAddr>,
     told: u64,
     said: u64,
     heard: u64,
-    /// What it was not told, and has not heard.
+    /// Orders and words that it has not received.
     missed: Vec<String>,
-    /// What came twice or late.
+    /// Messages that came twice or late.
     wrong: Vec<String>,
 }
 
-/// The how manyth it is; how many words are to be said, and where to go then.
+/// The number of this order, the number of words to be said, and the theater to go to after that.
 #[derive(Serialize, Deserialize)]
 struct Speak {
     number: u64,
@@ -58,7 +58,7 @@ struct Word {
 }
 remote_message!(Word -> ());
 
-/// Whom to speak to.
+/// The member to speak to.
 #[derive(Serialize, Deserialize)]
 struct Meet(ActorRef<Voice>);
 remote_message!(Meet -> ());
@@ -68,7 +68,7 @@ struct Read;
 remote_message!(Read -> Voice);
 
 impl Voice {
-    fn who(&self) -> crate::census::Who {
+    fn who(&self) -> crate::census::MemberId {
         (0, self.number)
     }
 
@@ -165,7 +165,7 @@ impl Choir {
         Choir { net: net.clone(), group, voices, told: 0 }
     }
 
-    /// Tells all to speak.
+    /// Tells all members to speak.
     fn speak(&mut self, goes: Option<SocketAddr>) {
         self.told += 1;
         for voice in &self.voices {
@@ -175,13 +175,13 @@ impl Choir {
         }
     }
 
-    /// Some of it live there.
+    /// Returns whether some members live in this theater.
     fn lives_in(&self, theater: &Theater) -> bool {
         let system = theater.system().core().id();
         CENSUS.with_borrow(|census| census.lives.values().flatten().any(|(lives, _)| *lives == system))
     }
 
-    /// Nothing came twice or out of order, and they are together. If `all` is to have come, nothing was lost.
+    /// Checks that nothing came twice or out of order, and that all members are together. `all`: also that nothing was lost.
     fn check(&self, all: bool) {
         CENSUS.with_borrow(|census| census.check_together(0..1));
         let voices: Vec<Voice> = self.voices.iter().map(|voice| voice.ask(Read).wait().unwrap()).collect();
@@ -195,6 +195,7 @@ impl Choir {
     }
 }
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_seed() {
     for seed in crate::seeds::range(500) {
@@ -209,11 +210,11 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
             *voice = there.find(&format!("playhouse://{}/{number}", here.address().unwrap())).wait().unwrap();
         }
         for _ in 0..3 {
-            // Nothing is under way: so when they come back, none waits for a marker.
+            // Nothing is in transit: no member waits for a marker when they come back.
             here.migrate_group(choir.group, &peer).wait().unwrap();
             net.run_until_idle();
             net.slow(&there, Duration::from_micros(net.choose(1_000) as u64));
-            // They go while they speak, and while they are told to.
+            // They migrate while they speak, and while they are told to.
             for turn in 0..10 {
                 choir.speak(here.address().filter(|_| turn == 1));
                 net.run_for(Duration::from_micros(net.choose(300) as u64));
@@ -224,6 +225,7 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
     }
 }
 
+// GUARANTEE: A group is lost as one
 #[test]
 fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_at_all_under_every_seed() {
     let (mut stayed, mut lost, mut beyond, mut through) = (0, 0, 0, 0);
@@ -234,10 +236,10 @@ fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_a
         let [a, b, c] = [LOST_AFTER, LOST_EARLY, LOST_AFTER].map(|time| start(&net, time));
         let (to_b, to_c) = (a.connect(b.address().unwrap()).unwrap(), a.connect(c.address().unwrap()).unwrap());
         b.connect(c.address().unwrap()).unwrap();
-        // If it comes through, it goes back at once, over the third theater.
+        // If the group arrives, it goes back at once, over the third theater.
         let mut choir = Choir::new(&net, &a, 3, &[a.address().unwrap(), c.address().unwrap()]);
         choir.speak(None);
-        // So that some of it is still to be said, and some to be heard.
+        // Slow enough that some words are still unsent, and some unread.
         net.slow(&a, Duration::from_micros(200));
         net.run_for(Duration::from_micros(net.choose(3_000) as u64));
         net.slow(&a, Duration::ZERO);
@@ -248,11 +250,11 @@ fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_a
         let mut are_apart = false;
         if !has_gone() {
             net.cut(&a, &b);
-            // Some of what was under way may still come.
+            // Some bytes in transit may still arrive.
             net.run_for(Duration::from_millis(100));
             are_apart = net.choose(4) > 0;
             if !are_apart {
-                // Before anybody gives the other up.
+                // This is before one theater gives the other up.
                 net.run_for(Duration::from_millis(net.choose(2_000) as u64));
                 net.heal(&a, &b);
             }
@@ -269,7 +271,8 @@ fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_a
             through += 1;
             choir.check(true);
         } else if !choir.lives_in(&a) && !choir.lives_in(&c) {
-            // It had left the one theater, and not begun in the other; or it has begun there, and that is lost to this one.
+            // The group had left its theater, and not begun in the other one. Or it has begun in the other one, which is lost to
+            // this one.
             let has_begun = choir.lives_in(&b);
             CENSUS.with_borrow(|census| {
                 assert_eq!(census.twice, vec![]);
@@ -281,11 +284,11 @@ fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_a
             }
             continue;
         } else {
-            // What was under way between the two may be lost.
+            // Messages in transit between the two may be lost.
             stayed += 1;
             choir.check(false);
         }
-        // It has come to rest, and can go on.
+        // The group is at rest, and can migrate on.
         a.migrate_group(choir.group, &to_c).wait().unwrap();
         choir.speak(None);
         net.run_until_idle();

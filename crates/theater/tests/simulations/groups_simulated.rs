@@ -1,4 +1,4 @@
-//! Groups that move, under many seeds: links that break, theaters that are killed or evacuated.
+//! Groups that migrate, under many seeds: links that break, theaters that are killed or evacuated.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,30 +12,30 @@ use playhouse_executor::Choices;
 use playhouse_theater::{Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test.
+/// Returns the number of seeds of each test.
 fn seeds() -> u64 {
     crate::seeds::or(250)
 }
 
-/// So long connections break by chance.
+/// The time for which connections break by chance.
 const STORM: Duration = Duration::from_millis(500);
-/// Longer than chance keeps two theaters apart.
+/// Longer than chance separates two theaters.
 const LOST_AFTER: Duration = Duration::from_secs(10);
-/// Members that each group begins with.
+/// Number of members that each group begins with.
 const MEMBERS: u32 = 3;
-/// What the first member of each group sends to the one that it has started is from this.
+/// The sender number in the messages of each group's first member to the member that it has started.
 const PARENT: u32 = 1_000;
-/// After so many entries, the first member of each group starts another.
+/// Number of entries after which the first member of each group starts another one.
 const CHILD_AFTER: u64 = 5;
 
 thread_local! {
-    /// Children that were started somewhere else than where their group had begun.
+    /// Number of children that were started in another theater than the one in which their group had begun.
     static BORN_AWAY: Cell<u64> = const { Cell::new(0) };
 }
 
 // -- actors -------------------------------------------------------------------------------------------------------------
 
-/// A member of a group: keeps what it was told, by whom, in order; and has the group go elsewhere now and then.
+/// A member of a group: keeps its messages by their senders, in order, and makes the group migrate now and then.
 #[derive(Clone, Serialize, Deserialize)]
 struct Ledger {
     who: (u32, u32),
@@ -44,7 +44,7 @@ struct Ledger {
     taken: u64,
     tour: Vec<SocketAddr>,
     seed: u64,
-    /// Has moved, since it was started.
+    /// It has migrated since its start.
     moved: bool,
     child: Option<ActorRef<Ledger>>,
     told_child: u64,
@@ -119,7 +119,7 @@ impl Handler<Read> for Ledger {
 }
 remote!(mobile Ledger: Entry, Read);
 
-/// Writes to members, now and then as a question; and watches them.
+/// Writes to members, now and then as a question, and watches them.
 struct Writer {
     number: u32,
     ledgers: Vec<ActorRef<Ledger>>,
@@ -149,7 +149,7 @@ impl Message for Write {
     type Reply = ();
 }
 
-/// Asked, answered, what went wrong, and how many have ended.
+/// Answered with: asked, answered, errors, and number of ended members.
 struct Report;
 type Reported = (u64, u64, Vec<AskError>, usize);
 impl Message for Report {
@@ -204,7 +204,7 @@ struct Play {
     net: Simulation,
     theaters: Vec<Theater>,
     groups: Vec<Group>,
-    /// As each theater knows them.
+    /// The references of each theater.
     ledgers: Vec<Vec<ActorRef<Ledger>>>,
     writers: Vec<ActorRef<Writer>>,
     total: u64,
@@ -255,7 +255,7 @@ impl Play {
         Play { net, theaters, groups, ledgers, writers, total, _seed: Seed(seed) }
     }
 
-    /// Connections break for some time, and then no more.
+    /// Breaks connections for some time, and heals them.
     fn storm(&self) {
         self.net.break_by_chance(Duration::from_millis(10));
         self.net.run_for(STORM);
@@ -263,7 +263,7 @@ impl Play {
         self.net.run_until_idle();
     }
 
-    /// Each message was handled once, in order; each question was answered; each group is together.
+    /// Checks that each message was handled once, in order, each question was answered, and each group is together.
     fn check_all(&self, from: usize) {
         for ledger in &self.ledgers[from] {
             let ledger = ledger.ask(Read).wait().unwrap();
@@ -282,8 +282,8 @@ impl Play {
         self.check_together();
     }
 
-    /// Each group has been on one stage of each theater, and is in one of them, where each member lives once; nobody has gone
-    /// more often than the others.
+    /// Checks that each group has been on one stage of each theater, and is in one theater, where each member lives once. No
+    /// member has migrated more often than the others.
     fn check_together(&self) {
         CENSUS.with_borrow(|census| {
             let groups = 0..self.groups.len() as u32;
@@ -297,7 +297,7 @@ impl Play {
     }
 }
 
-/// What has happened over all seeds.
+/// The events of all seeds.
 #[derive(Debug, Default)]
 struct Sum {
     cuts: u64,
@@ -319,6 +319,8 @@ impl Sum {
     }
 }
 
+// GUARANTEE: A group migrates as one
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
@@ -332,6 +334,7 @@ fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_o
     assert!(sum.children == 3 * seeds() && sum.born_away > seeds() / 10, "{sum:?}");
 }
 
+// GUARANTEE: A group is lost as one
 #[test]
 fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_seed() {
     let (mut lost, mut alive) = (0, 0);
@@ -367,6 +370,7 @@ fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_see
     assert!(lost > seeds() as usize / 2 && alive > seeds() as usize && sum.stays > 0, "{lost} {alive} {sum:?}");
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
     let mut sum = Sum::default();
@@ -390,6 +394,7 @@ fn a_theater_is_evacuated_of_whole_groups_under_every_seed() {
     assert!(sum.cuts > seeds() && sum.moves >= 3 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_seed() {
     let (mut moved, mut refused) = (0, 0);
@@ -416,7 +421,7 @@ fn a_group_that_is_sent_to_and_fro_by_its_theaters_stays_together_under_every_se
 // -- large groups ---------------------------------------------------------------------------------------------------------
 
 thread_local! {
-    /// Large members that have come.
+    /// Number of large members that have arrived.
     static HEAVY_CAME: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -440,6 +445,7 @@ impl Handler<Weigh> for Heavy {
 }
 remote!(mobile Heavy: Weigh);
 
+// GUARANTEE: Mail that waits for a theater is bounded
 #[test]
 fn a_large_group_is_sent_as_there_is_room_in_the_window() {
     const WINDOW_BYTES: usize = 64 * 1024;

@@ -1,5 +1,5 @@
-//! Two theaters that flood each other with asks whose answers are large, under many seeds: all are answered, and what waits for each link
-//! is bounded by its window and one answer of each stage.
+//! Two theaters that flood each other with asks whose answers are large, under many seeds. All are answered. The waiting bytes of
+//! each link are bounded by its window and one answer of each stage.
 
 use std::cell::RefCell;
 
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 const WINDOW: usize = 4_096;
 const STAGES: usize = 8;
 const ASKERS: usize = 4;
-/// Asks of each asker, all at once.
+/// Number of asks of each asker, all at once.
 const EACH: usize = 100;
 const ANSWER_BYTES: usize = 2_000;
-/// Window, once more for what waits for it, and one answer of each stage and of the frames around it.
+/// The window, once more for messages waiting for it, and one answer of each stage with its frames.
 const BYTES_MAX: usize = 2 * WINDOW + (STAGES + 1) * (ANSWER_BYTES + 100);
 
 thread_local! {
-    /// A simulation is one thread. The peers whose links are measured, and the most bytes that waited for one of them.
+    /// The peers whose links are measured, and the most bytes that waited for one of them. A simulation is one thread.
     static MEASURED: RefCell<(Vec<Peer>, usize)> = const { RefCell::new((Vec::new(), 0)) };
     static ANSWERED: RefCell<usize> = const { RefCell::new(0) };
 }
@@ -36,7 +36,7 @@ impl Message for Get {
     const WIRE: Option<WireForm<Get>> = Some(WireForm::of());
 }
 
-/// Answers at length.
+/// Gives long answers.
 #[derive(Serialize, Deserialize)]
 struct Store;
 impl Actor for Store {}
@@ -83,6 +83,7 @@ fn run(seed: u64) -> usize {
     most
 }
 
+// GUARANTEE: Mail that waits for a theater is bounded
 #[test]
 fn all_are_answered_and_what_waits_is_bounded_under_every_seed() {
     for seed in 0..20 {

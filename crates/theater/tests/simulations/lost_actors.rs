@@ -1,4 +1,5 @@
-//! Actors that are sought after a theater was lost while they were on their way, or had gone where the seeker has no link.
+//! Searches for actors after a theater was lost during their migration, or after they had gone to a theater without a link to the
+//! searching one.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ const LOST_AFTER: Duration = Duration::from_secs(10);
 thread_local! {
     /// The lives that have run lately, with the systems that they run in.
     static RUN: RefCell<BTreeSet<(u64, u16)>> = const { RefCell::new(BTreeSet::new()) };
-    /// Lives that have begun.
+    /// Number of lives that have begun.
     static BEGUN: RefCell<u64> = const { RefCell::new(0) };
 }
 
@@ -65,20 +66,21 @@ fn supervised(home: &Theater) -> (ActorRef<Supervisor>, ActorRef<Child>) {
     (supervisor, supervisor.ask(ChildSpec::new("child", next)).wait().unwrap().unwrap())
 }
 
-/// Takes the child from `via` on to where `to` is, as who is there does. Does not wait for it.
+/// Sends the child from `via` to the theater of `to`, as an actor of `via` does. Does not wait for it.
 fn send_on(home: &Theater, child: ActorRef<Child>, via: &Theater, to: &Peer) {
     home.publish("child", child).unwrap();
     let there = via.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
     drop(via.migrate(there, to));
 }
 
-/// Returns which lives run, and where.
+/// Returns the lives that run, with their systems.
 fn running(net: &Simulation) -> BTreeSet<(u64, u16)> {
     RUN.take();
     net.run_for(Duration::from_secs(1));
     RUN.take()
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
     let (mut went_on, mut again) = (0, 0);
@@ -92,7 +94,7 @@ fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
         home.migrate(child, &home_via).wait().unwrap();
         send_on(&home, child, &via, &via_end);
         net.run_for(Duration::from_micros(net.choose(2_000) as u64));
-        // Home hears the goodbye, while what was sent to the third theater may still be under way there.
+        // The home theater receives the shutdown announcement while messages to the third theater may still be in transit.
         drop(via.shutdown_within(Duration::from_millis(1)));
         net.run_for(2 * LOST_AFTER);
         let running = running(&net);
@@ -105,6 +107,7 @@ fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
     assert!(went_on > crate::seeds::or(60) / 10, "{went_on} went on, and {again} were started again");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -112,7 +115,7 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
         let net = Simulation::new(seed);
         let [home, via, hub, end] = [(); 4].map(|()| start(&net));
         let (home_via, _, _) = (link(&home, &via), link(&home, &hub), link(&hub, &end));
-        // No supervisor has it tell where it is.
+        // This child has no supervisor that makes it report its location.
         let child = home.system().spawn(Child(1));
         home.migrate(child, &home_via).wait().unwrap();
         send_on(&home, child, &via, &link(&via, &end));
@@ -124,6 +127,7 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was_born_in_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -137,7 +141,7 @@ fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was
         home.publish("child", child).unwrap();
         let there = via.find::<Child>(&format!("playhouse://{}/child", home.address().unwrap())).wait().unwrap();
         via.publish("child", there).unwrap();
-        // It has a link with `via` only.
+        // The user's theater has a link with `via` only.
         let known = user.find::<Child>(&format!("playhouse://{}/child", via.address().unwrap())).wait().unwrap();
         assert_eq!(known.ask(Life).wait(), Ok(1));
         via.migrate(there, &via_end).wait().unwrap();
@@ -149,6 +153,7 @@ fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -174,6 +179,7 @@ fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under
     }
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_is_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
@@ -189,7 +195,7 @@ fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_
         home.migrate(child, &home_first).wait().unwrap();
         first.migrate(by_first, &first_via).wait().unwrap();
         via.migrate(by_via, &via_end).wait().unwrap();
-        // Home still believes it in the first one, which has no link with where it is.
+        // The home theater still assumes it in the first one, which has no link with its present theater.
         net.kill(&via);
         net.run_for(2 * LOST_AFTER);
         assert_eq!(running(&net), [(1, end.system().core().id())].into());

@@ -1,4 +1,4 @@
-//! Theaters in virtual time, under many seeds. One program, because building one takes less time than building ten.
+//! Theaters in virtual time, under many seeds. They are one program, because building one takes less time than building ten.
 
 #[path = "../messages/mod.rs"]
 #[macro_use]

@@ -1,9 +1,9 @@
-//! Actors that gossip and roam between simulated theaters, under many seeds: with uneven turns, connections that break, theaters that
-//! pause, and theaters that are killed.
+//! Actors that gossip and roam between simulated theaters, under many seeds: with uneven turns, connections that break, theaters
+//! that pause, and theaters that are killed.
 //!
-//! `SEEDS` and `FIRST_SEED` say which seeds. `CONDITIONS` adds harder ones, a list with commas in between: `latencies` gives links
-//! latencies of their own, `routes` has some theaters reach each other over a third one only, and `losses` has actors under way, and asks, when a
-//! theater is lost.
+//! `SEEDS` and `FIRST_SEED` select the seeds. `CONDITIONS` adds harder ones, a list separated by commas: `latencies` gives links
+//! latencies of their own, `routes` lets some theaters reach each other only over a third one, and `losses` loses theaters during
+//! migrations and asks.
 
 use std::time::Duration;
 
@@ -22,12 +22,12 @@ const SMALL_WINDOW: usize = 1_024;
 /// Actors move about once in this number of messages.
 const MOVES_EVERY: u64 = 3;
 
-/// Whether `CONDITIONS` names this one.
+/// Returns whether `CONDITIONS` names this condition.
 fn is_asked_for(condition: &str) -> bool {
     std::env::var("CONDITIONS").is_ok_and(|all| all.split(',').any(|one| one == condition))
 }
 
-/// Theaters, and actors in them that gossip.
+/// Theaters, and gossiping actors in them.
 struct Stage {
     net: Simulation,
     theaters: Vec<Theater>,
@@ -37,7 +37,7 @@ struct Stage {
 }
 
 impl Stage {
-    /// The same seed in another test is another run.
+    /// Makes a stage. The same seed in another test gives another run.
     fn new(test: u64, seed: u64, moves_every: u64, lost_after: Duration) -> Stage {
         let told = Seed(seed);
         let net = Simulation::new(seed);
@@ -45,7 +45,7 @@ impl Stage {
         let start = |_| {
             let system = System::builder().workers(2).stages(8);
             let mut theater = Theater::builder().listen("127.0.0.1:0").system(system).lost_after(lost_after);
-            // Some messages fill it: also where the way to an actor that has moved is not known yet.
+            // Some messages fill it, even while the route to a migrated actor is not known yet.
             if seed % 4 == 3 {
                 theater = theater.window(SMALL_WINDOW);
             }
@@ -73,6 +73,7 @@ impl Stage {
     }
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_seed() {
     let (mut moves, mut stays, mut crashes, mut asked, mut pauses, mut cuts) = (0, 0, 0, 0, 0, 0);
@@ -108,6 +109,7 @@ fn actors_that_roam_live_once_and_lose_repeat_and_reorder_nothing_under_every_se
     assert!(happened.iter().all(|count| *count >= seeds / 2), "{moves} {stays} {crashes} {asked} {pauses} {cuts}");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn actors_that_roam_while_a_theater_is_lost_live_once_and_the_others_go_on_under_every_seed() {
     const LOST_AFTER: Duration = Duration::from_secs(10);
@@ -116,7 +118,7 @@ fn actors_that_roam_while_a_theater_is_lost_live_once_and_the_others_go_on_under
     for seed in seeds.clone() {
         let is_killed = seed.is_multiple_of(2);
         let under_way = is_asked_for("losses");
-        // Where both ends of a loss live on, each may take an actor that is under way for its own.
+        // If both ends of a loss survive, each may consider a migrating actor its own.
         let roams = is_killed || under_way;
         let mut stage = Stage::new(1, seed, if roams { MOVES_EVERY } else { 0 }, LOST_AFTER);
         let (after, at) = (stage.choices.below(60_000), 1 + stage.choices.below(stage.theaters.len() - 1));

@@ -1,6 +1,6 @@
-//! Theaters under many seeds: links that break, actors that move, theaters that are killed or evacuated.
+//! Theaters under many seeds: links that break, actors that migrate, theaters that are killed or evacuated.
 //!
-//! What is counted over all seeds shows that the faults did happen. A failing seed is printed; it fails again each time.
+//! Counts over all seeds show that the faults did happen. A failing seed is printed; it fails again each time.
 
 mod evacuated;
 
@@ -16,37 +16,37 @@ use playhouse_executor::Choices;
 use playhouse_theater::{NetworkStats, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Seeds of each test.
+/// Returns the number of seeds of each test.
 fn seeds() -> u64 {
     crate::seeds::or(250)
 }
 
-/// Each so many messages of a writer to a ledger, one is urgent: those have an order of their own, ...
+/// One in this number of messages of a writer to a ledger is urgent. Urgent messages have an order of their own.
 const URGENT_EVERY: u64 = 4;
-/// ... and are from a writer with this added.
+/// Added to the writer's number in urgent messages.
 const URGENT: u32 = 1_000;
-/// So long connections break by chance.
+/// The time for which connections break by chance.
 const STORM: Duration = Duration::from_millis(500);
-/// Longer than chance keeps two theaters apart.
+/// Longer than chance separates two theaters.
 const LOST_AFTER: Duration = Duration::from_secs(10);
 
-// -- who lives where ----------------------------------------------------------------------------------------------------
+// -- the census of ledgers ------------------------------------------------------------------------------------------------
 
-/// Where the ledgers are, as they say themselves. A simulation is one thread.
+/// The locations of the ledgers, by their own reports. A simulation is one thread.
 #[derive(Default)]
 struct Census {
-    /// By ledger: the systems in which it lives. More than one is one too many.
+    /// The systems in which each ledger lives. More than one system is one too many.
     lives: BTreeMap<u32, BTreeSet<u16>>,
-    /// By ledger: the system that it was in before it went.
+    /// The system that each ledger was in before it left.
     left: BTreeMap<u32, u16>,
-    /// By ledger: where it has wanted to go since it came.
+    /// The theaters that each ledger has wanted to go to since its arrival.
     queued: BTreeMap<u32, BTreeSet<SocketAddr>>,
     moves: u64,
     stays: u64,
     twice: Vec<u32>,
-    /// By child: the state that it has started with last, by the order in which they were made.
+    /// The state that each child has started with last, as its number in the order of creation.
     started: BTreeMap<u32, u64>,
-    /// Children that have started with a state that was made before that, and the two states.
+    /// Children that have started with a state older than their last one, and the two states.
     outdated: Vec<(u32, [u64; 2])>,
 }
 
@@ -70,13 +70,13 @@ impl Census {
 
 // -- actors -------------------------------------------------------------------------------------------------------------
 
-/// Keeps what it was told, by whom, in order; and goes elsewhere now and then.
+/// Keeps its messages by their senders, in order, and migrates now and then.
 #[derive(Clone, Serialize, Deserialize)]
 struct Ledger {
     id: u32,
     last: BTreeMap<u32, u64>,
     seen: BTreeSet<(u32, u64)>,
-    /// Came after a later one, or again.
+    /// Messages that came after a later one, or again.
     late: Vec<(u32, u64)>,
     again: Vec<(u32, u64)>,
     /// Numbers that were left out may be lost, not late.
@@ -190,7 +190,7 @@ struct Writer {
     asked: u64,
     answered: u64,
     failed: Vec<AskError>,
-    /// Who has ended, as far as it is told.
+    /// The ends that it was notified of.
     lost: Vec<(u32, StopReason)>,
 }
 
@@ -212,7 +212,7 @@ impl Message for Write {
     type Reply = ();
 }
 
-/// Asked, answered, and what went wrong.
+/// Answered with: asked, answered, and errors.
 struct Report;
 type Reported = (u64, u64, Vec<AskError>, Vec<(u32, StopReason)>);
 impl Message for Report {
@@ -273,7 +273,7 @@ fn start(net: &Simulation, address: impl ToString) -> Theater {
 struct Play {
     net: Simulation,
     theaters: Vec<Theater>,
-    /// As each theater knows them.
+    /// The references of each theater.
     ledgers: Vec<Vec<ActorRef<Ledger>>>,
     writers: Vec<ActorRef<Writer>>,
     total: u64,
@@ -281,7 +281,7 @@ struct Play {
 }
 
 impl Play {
-    /// With so many ledgers that roam, ledgers that stay, and writers in each theater.
+    /// Starts the given numbers of roaming ledgers, immobile ledgers, and writers in each theater.
     fn new(seed: u64, (roam, stay, writers): (u32, u32, u32), total: u64) -> Play {
         CENSUS.take();
         let net = Simulation::new(seed);
@@ -323,7 +323,7 @@ impl Play {
         Play { net, theaters, ledgers: known, writers: all, total, _seed: Seed(seed) }
     }
 
-    /// Connections break for some time, and then no more.
+    /// Breaks connections for some time, and heals them.
     fn storm(&self) {
         self.net.break_by_chance(Duration::from_millis(10));
         self.net.run_for(STORM);
@@ -331,7 +331,7 @@ impl Play {
         self.net.run_until_idle();
     }
 
-    /// What the ledgers have been told, each asked from one theater.
+    /// Returns the messages of the ledgers, each asked from one theater.
     fn read(&self, from: usize) -> Vec<Result<Ledger, AskError>> {
         self.ledgers[from].iter().map(|ledger| ledger.ask(Read).wait()).collect()
     }
@@ -340,7 +340,7 @@ impl Play {
         self.writers.iter().map(|writer| writer.ask(Report).wait().unwrap()).collect()
     }
 
-    /// Each message was handled once, in order; each question was answered; each ledger is alive once.
+    /// Checks that each message was handled once, in order, each question was answered, and each ledger is alive once.
     fn check_all(&self, from: usize) {
         for ledger in self.read(from) {
             let ledger = ledger.unwrap();
@@ -357,7 +357,7 @@ impl Play {
         self.check_census(|_| 1);
     }
 
-    /// Each ledger is alive so often.
+    /// Checks the number of lives of each ledger.
     fn check_census(&self, expected: impl Fn(u32) -> usize) {
         CENSUS.with_borrow(|census| {
             assert_eq!(census.twice, Vec::<u32>::new());
@@ -368,7 +368,7 @@ impl Play {
     }
 }
 
-/// What has happened over all seeds.
+/// The events of all seeds.
 #[derive(Debug, Default)]
 struct Sum {
     happened: NetworkStats,
@@ -390,6 +390,8 @@ impl Sum {
     }
 }
 
+// GUARANTEE: Order and delivery over broken connections
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn broken_connections_lose_repeat_and_reorder_nothing_under_every_seed() {
     let mut sum = Sum::default();
@@ -402,6 +404,8 @@ fn broken_connections_lose_repeat_and_reorder_nothing_under_every_seed() {
     assert!(sum.happened.cuts > 2 * seeds() && sum.happened.refused > seeds() / 10, "{sum:?}");
 }
 
+// GUARANTEE: Order holds while actors migrate
+// GUARANTEE: Alive once
 #[test]
 fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_under_every_seed() {
     let mut sum = Sum::default();
@@ -414,6 +418,7 @@ fn actors_that_move_over_broken_connections_live_once_and_get_each_message_once_
     assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A paused process does not declare its peers lost
 #[test]
 fn clocks_that_jump_have_nobody_given_up_under_every_seed() {
     let mut sum = Sum::default();
@@ -433,6 +438,8 @@ fn clocks_that_jump_have_nobody_given_up_under_every_seed() {
     assert!(sum.happened.cuts > seeds() && sum.moves > 10 * seeds(), "{sum:?}");
 }
 
+// GUARANTEE: A lost theater is reported
+// GUARANTEE: Alive once
 #[test]
 fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_every_seed() {
     let mut sum = Sum::default();
@@ -462,7 +469,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         net.calm();
         net.run_until_idle();
 
-        // An actor that was leaving for the killed theater, or from there, may have stayed or come through.
+        // An actor that was migrating to or from the killed theater may have stayed or arrived.
         let (alive, dead): (Vec<u32>, Vec<u32>) = CENSUS.with_borrow(|census| {
             assert_eq!(census.twice, Vec::<u32>::new());
             census.lives.keys().partition(|ledger| !census.lives[ledger].is_empty())
@@ -497,7 +504,7 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
                 assert_eq!(read.again, vec![], "ledger {ledger}");
                 handled += read.seen.len();
                 late += read.late.len();
-                // What goes over the killed theater is lost with it; what had come through comes late, where the way behind it
+                // Messages over the killed theater are lost with it. Messages that had passed it come late if the route behind it
                 // is broken at that time.
                 if read.tour.is_empty() {
                     assert_eq!((read.gaps, read.late), (0, vec![]), "ledger {ledger}");
@@ -515,11 +522,12 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
     assert!(handled > 1_000 * late, "{late} of {handled}");
 }
 
+// GUARANTEE: Replay of theaters
 #[test]
 fn the_same_seed_gives_the_same_run_to_the_last_byte_and_moment() {
     let run = |seed| {
         let play = Play::new(seed, (1, 1, 1), 10);
-        // What it sends does not depend on how many children others have had in this process.
+        // Its messages do not depend on the number of children that other actors have had in this process.
         let [home, there] = [0, 1].map(|at| &play.theaters[at]);
         let supervisor = home.system().spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
         let tour = vec![there.address().unwrap()];
@@ -552,7 +560,7 @@ remote!(Knows: Whom);
 
 // -- supervised actors that roam --------------------------------------------------------------------------------------------
 
-/// Goes elsewhere and fails now and then.
+/// Migrates and fails now and then.
 #[derive(Serialize, Deserialize)]
 struct Roamer {
     id: u32,
@@ -566,12 +574,12 @@ struct Roamer {
 struct Step;
 remote_message!(Step -> ());
 
-/// Answered with the how manyth life it is.
+/// Answered with the number of its incarnation.
 #[derive(Serialize, Deserialize)]
 struct WhichLife;
 remote_message!(WhichLife -> u64);
 
-/// Its steps in one life.
+/// Number of its steps in one incarnation.
 const STEPS: u32 = 12;
 
 impl Roamer {
@@ -633,6 +641,7 @@ impl Handler<WhichLife> for Roamer {
 }
 remote!(mobile Roamer: Step, WhichLife);
 
+// GUARANTEE: Children migrate
 #[test]
 fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_under_every_seed() {
     const CHILDREN: u32 = 3;
@@ -682,7 +691,7 @@ fn supervised_actors_that_move_live_once_and_are_restarted_wherever_they_are_und
         for (id, first) in (0..CHILDREN).zip(first) {
             let child = supervisor.ask(FindChild::<Roamer>::new(id.to_string())).wait().unwrap();
             let child = child.unwrap_or_else(|| panic!("child {id} is no more"));
-            // A new state may have been made that was lost on its way, with a theater.
+            // A new state may have been made and lost in transit, with a theater.
             let incarnation = child.ask(WhichLife).wait();
             assert!(
                 incarnation.as_ref().is_ok_and(|incarnation| *incarnation <= made[id as usize]),

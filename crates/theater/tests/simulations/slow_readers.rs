@@ -1,5 +1,5 @@
-//! Theaters that read slowly, under many seeds: what is on its way to them is bounded, and so is what waits for that; nothing is
-//! lost, and others go on.
+//! Theaters that read slowly, under many seeds. The bytes in transit to them are bounded, and the messages waiting for that are,
+//! too. Nothing is lost, and other theaters continue.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 
 const WRITERS: usize = 4;
 const EACH: u64 = 600;
-/// A writer writes so much before others have their turn.
+/// Number of messages that a writer writes before others have their turn.
 const TURN: u64 = 4;
-/// No message takes more bytes than this on its way.
+/// Maximum number of bytes of a message in transit.
 const LOAD_BYTES: usize = 100;
 const WINDOW: usize = 4_096;
-/// For some ten messages: with a few waiting, their worker is overloaded.
+/// The time for some ten messages: with a few waiting, their worker is overloaded.
 const SLOW: Duration = Duration::from_millis(20);
 
 thread_local! {
@@ -24,14 +24,14 @@ thread_local! {
     static LOADS: Cell<Loads> = const { Cell::new(Loads { sent: 0, handled: 0 }) };
 }
 
-/// How many there were.
+/// Numbers of messages.
 #[derive(Clone, Copy, Default)]
 struct Loads {
     sent: u64,
     handled: u64,
 }
 
-/// Each writer sends them in order, urgent ones in an order of their own.
+/// A message; each writer sends them in order, urgent ones in an order of their own.
 #[derive(Serialize, Deserialize)]
 struct Load {
     by: usize,
@@ -51,7 +51,7 @@ impl Message for Handled {
     const WIRE: Option<WireForm<Handled>> = Some(WireForm::of());
 }
 
-/// Counts by writer, urgent ones apart.
+/// Counts messages by writer, urgent ones separately.
 #[derive(Serialize, Deserialize)]
 struct Reader {
     came: [[u64; 2]; WRITERS],
@@ -109,7 +109,7 @@ fn start(net: &Simulation) -> Theater {
     net.theater(Theater::builder().listen("127.0.0.1:0").system(system).window(WINDOW)).unwrap()
 }
 
-/// Returns how many connections were cut, and whether the window was full.
+/// Returns the number of connections that were cut, and whether the window was full.
 fn run(seed: u64) -> (u64, bool) {
     LOADS.set(Loads::default());
     let net = Simulation::new(seed);
@@ -133,7 +133,7 @@ fn run(seed: u64) -> (u64, bool) {
         here.system().spawn(Writer { number, to, sent: [0; 2] }).tell(More);
     }
     let mut was_full = false;
-    // The message that filled the window, and what theaters say to each other.
+    // The message that filled the window, and the theaters' own messages.
     let bytes_max = WINDOW + 10 * LOAD_BYTES;
     let mut waiting_max = 0;
     let mut look = || {
@@ -158,7 +158,8 @@ fn run(seed: u64) -> (u64, bool) {
         look();
         LOADS.get().handled == total
     });
-    // At the reader before it is overloaded (from 256 on), in the window, behind it, and what each writer sends before it is muted.
+    // They wait at the reader before it is overloaded (from 256 on), in the window, and behind it; each writer also sends some
+    // before it is muted.
     assert!(waiting_max < total * 2 / 5, "{waiting_max} of {total} waited");
     assert!(here.system().stats().total.mutes > 0, "nobody was slowed");
     net.calm();
@@ -172,6 +173,7 @@ fn run(seed: u64) -> (u64, bool) {
     (net.happened().cuts, was_full)
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn a_slow_theater_holds_up_what_is_sent_to_it_and_nobody_else_under_every_seed() {
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(250);

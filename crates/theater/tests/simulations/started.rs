@@ -1,4 +1,4 @@
-//! Actors that are started in other theaters, and whose references are passed on before their theaters have heard of them.
+//! Actors that are started in other theaters, and whose references are passed on before their theaters know of them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,11 +8,11 @@ use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Counts what each holder has told it, and has them know it as it knows itself.
+/// Counts the messages of each holder, and sends the holder its own reference.
 #[derive(Clone, Serialize, Deserialize)]
 struct Worker {
     holders: Vec<ActorRef<Holder>>,
-    /// It goes there when it has started.
+    /// The theater that it goes to after its start.
     goes: Option<SocketAddr>,
     starts: u32,
     last: BTreeMap<u32, u64>,
@@ -26,7 +26,7 @@ struct Number {
 }
 remote_message!(Number -> ());
 
-/// Answered with: how often it has started, the last number of each holder, and how many came late.
+/// Answered with: its number of starts, the last number of each holder, and the number of late messages.
 #[derive(Serialize, Deserialize)]
 struct Read;
 remote_message!(Read -> (u32, BTreeMap<u32, u64>, u64));
@@ -62,7 +62,7 @@ struct Holder {
     unequal: u64,
 }
 
-/// The others are told as well.
+/// The other holders are told as well.
 #[derive(Serialize, Deserialize)]
 struct Know {
     worker: ActorRef<Worker>,
@@ -70,7 +70,7 @@ struct Know {
 }
 remote_message!(Know -> ());
 
-/// Answered with the numbers that it has told, and how many references were not equal to the first one.
+/// Answered with the numbers that it has told, and the number of references unequal to the first one.
 #[derive(Serialize, Deserialize)]
 struct Told;
 remote_message!(Told -> (u64, u64));
@@ -100,8 +100,8 @@ impl Handler<Told> for Holder {
 }
 remote!(Holder: Know, Told);
 
-/// In the first theater, an actor is started in the last one, and the others are told of it at once, by different ways. Then it goes elsewhere, and
-/// its theater ends.
+/// Starts an actor of the first theater in the last one, and tells the others of it at once, by different routes. After that it
+/// migrates, and its theater ends.
 fn play(seed: u64) -> bool {
     let _seed = Seed(seed);
     let net = Simulation::new(seed);
@@ -152,6 +152,7 @@ fn play(seed: u64) -> bool {
     moved == 1
 }
 
+// GUARANTEE: References travel
 #[test]
 fn an_actor_that_was_started_elsewhere_is_one_actor_to_all_whoever_has_named_it_first() {
     let seeds = crate::seeds::range(250);

@@ -1,4 +1,4 @@
-//! A transport that fails when it is told to, and may tell an actor of each write.
+//! A transport that fails on command, and may notify an actor of each write.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use playhouse_actor::{Message, Recipient};
 use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
 
-/// What goes wrong. Those that are called as a method panic in it.
+/// A fault. A fault with the name of a method panics in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     Accept,
@@ -26,13 +26,13 @@ pub enum Fault {
     ReadTooMuch,
     WriteTooMuch,
     WriteNothing,
-    /// Who listens takes its time to end.
+    /// The listener ends late.
     LateEnd,
 }
 
 const FAULTS: usize = Fault::LateEnd as usize + 1;
 
-/// TCP with faults that are still to come: of each, so many.
+/// TCP with pending faults: a number of each.
 #[derive(Clone, Debug, Default)]
 pub struct Spoiled {
     due: Arc<[AtomicU64; FAULTS]>,
@@ -41,10 +41,10 @@ pub struct Spoiled {
     registers: Arc<Mutex<Option<Registers>>>,
 }
 
-/// The signal that a connection is registered, and the one that it waits for then.
+/// The signal that a connection is registered, and the signal that it waits for after that.
 type Registers = (Sender<()>, Receiver<()>);
 
-/// A wire has written something.
+/// A notification that a wire has written something.
 pub struct Wrote;
 
 impl Message for Wrote {
@@ -52,12 +52,12 @@ impl Message for Wrote {
 }
 
 impl Spoiled {
-    /// Has `reader` told of each write from now on. Once.
+    /// Notifies `reader` of each write from now on. May be called once.
     pub fn tell_of_writes(&self, reader: Recipient<Wrote>) {
         assert!(self.reader.set(reader).is_ok(), "there is a reader already");
     }
 
-    /// Has the next connection that is registered say so, and wait until it is told to go on.
+    /// Makes the next registered connection signal it, and wait for the signal to continue.
     pub fn wait_while_registering(&self, says: Sender<()>, goes_on: Receiver<()>) {
         *self.registers.lock().unwrap() = Some((says, goes_on));
     }
@@ -66,12 +66,12 @@ impl Spoiled {
         self.due[fault as usize].store(count, Ordering::Release);
     }
 
-    /// So many have not come yet.
+    /// Returns the number of pending faults of this kind.
     pub fn left(&self, fault: Fault) -> u64 {
         self.due[fault as usize].load(Ordering::Acquire)
     }
 
-    /// So often somebody was called.
+    /// Returns the number of calls so far.
     pub fn calls(&self) -> u64 {
         self.calls.load(Ordering::Acquire)
     }
@@ -83,7 +83,7 @@ impl Spoiled {
 
     fn panic_if_due(&self, fault: Fault) {
         if self.is_due(fault) {
-            // Says nothing on the terminal.
+            // This panic prints nothing on the terminal.
             resume_unwind(Box::new("as it was told to"));
         }
     }

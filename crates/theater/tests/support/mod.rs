@@ -1,14 +1,14 @@
-//! What the tests of links share.
+//! The shared parts of the tests of links.
 
 use std::time::Duration;
 
 use playhouse_actor::System;
 use playhouse_theater::{Theater, TheaterBuilder};
 
-/// Nothing here takes so long unless it stands still.
+/// Longer than any step of these tests takes without a hang.
 pub const LIMIT: Duration = Duration::from_secs(120);
 
-/// A theater on the loopback.
+/// Returns the builder of a theater on the loopback.
 pub fn builder() -> TheaterBuilder {
     Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2))
 }

@@ -1,4 +1,4 @@
-//! What a theater does where its transport fails: who calls is heard, and it starts and ends as a whole.
+//! A theater with a failing transport: it answers callers, and starts and ends completely.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -10,9 +10,10 @@ use crate::spoiled::{Fault, Spoiled};
 use crate::support::{LIMIT, builder, theater};
 use playhouse_theater::transport::{Tcp, Transport};
 
-/// More callers than are heard at one time.
+/// More callers than are answered at one time.
 const CALLERS: u64 = 65;
 
+// GUARANTEE: A failing caller affects only itself
 #[test]
 fn who_calls_while_the_transport_panics_is_heard_after_that() {
     let transport = Spoiled::default();
@@ -25,6 +26,7 @@ fn who_calls_while_the_transport_panics_is_heard_after_that() {
     there.shutdown_within(LIMIT).unwrap();
 }
 
+// GUARANTEE: A failing caller affects only itself
 #[test]
 fn callers_whose_connections_panic_keep_no_others_out() {
     let transport = Spoiled::default();
@@ -33,7 +35,7 @@ fn callers_whose_connections_panic_keep_no_others_out() {
     for _ in 0..CALLERS {
         let mut caller = TcpStream::connect(there.address().unwrap()).unwrap();
         caller.set_read_timeout(Some(LIMIT)).unwrap();
-        // Until it is dropped at the other end.
+        // The read lasts until the other end drops the connection.
         assert_eq!(caller.read(&mut [0]).unwrap(), 0);
     }
     assert_eq!(transport.left(Fault::Read), 0, "some were not listened to");
@@ -43,6 +45,7 @@ fn callers_whose_connections_panic_keep_no_others_out() {
     there.shutdown_within(LIMIT).unwrap();
 }
 
+// GUARANTEE: Addresses are released
 #[test]
 fn an_address_has_been_given_back_when_a_theater_has_ended() {
     let transport = Spoiled::default();
@@ -53,7 +56,7 @@ fn an_address_has_been_given_back_when_a_theater_has_ended() {
     Tcp.listen(address).unwrap();
 }
 
-/// A folder that goes with the test.
+/// A folder that is removed with the test.
 #[cfg(unix)]
 struct Folder(std::path::PathBuf);
 
@@ -64,6 +67,7 @@ impl Drop for Folder {
     }
 }
 
+// GUARANTEE: Addresses are released
 #[cfg(unix)]
 #[test]
 fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
@@ -75,7 +79,7 @@ fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
     let transport = UnixSockets::in_folder(&folder.0);
     let [here, there] = [(); 2].map(|()| builder().transport(transport.clone()).start().unwrap());
     let address = there.address().unwrap();
-    // So far they can.
+    // Calls succeed until now.
     here.connect(address).unwrap();
     std::fs::remove_file(folder.0.join(address.port().to_string())).unwrap();
     let unreachable = transport.connect(address, LIMIT).err().map(|error| error.kind());
@@ -86,6 +90,7 @@ fn a_theater_that_nobody_can_call_any_more_ends_and_gives_its_address_back() {
     assert_eq!(again.address().unwrap(), address);
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn silent_callers_keep_nobody_out() {
     let there = theater();
@@ -98,13 +103,13 @@ fn silent_callers_keep_nobody_out() {
     there.shutdown_within(LIMIT).unwrap();
 }
 
-/// The first word of a caller, which does not say whether more will come: a nonce, a public key and a flag.
+/// Returns the first word of a caller, which does not show whether more will come: a nonce, a public key and a flag.
 fn knock() -> Vec<u8> {
     let word = [vec![7; 64], vec![1]].concat();
     [&b"playhouse\x02"[..], &(word.len() as u32).to_le_bytes(), &word].concat()
 }
 
-/// Calls again and again, says `words`, and keeps some of the connections, until `stop`.
+/// Calls repeatedly, sends `words`, and keeps some of the connections, until `stop`.
 fn flood(address: SocketAddr, words: Vec<u8>, stop: &AtomicBool, calls: &AtomicUsize) {
     let mut held = VecDeque::new();
     while !stop.load(Ordering::Relaxed) {
@@ -119,6 +124,7 @@ fn flood(address: SocketAddr, words: Vec<u8>, stop: &AtomicBool, calls: &AtomicU
     }
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn theaters_get_in_during_a_flood_of_silent_and_of_talkative_callers() {
     let there = theater();
@@ -145,13 +151,14 @@ fn theaters_get_in_during_a_flood_of_silent_and_of_talkative_callers() {
     there.shutdown_within(LIMIT).unwrap();
 }
 
-/// Most memory that this process has had, in MiB.
+/// Returns the most memory that this process has had, in MiB.
 fn memory_mib() -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     peak.trim().strip_suffix(" kB")?.trim().parse::<usize>().ok().map(|kib| kib / 1024)
 }
 
+// GUARANTEE: Floods do not exclude theaters
 #[test]
 fn greetings_of_callers_that_have_proved_nothing_are_not_read() {
     const CALLERS: usize = 60;
@@ -164,7 +171,7 @@ fn greetings_of_callers_that_have_proved_nothing_are_not_read() {
         .start()
         .unwrap();
     let address = there.address().unwrap();
-    // A greeting with 2^20 kinds of three bytes each, which have some 70 bytes in memory: as many as once were read.
+    // A greeting with 2^20 kinds of three bytes each. In memory each takes some 70 bytes; earlier versions read that many.
     let body = [vec![0; 6], vec![0x80, 0x80, 0x40], vec![0; 3 << 20]].concat();
     let before = memory_mib();
     for magic in [&b"playhouse\x01"[..], b"playhouse\x02"] {
@@ -173,7 +180,7 @@ fn greetings_of_callers_that_have_proved_nothing_are_not_read() {
             for _ in 0..CALLERS / 2 {
                 scope.spawn(|| {
                     let mut caller = TcpStream::connect(address).unwrap();
-                    // It is not listened to up to the end.
+                    // The theater does not read it to its end.
                     let _ = caller.write_all(&words);
                     let _ = caller.read(&mut [0]);
                 });

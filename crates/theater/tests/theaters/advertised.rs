@@ -1,4 +1,4 @@
-//! The address that a theater gives others to call.
+//! The address that a theater advertises.
 
 use playhouse_actor::wire::WireForm;
 use playhouse_actor::*;
@@ -56,6 +56,7 @@ fn everywhere() -> TheaterBuilder {
     Theater::builder().listen("0.0.0.0:0").advertise("127.0.0.1:0").plaintext()
 }
 
+// GUARANTEE: The address that others call
 #[test]
 fn a_reference_from_a_theater_that_listens_everywhere_leads_to_it() {
     let [home, middle, caller] = [(); 3].map(|()| everywhere().system(System::builder().workers(1)).start().unwrap());
@@ -68,6 +69,7 @@ fn a_reference_from_a_theater_that_listens_everywhere_leads_to_it() {
     }
 }
 
+// GUARANTEE: The address that others call
 #[test]
 fn references_carry_the_advertised_address_and_not_the_one_that_was_called() {
     let net = Simulation::new(1);
@@ -88,12 +90,13 @@ fn references_carry_the_advertised_address_and_not_the_one_that_was_called() {
     let known: Vec<_> = caller.peers().iter().filter_map(|peer| peer.address()).collect();
     assert!(known.contains(&address), "{known:?}");
     assert!(!known.iter().any(|known| known.to_string() == hidden), "{known:?}");
-    // The address that is advertised finds the link that another one has made.
+    // The advertised address finds the link that another theater has made.
     let links = middle.peers().len();
     middle.connect(address).unwrap();
     assert_eq!(middle.peers().len(), links);
 }
 
+// GUARANTEE: The address that others call
 #[test]
 fn addresses_that_others_cannot_call_are_refused_at_the_start() {
     let refused = |builder: TheaterBuilder, words: &[&str]| {
@@ -111,12 +114,12 @@ fn addresses_that_others_cannot_call_are_refused_at_the_start() {
         );
     }
     refused(builder().listen("127.0.0.1:0").advertise("224.0.0.1:7000"), &["224.0.0.1:7000", "no address"]);
-    refused(builder().advertise("127.0.0.1:7000"), &["127.0.0.1:7000", "listens nowhere", "`listen(..)`"]);
+    refused(builder().advertise("127.0.0.1:7000"), &["127.0.0.1:7000", "does not listen", "`listen(..)`"]);
     let real = builder().listen("0.0.0.0:0").start().unwrap_err();
     assert!(matches!(real, TheaterError::Advertised { .. }), "{real:?}");
     // Theaters that use the loopback only would refuse to call it.
-    let abroad = Theater::builder().listen("127.0.0.1:0").advertise("192.0.2.7:0").start().unwrap_err();
-    assert!(matches!(abroad, TheaterError::NotLoopback { .. }), "{abroad:?}");
+    let unreachable = Theater::builder().listen("127.0.0.1:0").advertise("192.0.2.7:0").start().unwrap_err();
+    assert!(matches!(unreachable, TheaterError::NotLoopback { .. }), "{unreachable:?}");
     let nonsense = builder().listen("127.0.0.1:0").advertise("192.0.2.7").start().unwrap_err().to_string();
     assert!(nonsense.contains("HOST:PORT"), "{nonsense}");
 }

@@ -1,4 +1,4 @@
-//! Calls to theaters that cannot be reached: how many threads they take, and for how long they hold others up.
+//! Calls to theaters that cannot be reached: their number of threads, and the time for which they delay others.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ fn holder(from: &Theater, at: &Theater) -> ActorRef<Holder> {
     from.find::<Holder>(&format!("playhouse://{}/holder", at.address().unwrap())).wait().unwrap()
 }
 
-/// Threads of this process that call.
+/// Returns the number of threads of this process that call.
 #[cfg(target_os = "linux")]
 fn callers() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -66,6 +66,7 @@ fn callers() -> usize {
         .count()
 }
 
+// GUARANTEE: A theater that is down costs little
 #[cfg(target_os = "linux")]
 #[test]
 fn references_to_a_theater_that_is_down_take_a_bounded_number_of_threads() {
@@ -90,6 +91,7 @@ fn references_to_a_theater_that_is_down_take_a_bounded_number_of_threads() {
     middle.shutdown().unwrap();
 }
 
+// GUARANTEE: A theater that is down costs little
 #[test]
 fn those_that_call_a_silent_address_at_the_same_time_wait_as_long_as_one_does() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -106,7 +108,7 @@ fn those_that_call_a_silent_address_at_the_same_time_wait_as_long_as_one_does() 
     here.shutdown().unwrap();
 }
 
-/// Passes connections on, but for the second one: that is accepted, and nothing is said on it.
+/// Passes connections on, except for the second one, which is accepted and gets no answer.
 fn second_is_silent(to: std::net::SocketAddr) -> (std::net::SocketAddr, Arc<AtomicBool>, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -146,11 +148,12 @@ fn second_is_silent(to: std::net::SocketAddr) -> (std::net::SocketAddr, Arc<Atom
     (address, breaks, calls)
 }
 
+// GUARANTEE: A link is lost after its time
 #[test]
 fn a_call_that_hangs_is_made_again_before_the_link_is_lost() {
     let lost_after = Duration::from_secs(3);
     let there = crate::support::theater();
-    // It listens nowhere, so the other end does not call.
+    // It does not listen, and therefore the other end does not call.
     let here = Theater::builder().lost_after(lost_after).start().unwrap();
     let (between, breaks, calls) = second_is_silent(there.address().unwrap());
     let peer = here.connect(between).unwrap();
@@ -166,6 +169,7 @@ fn a_call_that_hangs_is_made_again_before_the_link_is_lost() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A theater at an address is the latest
 #[test]
 fn a_successor_at_the_same_address_is_found_while_the_link_with_its_predecessor_is_not_lost_yet() {
     for seed in 0..8 {
@@ -185,6 +189,7 @@ fn a_successor_at_the_same_address_is_found_while_the_link_with_its_predecessor_
     }
 }
 
+// GUARANTEE: A theater at an address is the latest
 #[test]
 fn a_successor_is_found_though_the_look_up_was_sent_to_its_predecessor() {
     for seed in 0..40 {

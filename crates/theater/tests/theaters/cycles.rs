@@ -1,4 +1,4 @@
-//! Cycles of asks over several theaters end, with their path; what is no cycle does not.
+//! Cycles of asks over several theaters end, with their path; other waits do not.
 
 use std::time::Duration;
 
@@ -22,7 +22,8 @@ impl Message for Meet {
     const WIRE: Option<WireForm<Meet>> = Some(WireForm::of());
 }
 
-/// Asks all others in turn, each for the depth below. The answer: how many asks have come through, or why one has not.
+/// Asks all others in turn, each for the depth below. Answered with the number of successful asks, or with the reason of a failed
+/// one.
 #[derive(Serialize, Deserialize)]
 struct Descend(u32);
 impl Message for Descend {
@@ -61,8 +62,8 @@ impl AsyncHandler<Descend> for Node {
 }
 remote!(mobile Node: Meet, Descend, GoTo);
 
-/// Node `i` lives in the theater `places[i]`, and asks those of `edges[i]`. All are known in the first theater.
-fn graph(theaters: &[Theater], places: &[usize], edges: &[Vec<usize>]) -> Vec<ActorRef<Node>> {
+/// Starts node `i` in the theater `locations[i]`, with asks to those of `edges[i]`. The first theater knows all of them.
+fn graph(theaters: &[Theater], locations: &[usize], edges: &[Vec<usize>]) -> Vec<ActorRef<Node>> {
     let [first, ..] = theaters else { unreachable!() };
     let start = |place: &usize| match place {
         0 => first.system().spawn(Node::default()),
@@ -71,7 +72,7 @@ fn graph(theaters: &[Theater], places: &[usize], edges: &[Vec<usize>]) -> Vec<Ac
             first.spawn_at(&peer, &Node::default()).unwrap()
         }
     };
-    let nodes: Vec<_> = places.iter().map(start).collect();
+    let nodes: Vec<_> = locations.iter().map(start).collect();
     for (node, others) in nodes.iter().zip(edges) {
         node.ask(Meet(others.iter().map(|other| nodes[*other]).collect())).within(LIMIT).wait().unwrap();
     }
@@ -88,24 +89,26 @@ fn simulated(seed: u64) -> (Simulation, Vec<Theater>) {
     (net, theaters)
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_ring_of_theaters_fails_with_its_path() {
     let rings: [(&[usize], usize); 4] = [(&[0, 1], 2), (&[0, 1, 2], 3), (&[0, 0, 1], 3), (&[1, 2], 2)];
-    for (places, length) in rings {
+    for (locations, length) in rings {
         for seed in 0..50 {
             let (net, theaters) = simulated(seed);
-            let edges: Vec<_> = (0..places.len()).map(|at| vec![(at + 1) % places.len()]).collect();
-            let nodes = graph(&theaters, places, &edges);
+            let edges: Vec<_> = (0..locations.len()).map(|at| vec![(at + 1) % locations.len()]).collect();
+            let nodes = graph(&theaters, locations, &edges);
             let error = nodes[0].ask(Descend(length as u32)).wait().unwrap().unwrap_err();
             let AskError::Cycle(path) = error else { panic!("{error:?}") };
             assert!(path.len() == length + 1 && path.first() == path.last(), "seed {seed}: {path:?}");
-            // Who was asked before goes on.
+            // A node that was asked before continues.
             net.run_until_idle();
             assert_eq!(nodes[1].ask(Descend(1)).wait(), Ok(Ok(2)));
         }
     }
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn threads_find_a_cycle_too_and_a_long_wait_is_none() {
     let theater = || crate::support::builder().start().unwrap();
@@ -116,11 +119,12 @@ fn threads_find_a_cycle_too_and_a_long_wait_is_none() {
     for theater in &theaters {
         theater.system().run_until_idle();
     }
-    // Not so deep as to come round.
+    // The depth is too small for a cycle.
     assert_eq!(nodes[0].ask(Descend(2)).within(LIMIT).wait(), Ok(Ok(5)));
     theaters.into_iter().for_each(|theater| drop(theater.shutdown().unwrap()));
 }
 
+// GUARANTEE: Cycles over theaters
 /// Random graphs, asked from several sides at once, over connections that break, while the actors move.
 #[test]
 fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
@@ -128,7 +132,7 @@ fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
     let (mut cycles, mut through) = (0, 0);
     for seed in 0..seeds {
         let (net, theaters) = simulated(seed);
-        let places: Vec<usize> = (0..5).map(|_| net.choose(3)).collect();
+        let locations: Vec<usize> = (0..5).map(|_| net.choose(3)).collect();
         let acyclic = net.choose(2) == 0;
         let edge = |from: usize| {
             let to = net.choose(5);
@@ -136,7 +140,7 @@ fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
         };
         let edges: Vec<Vec<usize>> =
             (0..5).map(|from| (0..1 + net.choose(2)).map(|_| edge(from)).filter(|to| *to < 5).collect()).collect();
-        let nodes = graph(&theaters, &places, &edges);
+        let nodes = graph(&theaters, &locations, &edges);
         net.break_by_chance(Duration::from_millis(50));
         let asks: Vec<_> = (0..4).map(|_| nodes[net.choose(5)].ask(Descend(6))).collect();
         let mut asks: Vec<_> = asks.into_iter().map(Box::pin).collect();
@@ -159,7 +163,7 @@ fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
         for mut ask in asks {
             match ask.as_mut().poll(&mut noop) {
                 std::task::Poll::Ready(answer) => answers.push(answer),
-                std::task::Poll::Pending => panic!("seed {seed}: an ask has not ended: {places:?} {edges:?}"),
+                std::task::Poll::Pending => panic!("seed {seed}: an ask has not ended: {locations:?} {edges:?}"),
             }
         }
         for answer in answers {
@@ -169,7 +173,7 @@ fn every_ask_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
                     cycles += 1;
                     assert_eq!(path.first(), path.last(), "seed {seed}");
                 }
-                other => panic!("seed {seed}: {other:?} of {places:?} {edges:?}"),
+                other => panic!("seed {seed}: {other:?} of {locations:?} {edges:?}"),
             }
         }
     }

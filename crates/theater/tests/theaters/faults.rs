@@ -1,4 +1,4 @@
-//! What links promise when connections break, theaters end, and readers are slow.
+//! The guarantees of links if connections break, theaters end, and readers are slow.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -12,6 +12,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Theater, TheaterError};
 use serde::{Deserialize, Serialize};
 
+// GUARANTEE: Order and delivery over broken connections
 #[test]
 fn cut_connections_lose_repeat_and_reorder_nothing() {
     for seed in 0..4 {
@@ -19,7 +20,8 @@ fn cut_connections_lose_repeat_and_reorder_nothing() {
     }
 }
 
-/// Neither end is told: that a connection is silent is all there is to be noticed.
+// GUARANTEE: Order and delivery over broken connections
+/// No end is told: the silence of the connection is the only sign.
 #[test]
 fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
     let (here, there) = (theater(), theater());
@@ -29,6 +31,7 @@ fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
     assert!(faults.load(Ordering::Relaxed) > 0, "nothing fell silent");
 }
 
+// GUARANTEE: Order and delivery over broken connections
 #[test]
 fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
     for seed in 0..2 {
@@ -41,6 +44,7 @@ fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
     }
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn asks_and_watches_are_told_that_a_theater_is_lost() {
     struct Watcher(mpsc::Sender<StopReason>, ActorRef<Echo>);
@@ -68,6 +72,7 @@ fn asks_and_watches_are_told_that_a_theater_is_lost() {
     here.shutdown().unwrap();
 }
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn the_end_of_an_actor_is_told_over_the_link() {
     struct Watcher(mpsc::Sender<StopReason>, Vec<ActorRef<Echo>>);
@@ -106,10 +111,11 @@ fn the_end_of_an_actor_is_told_over_the_link() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A restarted theater is another one
 #[test]
 fn a_restarted_theater_is_another_one() {
     let here = theater();
-    // Somebody else may have taken the port meanwhile: then another one is tried.
+    // Another program may have taken the port since then; in that case another port is tried.
     let (there, address, echo) = eventually(|| {
         let there = theater();
         let address = there.address().unwrap().to_string();
@@ -119,7 +125,7 @@ fn a_restarted_theater_is_another_one() {
         there.shutdown().unwrap();
         Some((Theater::builder().listen(&*address).start().ok()?, address, echo))
     });
-    // The old reference never reaches anybody in the new one.
+    // The old reference never reaches an actor in the new theater.
     assert!(echo.ask(Seen).wait().is_err());
     let peer = eventually(|| here.connect(&address).ok().filter(|peer| !peer.is_lost()));
     let echo = here.spawn_at(&peer, &Echo { expected: 2 }).unwrap();
@@ -128,6 +134,8 @@ fn a_restarted_theater_is_another_one() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Rejected peers harm no theater
+// GUARANTEE: No network by accident
 #[test]
 fn strangers_are_refused_with_a_reason() {
     let there = theater();
@@ -137,8 +145,8 @@ fn strangers_are_refused_with_a_reason() {
     assert!(matches!(&refused, TheaterError::Refused { why, .. } if why.contains("\"another\"")), "{refused}");
     let itself = there.connect(&address).unwrap_err();
     assert!(matches!(&itself, TheaterError::Refused { why, .. } if why.contains("itself")), "{itself}");
-    let abroad = other.connect("192.0.2.1:80").unwrap_err();
-    assert!(matches!(abroad, TheaterError::NotLoopback { .. }), "{abroad}");
+    let refused = other.connect("192.0.2.1:80").unwrap_err();
+    assert!(matches!(refused, TheaterError::NotLoopback { .. }), "{refused}");
     let listen = Theater::builder().listen("0.0.0.0:0").start().unwrap_err();
     assert!(matches!(listen, TheaterError::NotLoopback { .. }), "{listen}");
     let simulated = Theater::builder().system(System::builder().simulated(1)).start().unwrap_err();
@@ -155,7 +163,7 @@ fn strangers_are_refused_with_a_reason() {
     let no_theater = other.connect(silent_address).unwrap_err();
     assert!(matches!(&no_theater, TheaterError::Protocol { found, .. } if found.contains("HTTP/1.1")), "{no_theater}");
     web.join().unwrap();
-    // And those who talk nonsense harm nobody.
+    // Peers that violate the protocol harm nothing.
     use std::io::Write;
     for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"playhouse\x02\xff\xff\xff\xff", b"playhouse\x01", b""] {
         std::net::TcpStream::connect(&address).unwrap().write_all(nonsense).unwrap();
@@ -168,9 +176,10 @@ fn strangers_are_refused_with_a_reason() {
     }
 }
 
+// GUARANTEE: A slow reader slows the writer
 #[test]
 fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
-    /// Takes its time.
+    /// Handles messages slowly.
     #[derive(Serialize, Deserialize)]
     struct Slow {
         got: u64,
@@ -243,6 +252,7 @@ fn a_slow_reader_slows_the_writer_and_nothing_is_lost() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: A theater is known by its identity
 #[test]
 fn a_theater_that_is_called_by_another_address_is_the_same() {
     let (here, there) = (theater(), theater());

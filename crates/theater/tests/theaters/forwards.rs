@@ -1,4 +1,4 @@
-//! Requests that are forwarded in other theaters than the asker's: who waits for whom is known, and a cycle ends.
+//! Requests that are forwarded in other theaters than the asker's: the waits are known, and a cycle ends.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Does what it is asked for, step by step.
+/// Takes the steps of its messages, one after the other.
 #[derive(Serialize, Deserialize, Default)]
 struct Node {
     nodes: Vec<ActorRef<Node>>,
@@ -34,7 +34,7 @@ impl Message for Meet {
     const WIRE: Option<WireForm<Meet>> = Some(WireForm::of());
 }
 
-/// Answered with the number of handlers that have run for it, or with the error of the first ask that has failed.
+/// Answered with the number of handlers that have run for it, or with the error of the first failed ask.
 #[derive(Serialize, Deserialize)]
 struct Run(Vec<Step>);
 impl Message for Run {
@@ -97,8 +97,8 @@ struct World {
 }
 
 impl World {
-    /// Node `i` lives in the theater `places[i]`.
-    fn new(seed: u64, places: &[usize]) -> World {
+    /// Starts node `i` in the theater `locations[i]`.
+    fn new(seed: u64, locations: &[usize]) -> World {
         let net = Simulation::new(seed);
         let theater = || {
             let system = System::builder().workers(2).stages(4);
@@ -112,7 +112,7 @@ impl World {
                 theaters[0].spawn_at(&peer, &Node::default()).unwrap()
             }
         };
-        let nodes: Vec<_> = places.iter().map(start).collect();
+        let nodes: Vec<_> = locations.iter().map(start).collect();
         for node in &nodes {
             node.ask(Meet(nodes.clone())).wait().unwrap();
         }
@@ -150,15 +150,15 @@ impl Asked {
         }
     }
 
-    /// The answer, if it is there.
+    /// Returns the answer if it has come.
     fn answer(mut self) -> Option<Result<u64, AskError>> {
         self.look();
         self.answer
     }
 }
 
-/// All ways to put three nodes into three theaters.
-fn all_places() -> impl Iterator<Item = [usize; 3]> {
+/// Returns all distributions of three nodes over three theaters.
+fn all_locations() -> impl Iterator<Item = [usize; 3]> {
     (0..27).map(|at| [at / 9, at / 3 % 3, at % 3])
 }
 
@@ -167,35 +167,37 @@ const SOON: Duration = Duration::from_secs(2);
 /// Longer than that.
 const LONG: Duration = Duration::from_secs(6);
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn who_has_forwarded_a_request_may_ask_the_asker() {
-    for (places, moves) in all_places().flat_map(|places| [(places, false), (places, true)]) {
-        let world = World::new(places.iter().sum::<usize>() as u64, &places);
+    for (locations, moves) in all_locations().flat_map(|locations| [(locations, false), (locations, true)]) {
+        let world = World::new(locations.iter().sum::<usize>() as u64, &locations);
         let through = world.ask(0, vec![Step::AskThrough(1, 2, vec![Step::Sleep(LONG)])]);
         world.net.run_for(Duration::from_millis(100));
         if moves {
-            // Who has forwarded comes to the asker.
-            world.nodes[1].tell(GoTo(world.theaters[places[0]].address().unwrap()));
+            // The node that has forwarded migrates to the asker.
+            world.nodes[1].tell(GoTo(world.theaters[locations[0]].address().unwrap()));
             world.net.run_for(Duration::from_millis(100));
         }
         let back = world.ask(1, vec![Step::Ask(0, vec![])]);
         world.net.run_until_idle();
-        assert_eq!((through.answer(), back.answer()), (Some(Ok(2)), Some(Ok(2))), "{places:?}, moves: {moves}");
+        assert_eq!((through.answer(), back.answer()), (Some(Ok(2)), Some(Ok(2))), "{locations:?}, moves: {moves}");
         world.end();
     }
 }
 
+// GUARANTEE: Forwarded requests
 #[test]
 fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
-    for places in all_places() {
+    for locations in all_locations() {
         for seed in 0..5 {
-            let world = World::new(seed, &places);
+            let world = World::new(seed, &locations);
             let around = world.ask(0, vec![Step::AskThrough(1, 2, vec![Step::Ask(0, vec![])])]);
             // The node that has forwarded is not in the cycle.
             world.net.run_for(SOON);
             let answer = around.answer();
-            let Some(Err(AskError::Cycle(path))) = &answer else { panic!("{answer:?}, seed {seed}, {places:?}") };
-            assert!(path.len() == 3 && path.first() == path.last(), "seed {seed}, {places:?}: {path:?}");
+            let Some(Err(AskError::Cycle(path))) = &answer else { panic!("{answer:?}, seed {seed}, {locations:?}") };
+            assert!(path.len() == 3 && path.first() == path.last(), "seed {seed}, {locations:?}: {path:?}");
             let before = world.ask(1, vec![]);
             world.net.run_until_idle();
             assert_eq!(before.answer(), Some(Ok(1)));
@@ -204,23 +206,25 @@ fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
     }
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_request_that_was_forwarded_after_it_was_begun_can_fail_in_a_cycle() {
-    for places in all_places() {
-        // Node 2 has no time for the request of node 0, since it waits for that node itself. When the cycle closes, only that request can be taken back.
-        let world = World::new(1, &places);
+    for locations in all_locations() {
+        // Node 2 has no time for the request of node 0, because it waits for that node itself. When the cycle closes, only that
+        // request can be taken back.
+        let world = World::new(1, &locations);
         let busy = world.ask(2, vec![Step::Sleep(Duration::from_secs(1)), Step::Ask(0, vec![])]);
         let around = world.ask(0, vec![Step::AskThrough(1, 2, vec![])]);
         world.net.run_for(Duration::from_secs(1) + SOON);
         let (busy, around) = (busy.answer(), around.answer());
         let fails = |answer: &Option<Result<u64, AskError>>| matches!(answer, Some(Err(AskError::Cycle(_))));
-        assert_eq!(usize::from(fails(&busy)) + usize::from(fails(&around)), 1, "{places:?}: {busy:?} {around:?}");
-        assert!([&busy, &around].iter().all(|answer| answer.is_some()), "{places:?}: {busy:?} {around:?}");
+        assert_eq!(usize::from(fails(&busy)) + usize::from(fails(&around)), 1, "{locations:?}: {busy:?} {around:?}");
+        assert!([&busy, &around].iter().all(|answer| answer.is_some()), "{locations:?}: {busy:?} {around:?}");
         world.end();
     }
 }
 
-/// The steps of a random handler of `node`, or of one that is asked by it.
+/// Returns the steps of a random handler of `node`, or of one that is asked by it.
 fn by_chance(net: &Simulation, node: usize, depth: u32, acyclic: bool) -> Vec<Step> {
     let other = |from: usize| if acyclic { from + 1 + net.choose(NODES - 1) } else { net.choose(NODES) };
     let steps = (0..net.choose(3)).map(|_| {
@@ -234,17 +238,18 @@ fn by_chance(net: &Simulation, node: usize, depth: u32, acyclic: bool) -> Vec<St
     steps.collect()
 }
 
+// GUARANTEE: Cycles over theaters
 /// Random steps, asked for at several nodes at once, over connections that break, while the nodes move.
 #[test]
 fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_seed() {
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(400);
     let (mut cycles, mut through) = (0, 0);
     for seed in 0..seeds {
-        let places: Vec<usize> = {
+        let locations: Vec<usize> = {
             let net = Simulation::new(seed);
             (0..NODES).map(|_| net.choose(3)).collect()
         };
-        let world = World::new(seed, &places);
+        let world = World::new(seed, &locations);
         let net = &world.net;
         let acyclic = net.choose(2) == 0;
         net.break_by_chance(Duration::from_millis(50));
@@ -265,7 +270,7 @@ fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_s
                     cycles += 1;
                     assert_eq!(path.first(), path.last(), "seed {seed}");
                 }
-                other => panic!("seed {seed}, acyclic: {acyclic}: {other:?} of {places:?} {steps:?}"),
+                other => panic!("seed {seed}, acyclic: {acyclic}: {other:?} of {locations:?} {steps:?}"),
             }
         }
         world.end();
@@ -273,6 +278,7 @@ fn every_ask_with_forwards_ends_and_what_is_no_cycle_comes_through_under_every_s
     assert!(cycles > 50 && through > 100, "{cycles} cycles, {through} came through");
 }
 
+// GUARANTEE: Cycles over theaters
 #[test]
 fn a_theater_that_nobody_has_asked_makes_no_cycle() {
     for seed in 0..5 {
@@ -311,7 +317,7 @@ fn more_forwarded_requests_than_are_told_make_no_cycle() {
     world.end();
 }
 
-/// Lives where it was started.
+/// Lives in the theater of its start.
 #[derive(Serialize, Deserialize, Default)]
 struct Fixed {
     next: Vec<ActorRef<Fixed>>,
@@ -324,7 +330,7 @@ impl Message for Next {
     type Reply = ();
     const WIRE: Option<WireForm<Next>> = Some(WireForm::of());
 }
-/// The first passes to the next, the others are asked through.
+/// The first node forwards to the next; the others are asked through.
 #[derive(Serialize, Deserialize)]
 struct Round(u32);
 impl Message for Round {
@@ -479,6 +485,7 @@ fn the_path_of_a_cycle_is_that_of_the_last_one() {
     }
 }
 
+// GUARANTEE: Reentrant handlers
 #[test]
 fn a_cycle_over_a_reentrant_handler_in_another_theater_is_found() {
     for seed in 0..6 {

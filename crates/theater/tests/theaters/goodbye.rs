@@ -1,4 +1,4 @@
-//! The end of a theater, while connections break.
+//! The end of a theater while connections break.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Takes so long to answer.
+/// The time that it takes to answer.
 #[derive(Serialize, Deserialize)]
 struct Nap(Duration);
 remote_message!(Nap -> ());
@@ -26,7 +26,7 @@ impl AsyncHandler<Nap> for Sleeper {
 }
 remote!(mobile Sleeper: Nap);
 
-/// Answers never.
+/// Never answers.
 struct Silent;
 impl Actor for Silent {}
 impl AsyncHandler<Nap> for Silent {
@@ -35,7 +35,7 @@ impl AsyncHandler<Nap> for Silent {
     }
 }
 
-/// Asks a sleeper, and keeps what it is answered.
+/// Asks a sleeper, and keeps the answers.
 struct Asker(ActorRef<Sleeper>, Vec<Result<(), AskError>>);
 impl Actor for Asker {
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -59,12 +59,12 @@ impl Handler<Answers> for Asker {
     }
 }
 
-/// Has the guest go to the other theater after a time, and ask the sleeper first, if there is one.
+/// Makes the guest migrate to the other theater after a time, after an ask to the sleeper, if there is one.
 #[derive(Serialize, Deserialize)]
 struct Leave(Duration);
 remote_message!(Leave -> ());
 
-/// Answered with why the actor stayed.
+/// Answered with the reason why the actor stayed.
 #[derive(Serialize, Deserialize)]
 struct Stays;
 remote_message!(Stays -> Vec<String>);
@@ -108,6 +108,7 @@ impl Handler<Stays> for Guest {
 }
 remote!(mobile Guest: Leave, Slept, Stays);
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
     for seed in 0..20 {
@@ -120,7 +121,7 @@ fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
         let to = there.address().unwrap();
         let guest = here.system().spawn(Guest { to, sleeper: None, stays: Vec::new() });
         guest.tell(Leave(Duration::from_millis(500)));
-        // It waits for its whole limit until that is heard.
+        // It waits for the acknowledgement of its announcement for its whole limit.
         net.cut(&there, &silent);
         sleeper.tell(Nap(Duration::ZERO));
         there.shutdown_within(Duration::from_secs(2)).unwrap();
@@ -136,10 +137,11 @@ fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
 }
 
 thread_local! {
-    /// A simulation is one thread. Reports of messages that reached nobody.
+    /// Reports of dead letters. A simulation is one thread.
     static DEAD: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
+// GUARANTEE: Answers follow the asker
 #[test]
 fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_every_seed() {
     for seed in 0..20 {
@@ -162,6 +164,7 @@ fn the_answer_for_an_actor_that_has_left_a_theater_that_ends_is_reported_under_e
     }
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends() {
     for seed in 0..20 {
@@ -170,7 +173,7 @@ fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends
         last.publish("sleeper", last.system().spawn(Sleeper)).unwrap();
         let sleeper = home.find::<Sleeper>(&format!("playhouse://{}/sleeper", last.address().unwrap())).wait().unwrap();
         let asker = home.system().spawn(Asker(sleeper, Vec::new()));
-        // It is asked again while it is about to leave, and answers that from the next theater.
+        // It is asked again while it is about to leave, and answers from the next theater.
         net.run_for(Duration::from_millis(500));
         let peer = last.connect(next.address().unwrap()).unwrap();
         assert_eq!(last.evacuate(&[peer]).moved, 1);
@@ -179,6 +182,7 @@ fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends
     }
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn a_theater_that_was_called_takes_leave_at_once_though_connections_break_under_every_seed() {
     for seed in 0..100 {
@@ -198,7 +202,7 @@ fn a_theater_that_was_called_takes_leave_at_once_though_connections_break_under_
     }
 }
 
-/// The other theater does not hear of the actor any more.
+/// The other theater learns nothing of the actor any more.
 #[test]
 fn a_migration_that_waits_while_its_theater_is_shut_down_ends_under_every_seed() {
     for seed in 0..20 {
@@ -215,7 +219,7 @@ fn a_migration_that_waits_while_its_theater_is_shut_down_ends_under_every_seed()
     }
 }
 
-/// So many bytes.
+/// A message with this number of bytes.
 #[derive(Serialize, Deserialize)]
 struct Bulk(Vec<u8>);
 remote_message!(Bulk -> u64);
@@ -258,7 +262,8 @@ fn a_theater_may_be_shut_down_without_a_limit() {
     other.shutdown_within(Duration::MAX).unwrap();
 }
 
-/// Each may have closed its connections, and given its address back, before the others' goodbyes are acknowledged.
+// GUARANTEE: A theater that ends is lost at once
+/// Each theater may have closed its connections, and freed its address, before the announcements of the others are acknowledged.
 #[test]
 fn theaters_that_shut_down_at_the_same_time_do_not_wait_for_each_other() {
     for _ in 0..60 {

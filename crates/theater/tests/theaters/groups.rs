@@ -1,4 +1,4 @@
-//! Groups that move between theaters in one process, over the loopback.
+//! Groups that migrate between theaters in one process, over the loopback.
 
 use std::collections::HashMap;
 use std::sync::mpsc;
@@ -11,7 +11,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Peer, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Keeps what it was told, by whom, in order; and knows another.
+/// Keeps its messages by their senders, in order, and knows another member.
 #[derive(Serialize, Deserialize, Default)]
 struct Member {
     last: HashMap<u32, u64>,
@@ -23,7 +23,7 @@ struct Member {
     unreadable: Unreadable,
 }
 
-/// Where this is so, what it is part of can be written, and not read.
+/// If true, its owner can be written, and not read.
 #[derive(Clone, Copy, Default, Serialize, PartialEq)]
 struct Unreadable(bool);
 
@@ -50,17 +50,17 @@ remote_message!(Stays -> Vec<String>);
 struct Befriend(ActorRef<Member>);
 remote_message!(Befriend -> ());
 
-/// Asks its friend, and awaits the answer; so often, each time anew.
+/// Asks its friend this number of times, and awaits each answer.
 #[derive(Serialize, Deserialize)]
 struct Chat(u32);
 remote_message!(Chat -> ());
 
-/// Starts another in its group.
+/// Starts another member in its group.
 #[derive(Serialize, Deserialize)]
 struct Bear;
 remote_message!(Bear -> ActorRef<Member>);
 
-/// Sends so many entries to its friend.
+/// Sends this number of entries to its friend.
 #[derive(Serialize, Deserialize)]
 struct Relay(u64);
 remote_message!(Relay -> ());
@@ -150,7 +150,7 @@ impl Handler<Place> for Fixed {
     }
 }
 
-/// Answers never.
+/// Never answers.
 struct Silent;
 impl Actor for Silent {}
 impl AsyncHandler<Place> for Silent {
@@ -159,7 +159,7 @@ impl AsyncHandler<Place> for Silent {
     }
 }
 
-/// Waits for so long for somebody who does not answer, again and again.
+/// Waits for this time for an actor that does not answer, again and again.
 #[derive(Serialize, Deserialize)]
 struct Waits(Duration);
 #[derive(Serialize, Deserialize)]
@@ -184,7 +184,7 @@ fn grouped(group: Group) -> SpawnOptions {
     SpawnOptions::new().placement(Placement::Group(group))
 }
 
-/// Members of a group, which are published as `0`, `1` and so on.
+/// Starts members of a group, which are published as `0`, `1` and so on.
 fn members(home: &Theater, group: Group, count: usize) -> Vec<ActorRef<Member>> {
     let start = |nth: usize| {
         let member = home.system().spawn_with(grouped(group), Member::default());
@@ -194,13 +194,13 @@ fn members(home: &Theater, group: Group, count: usize) -> Vec<ActorRef<Member>> 
     (0..count).map(start).collect()
 }
 
-/// Those, as they are known in `theater`.
+/// Returns the members as they are known in `theater`.
 fn known_in(theater: &Theater, home: &Theater, count: usize) -> Vec<ActorRef<Member>> {
     let name = |nth| format!("playhouse://{}/{nth}", home.address().unwrap());
     (0..count).map(|nth| theater.find(&name(nth)).wait().unwrap()).collect()
 }
 
-/// The one system and stage that all of them are in.
+/// Returns the one system and stage that all of them are in.
 fn location(members: &[ActorRef<Member>]) -> (u16, u16) {
     let mut locations: Vec<(u16, u16)> = members.iter().map(|member| ask(*member, Place)).collect();
     locations.dedup();
@@ -212,13 +212,14 @@ fn system(theater: &Theater) -> u16 {
     theater.system().core().id()
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
     let (theaters, peers) = theaters(3);
     let [a, b, c] = &theaters[..] else { unreachable!() };
     let group = Group::new(a.system());
     let in_a = members(a, group, 6);
-    // In b, others come between; c hears of them when they are in b, and of some only from there.
+    // In b, others come between. The theater c learns of them when they are in b, and of some only from b.
     let in_b: Vec<_> = known_in(b, a, 6);
     for member in &in_a {
         ask(*member, Entry { from: 1, number: 1 });
@@ -233,7 +234,7 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
         assert_eq!(ask(in_a[nth], Sum), (2, vec![], 1));
     }
 
-    // One of them is told to go, and all go.
+    // One of them is told to migrate, and all do.
     ask(in_a[3], GoTo(c.address().unwrap()));
     eventually(|| (ask(in_a[5], Sum).2 == 2).then_some(()));
     assert_eq!(location(&in_b).0, system(c));
@@ -248,6 +249,7 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
     assert_eq!(c.migrate_group(in_c_group, peers[2][0].as_ref().unwrap()).wait(), Err(MigrateError::Elsewhere));
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhere_is_left_behind() {
     let (theaters, peers) = theaters(3);
@@ -256,14 +258,14 @@ fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhe
     let mut all = members(a, group, 2);
     all.push(ask(all[0], Bear));
     a.migrate_group(group, peers[0][1].as_ref().unwrap()).wait().unwrap();
-    // It was started in b, and comes to a from there, as a reference and then as itself.
+    // It was started in b, and comes to a from b, as a reference and after that as itself.
     all.push(ask(all[1], Bear));
     assert_eq!(location(&all).0, system(b));
     let in_b = b.group_of(known_in(b, a, 1)[0]).unwrap();
     b.migrate_group(in_b, peers[1][2].as_ref().unwrap()).wait().unwrap();
     assert_eq!(location(&all).0, system(c));
 
-    // The value that was kept in a: who is started with it is there, and comes after the others when it is sent there.
+    // The value of the group that was kept in a: a member started with it lives in a, and follows the others after an order.
     let late = a.system().spawn_with(grouped(group), Member::default());
     assert_eq!(ask(late, Place).0, system(a));
     assert_eq!(location(&all).0, system(c));
@@ -275,6 +277,7 @@ fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhe
     assert_eq!(location(&all), (system(a), late.id().address().stage()));
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn where_one_cannot_go_nobody_does_and_all_work_on() {
     let (theaters, peers) = theaters(2);
@@ -305,7 +308,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     a.migrate_group(group, to_b).wait().unwrap();
     assert_eq!(location(&known).0, system(b));
 
-    // It is too large to be written; the others have been.
+    // It is too large to be written, after the others have been.
     let group = Group::new(a.system());
     let all = members(a, group, 3);
     let last = HashMap::from_iter((0..4_000_000).map(|from| (from, u64::MAX)));
@@ -315,7 +318,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     stays(&all, 1, "\"large\", of the group, cannot migrate: the actor cannot be written");
     large.stop();
 
-    // The other theater cannot read it; it has read the others.
+    // The other theater cannot read it, after it has read the others.
     let unreadable = Member { unreadable: Unreadable(true), ..Member::default() };
     let odd = a.system().spawn_with(grouped(group).name("odd"), unreadable);
     eventually(|| large.is_stopped().then_some(()));
@@ -331,6 +334,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
     assert_eq!(location(&all).0, system(b));
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn what_is_no_group_or_has_no_members_does_not_move() {
     let (theaters, peers) = theaters(2);
@@ -347,6 +351,7 @@ fn what_is_no_group_or_has_no_members_does_not_move() {
     assert_eq!(a.migrate_group(Group::new(&plain), to_b).wait(), Err(MigrateError::NoGroup));
 }
 
+// GUARANTEE: A group does not block its own migration
 #[test]
 fn a_group_whose_members_wait_for_each_other_moves() {
     let (theaters, peers) = theaters(2);
@@ -370,6 +375,7 @@ fn a_group_whose_members_wait_for_each_other_moves() {
     assert_eq!(location(&all).0, system(&theaters[0]));
 }
 
+// GUARANTEE: A group does not block its own migration
 #[test]
 fn who_waits_all_the_time_is_named_and_who_waits_now_and_then_is_waited_for() {
     let net = Simulation::new(1);
@@ -403,7 +409,7 @@ fn who_waits_all_the_time_is_named_and_who_waits_now_and_then_is_waited_for() {
     net.run_until_idle();
 }
 
-/// Clerks in all theaters write to all members, while the group goes round.
+/// Lets clerks in all theaters write to all members while the group migrates around.
 fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
     const MEMBERS: usize = 4;
     let group = Group::new(theaters[0].system());
@@ -433,13 +439,14 @@ fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
     assert!(moves > 5, "{moves}");
 }
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_a_group_moves() {
     let (theaters, peers) = theaters(3);
     tour(&theaters, &peers, 3_000);
 }
 
-/// Has a member send to another, so often, one time after the other.
+/// Makes a member send to another this number of times, one after the other.
 struct Prompter {
     to: ActorRef<Member>,
     left: u32,
@@ -459,9 +466,10 @@ impl Handler<Write> for Prompter {
         });
     }
 }
-/// Entries that are sent at one time.
+/// Number of entries that are sent at one time.
 const RELAYED: u64 = 5;
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn what_members_send_each_other_keeps_its_order_though_both_move() {
     const PROMPTS: u32 = 3_000;
@@ -486,6 +494,7 @@ fn what_members_send_each_other_keeps_its_order_though_both_move() {
     assert_eq!(ask(all[1], Sum).1, vec![]);
 }
 
+// GUARANTEE: Order holds while a group migrates
 #[test]
 fn a_group_moves_while_connections_are_cut() {
     for seed in 0..4 {
@@ -497,7 +506,7 @@ fn a_group_moves_while_connections_are_cut() {
                 let seed = seed * 3 + betweens.len() as u64;
                 let between = Between::new(theaters[to].address().unwrap(), seed, Fault::Cut(1..100_000));
                 peers[from][to] = Some(theaters[from].connect(between.address()).unwrap());
-                // The link that there is.
+                // The existing link.
                 peers[to][from] = Some(theaters[to].connect(theaters[from].address().unwrap()).unwrap());
                 betweens.push(between);
             }
@@ -507,6 +516,7 @@ fn a_group_moves_while_connections_are_cut() {
     }
 }
 
+// GUARANTEE: A group migrates as one
 #[test]
 fn a_theater_is_emptied_of_groups_which_stay_together() {
     let (mut theaters, mut peers) = theaters(3);
@@ -518,7 +528,7 @@ fn a_theater_is_emptied_of_groups_which_stay_together() {
             (0..30).map(member).collect()
         })
         .collect();
-    // One of the groups is not where the others go by turns: it goes after those that have left.
+    // One of the groups is not on the regular route of the others: it follows those that have left.
     theaters[0].migrate_group(groups[7], peers[0][2].as_ref().unwrap()).wait().unwrap();
     let late = theaters[0].system().spawn_with(grouped(groups[7]), Member::default());
     let to: Vec<Peer> = peers[0].drain(1..).flatten().collect();

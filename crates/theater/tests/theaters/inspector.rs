@@ -1,4 +1,4 @@
-//! Looking at a theater, and at its links.
+//! Inspections of a theater, and of its links.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::*;
 use playhouse_theater::{FindError, INSPECTOR, Inspect, Inspector, LinkState, Simulation, Snapshot, Theater};
 
-/// Sends itself a message now and then, or blocks until it is told to go on.
+/// Sends itself a message now and then, or blocks until it is told to continue.
 #[derive(Default)]
 struct Clock {
     ticks: u64,
@@ -72,6 +72,7 @@ fn what_was_done_in_the_window_is_counted_and_nothing_before_anybody_asks() {
     }
 }
 
+// GUARANTEE: Observation needs permission
 #[test]
 fn nothing_is_counted_any_more_when_nobody_asks() {
     let net = Simulation::new(2);
@@ -93,7 +94,7 @@ fn nothing_is_counted_any_more_when_nobody_asks() {
     assert_eq!(counted, 0);
     inspector.ask(Inspect).wait().unwrap();
     assert_eq!((ticks(), ticks()), (1, 2));
-    // It is asked now and then: still counted.
+    // Questions come now and then: the counting continues.
     for _ in 0..5 {
         net.run_for(4 * SECOND);
         inspector.ask(Inspect).wait().unwrap();
@@ -140,7 +141,7 @@ fn peers_are_listed_with_what_their_links_are_at() {
     }
     let snapshot = inspector(&there, &here).ask(Inspect).wait().unwrap();
     assert_eq!((snapshot.links.len(), snapshot.links[0].address), (1, here.address()));
-    // What is sent while nothing arrives is under way.
+    // Messages that are sent while nothing arrives are in transit.
     net.cut(&here, &there);
     net.break_connections(&here, &there);
     net.run_for(3 * SECOND);
@@ -178,6 +179,7 @@ fn what_is_under_way_is_counted_until_it_is_acknowledged() {
     assert_eq!((peer.state().packets, peer.state().bytes), (0, 0));
 }
 
+// GUARANTEE: Observation needs permission
 #[test]
 fn a_theater_that_was_not_told_to_shows_itself_to_nobody() {
     let (here, there) = (theater(), theater());

@@ -8,7 +8,7 @@ use playhouse_actor::*;
 use playhouse_theater::{FindError, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Two theaters; the first one knows the second.
+/// Returns two theaters; the first one knows the second.
 fn two() -> (Theater, Theater, playhouse_theater::Peer) {
     let (here, there) = (theater(), theater());
     let peer = here.connect(there.address().unwrap()).unwrap();
@@ -84,6 +84,7 @@ impl Handler<Counted> for Clerk {
 }
 remote!(Clerk: Counted);
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn an_actor_started_elsewhere_is_told_and_asked_like_any_other() {
     let (here, there, peer) = two();
@@ -95,6 +96,7 @@ fn an_actor_started_elsewhere_is_told_and_asked_like_any_other() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: References travel
 #[test]
 fn references_travel_and_come_home() {
     let (here, there, peer) = two();
@@ -111,6 +113,7 @@ fn references_travel_and_come_home() {
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Names of published actors
 #[test]
 fn a_published_actor_is_found_by_its_name() {
     let (here, there) = (theater(), theater());
@@ -163,7 +166,7 @@ fn references_to_third_theaters_go_there_directly() {
     let clerk = here.system().spawn(Clerk { out });
     let broker = here.spawn_at(&peers[0], &Broker).unwrap();
     let counter = here.spawn_at(&peers[1], &Counter { n: 1 }).unwrap();
-    // Its name is known here when it has answered.
+    // Its name is known locally once it has answered.
     assert_eq!(counter.ask(Get).wait(), Ok(1));
     for n in 1..=3 {
         let back = broker.ask(Introduce { counter, clerk }).wait().unwrap();
@@ -171,7 +174,7 @@ fn references_to_third_theaters_go_there_directly() {
         let (count, by) = reports.recv_timeout(LIMIT).unwrap();
         assert_eq!((count, by), (1 + 10 * n, counter));
     }
-    // The broker's theater has called the counter's, and goes on without this one.
+    // The broker's theater has called the counter's, and continues without this one.
     let counters = third.find::<Counter>("playhouse://127.0.0.1:1/nobody").wait();
     assert!(matches!(counters, Err(FindError::Unreachable(_))), "{counters:?}");
     for theater in [here, there, third] {
@@ -284,7 +287,7 @@ fn urgent_messages_overtake_normal_ones_over_a_link() {
     shop.tell(Serve(1));
     shop.tell(Serve(2));
     shop.tell_urgent(Serve(3));
-    // Its answer comes behind all that was sent before.
+    // Its answer comes after all earlier messages.
     assert_eq!(other.ask(Get).wait(), Ok(1));
     drop(closed);
     assert_eq!(shop.ask(Served).wait(), Ok(vec![3, 1, 2]));
@@ -292,7 +295,7 @@ fn urgent_messages_overtake_normal_ones_over_a_link() {
     there.shutdown().unwrap();
 }
 
-/// Says hello to anybody who takes it.
+/// Greets every actor that takes it.
 #[derive(Serialize, Deserialize)]
 struct Greet {
     to: Vec<Recipient<Add>>,
@@ -311,6 +314,7 @@ impl Handler<Greet> for Counter {
 }
 remote!(also Counter: Greet);
 
+// GUARANTEE: A remote actor is used like any other
 #[test]
 fn an_actor_elsewhere_that_is_drained_handles_first_what_was_sent_before() {
     for seed in 0..50 {
@@ -329,13 +333,15 @@ fn an_actor_elsewhere_that_is_drained_handles_first_what_was_sent_before() {
     }
 }
 
-/// Takes what a counter takes, from its own system only.
+/// Takes the messages of a counter, but only from its own system.
 struct Shy;
 impl Actor for Shy {}
 impl Handler<Add> for Shy {
     fn handle(&mut self, _: Add, _: &mut Context<Self>) {}
 }
 
+// GUARANTEE: Recipients are asked
+// GUARANTEE: References travel
 #[test]
 fn recipients_travel_and_come_home() {
     let (here, there, peer) = two();
@@ -383,6 +389,7 @@ fn a_theater_is_called_by_its_address_with_and_without_the_scheme_and_by_its_nam
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Services
 #[test]
 fn what_is_done_at_the_start_of_a_theater_may_use_it_and_a_start_that_fails_leaves_nothing() {
     let (tell, told) = std::sync::mpsc::channel();
@@ -391,7 +398,7 @@ fn what_is_done_at_the_start_of_a_theater_may_use_it_and_a_start_that_fails_leav
         Ok(())
     });
     let here = Theater::builder().listen("127.0.0.1:0").system(system).start().unwrap();
-    // A group has a name if it is one of a theater.
+    // A group has a name if it belongs to a theater.
     let (early, late) = (format!("{:?}", told.recv().unwrap()), format!("{:?}", Group::new(here.system())));
     assert_eq!((early.contains("Some"), late.contains("Some")), (true, true), "{early} {late}");
     let address = here.address().unwrap();

@@ -1,4 +1,4 @@
-//! Tests of theaters on the loopback. They are one program, because one is built in less time than fifteen.
+//! Tests of theaters on the loopback. They are one program, because building one takes less time than building fifteen.
 
 #[path = "../messages/mod.rs"]
 #[macro_use]

@@ -1,4 +1,4 @@
-//! Actors that move between theaters in one process, over the loopback.
+//! Actors that migrate between theaters in one process, over the loopback.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Peer, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Keeps what it was told, by whom, in order.
+/// Keeps its messages by their senders, in order.
 #[derive(Serialize, Deserialize, Default)]
 struct Ledger {
     last: HashMap<u32, u64>,
@@ -22,10 +22,10 @@ struct Ledger {
     departures: u32,
     stays: u32,
     ticks: u32,
-    /// Theaters that it goes to by itself, after so many messages each time.
+    /// Theaters that it goes to by itself, after this number of messages each time.
     tour: Vec<std::net::SocketAddr>,
     every: u64,
-    /// So often it goes on as soon as it has come.
+    /// Number of times that it migrates on as soon as it has arrived.
     restless: u32,
     extra: Vec<u8>,
 }
@@ -51,8 +51,8 @@ struct StartTicking;
 remote_message!(StartTicking -> ());
 
 #[derive(Serialize, Deserialize)]
-struct Who;
-remote_message!(Who -> ActorRef<Ledger>);
+struct GetRef;
+remote_message!(GetRef -> ActorRef<Ledger>);
 
 #[derive(Serialize, Deserialize)]
 struct Hooks;
@@ -117,8 +117,8 @@ impl Handler<StartTicking> for Ledger {
         ctx.send_after(Duration::from_millis(30), Entry { from: 9, number: 1 });
     }
 }
-impl Handler<Who> for Ledger {
-    fn handle(&mut self, _: Who, ctx: &mut Context<Self>) -> ActorRef<Ledger> {
+impl Handler<GetRef> for Ledger {
+    fn handle(&mut self, _: GetRef, ctx: &mut Context<Self>) -> ActorRef<Ledger> {
         ctx.this()
     }
 }
@@ -137,13 +137,14 @@ impl Handler<WhichLife> for Ledger {
         ctx.incarnation()
     }
 }
-remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, Who, Hooks, WhichLife, GoTo);
+remote!(mobile Ledger: Entry, Sum, Tick, Ticks, StartTicking, GetRef, Hooks, WhichLife, GoTo);
 
-/// The ledger as it is known in `theater`.
+/// Returns the ledger as it is known in `theater`.
 fn known_in(theater: &Theater, home: &Theater, name: &str) -> ActorRef<Ledger> {
     theater.find(&format!("playhouse://{}/{name}", home.address().unwrap())).wait().unwrap()
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
     let (theaters, peers) = theaters(3);
@@ -162,24 +163,24 @@ fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
     assert_eq!(ask(ledger, Hooks), (1, 1, 0));
     assert_eq!(a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait(), Err(MigrateError::Elsewhere));
 
-    // On from there, and home again; everybody has one reference to it, whoever tells.
+    // On to c, and home again; each theater has one reference to it, regardless of the sender.
     b.migrate(in_b, peers[1][2].as_ref().unwrap()).wait().unwrap();
-    assert_eq!(ask(ledger, Who), ledger);
-    assert_eq!(ask(in_b, Who), in_b);
-    assert_eq!(ask(in_c, Who), in_c);
+    assert_eq!(ask(ledger, GetRef), ledger);
+    assert_eq!(ask(in_b, GetRef), in_b);
+    assert_eq!(ask(in_c, GetRef), in_c);
     assert_eq!(known_in(c, a, "ledger"), in_c);
     c.migrate(in_c, peers[2][0].as_ref().unwrap()).wait().unwrap();
     ask(in_c, Entry { from: 2, number: 3 });
-    assert_eq!(ask(in_c, Who), in_c);
+    assert_eq!(ask(in_c, GetRef), in_c);
     assert_eq!(ask(ledger, Sum), (6, vec![], 3));
     assert_eq!(ask(in_b, Sum).0, 6);
 }
 
-/// Clerks in three theaters write into a ledger that goes round between the theaters.
+/// Lets clerks in three theaters write into a ledger that migrates around between the theaters.
 fn tour(theaters: &[Theater], entries: u64, every: u64, bytes: usize) {
     let ledger = Ledger { tour: round(theaters), every, extra: vec![7; bytes], ..Ledger::default() };
     let arrivals = write_into(theaters, ledger, entries);
-    // It is sent on its way every so many messages, and goes unless it is on its way already.
+    // Every `every` messages order a migration, which begins unless one is in progress.
     let sent_away = 9 * entries / every;
     assert!(u64::from(arrivals) > sent_away / 10, "it has moved {arrivals} times only, of {sent_away}");
 }
@@ -189,7 +190,7 @@ fn round(theaters: &[Theater]) -> Vec<std::net::SocketAddr> {
     vec![addresses[1], addresses[2], addresses[0], addresses[2], addresses[1], addresses[0]]
 }
 
-/// How often it has moved when all is written.
+/// Returns the number of its migrations when everything is written.
 fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     let restless = ledger.restless;
     let ledger = theaters[0].system().spawn(ledger);
@@ -210,7 +211,7 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     for _ in 0..clerks {
         finished.recv_timeout(LIMIT).unwrap();
     }
-    // Everything was sent, but may be on its way still.
+    // Everything was sent, but may still be in transit.
     let (_, wrong, arrivals) = eventually(|| {
         let sum = ask(ledger, Sum);
         (sum.0 >= u64::from(clerks) * entries && (restless == 0 || sum.2 > restless)).then_some(sum)
@@ -219,6 +220,7 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
     arrivals
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_the_receiver_moves() {
     tour(&theaters(3).0, 3_000, 20, 0);
@@ -231,16 +233,18 @@ fn an_actor_that_never_rests_is_written_to_in_order() {
         let mut tour = round(&theaters);
         tour.rotate_left(1);
         let ledger = Ledger { tour, every: u64::MAX, restless: moves, ..Ledger::default() };
-        // Few write to it meanwhile: where nobody has, it need not wait.
+        // Few actors write to it in between; without writers it need not wait.
         assert_eq!(write_into(&theaters, ledger, 30), moves + 1);
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn a_large_actor_moves_under_load() {
     tour(&theaters(3).0, 600, 200, 1 << 20);
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn an_actor_moves_while_connections_are_cut() {
     for seed in 0..4 {
@@ -259,7 +263,7 @@ fn an_actor_moves_while_connections_are_cut() {
     }
 }
 
-/// Tells of the end of a ledger.
+/// Reports the end of a ledger.
 struct Watch(ActorRef<Ledger>, mpsc::Sender<StopReason>);
 impl Actor for Watch {
     fn started(&mut self, ctx: &mut Context<Self>) {
@@ -271,6 +275,7 @@ impl Actor for Watch {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn timers_watchers_and_the_name_move_along() {
     let (theaters, peers) = theaters(3);
@@ -284,17 +289,17 @@ fn timers_watchers_and_the_name_move_along() {
     }
     ask(ledger, StartTicking);
     a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
-    ask(in_b, Who);
+    ask(in_b, GetRef);
     b.migrate(in_b, peers[1][2].as_ref().unwrap()).wait().unwrap();
-    // It ticks in c, and what was to be sent once is sent once.
+    // It ticks in c, and the single message is sent once.
     let before = ask(in_c, Ticks);
     eventually(|| (ask(in_c, Ticks) >= before + 5 && ask(in_c, Sum).0 > 0).then_some(()));
     assert_eq!(ask(in_c, Sum), (1, vec![], 2));
     assert!(format!("{in_c}").contains("\"main\""), "{in_c}");
 
-    // Nothing depends on the theaters that it has left behind it.
-    ask(ledger, Who);
-    ask(in_b, Who);
+    // Nothing depends on the theaters that it has left.
+    ask(ledger, GetRef);
+    ask(in_b, GetRef);
     in_b.stop();
     for _ in 0..3 {
         assert_eq!(ends.recv_timeout(LIMIT).unwrap(), StopReason::Stopped);
@@ -311,7 +316,7 @@ fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
     let (ended, ends) = mpsc::channel();
     let watch = a.system().spawn(Watch(ledger, ended));
     a.system().run_until_idle();
-    // Nobody writes to it from here while it is away.
+    // No local actor writes to it while it is in the other theater.
     a.migrate(ledger, peers[0][1].as_ref().unwrap()).wait().unwrap();
     b.migrate(in_b, peers[1][0].as_ref().unwrap()).wait().unwrap();
     assert_eq!(ask(ledger, Hooks), (2, 2, 0));
@@ -322,7 +327,7 @@ fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
     assert_eq!(ends.recv_timeout(LIMIT), Err(mpsc::RecvTimeoutError::Disconnected), "told twice");
 }
 
-/// Watches ledgers, and goes along.
+/// Watches ledgers, and migrates too.
 #[derive(Serialize, Deserialize, Default)]
 struct Sentry(Vec<(ActorRef<Ledger>, String)>);
 
@@ -364,10 +369,11 @@ impl Handler<Told> for Sentry {
 }
 remote!(mobile Sentry: Guard, Leave, Told);
 
+// GUARANTEE: Watches migrate with the watcher
 #[test]
 fn an_actor_that_moves_watches_from_where_it_is() {
     let (mut theaters, peers) = theaters(3);
-    // One that lives in each theater, one that moves, and one that it does not watch any more.
+    // One that lives in each theater, one that migrates, and one that it does not watch any more.
     let homes = [0, 1, 2, 1, 2];
     let ledgers = homes.map(|home| theaters[home].system().spawn(Ledger::default()));
     let sentry = theaters[0].system().spawn(Sentry::default());
@@ -387,7 +393,7 @@ fn an_actor_that_moves_watches_from_where_it_is() {
         })
     };
 
-    // Behind the requests to watch that the sentry has sent from this theater.
+    // The sentry's requests to watch from this theater precede this.
     let is_watched = |from: ActorRef<Sentry>, at: usize, nth: usize| {
         from.ask(Told).wait().unwrap();
         ask(known_in(&theaters[at], &theaters[homes[nth]], &format!("ledger {nth}")), Sum);
@@ -400,7 +406,7 @@ fn an_actor_that_moves_watches_from_where_it_is() {
     ledgers[4].stop();
     ledgers[0].stop();
     assert_eq!(told(in_b, 1), ["it was stopped", "", "", ""]);
-    // It goes home, and sees there what ends there and elsewhere.
+    // It goes home, and is notified of ends in all theaters.
     theaters[1].migrate(in_b, peers[1][0].as_ref().unwrap()).wait().unwrap();
     is_watched(sentry, 0, 1);
     ledgers[1].stop();
@@ -415,6 +421,7 @@ fn an_actor_that_moves_watches_from_where_it_is() {
     assert_eq!(told(in_b, 4), ["it was stopped", "it was stopped", "it was stopped", "it was killed"]);
 }
 
+// GUARANTEE: Watches migrate with the watcher
 #[test]
 fn an_actor_that_moves_is_told_once_of_who_ends_meanwhile() {
     let (theaters, peers) = theaters(2);
@@ -431,7 +438,7 @@ fn an_actor_that_moves_is_told_once_of_who_ends_meanwhile() {
         moved.wait().unwrap();
         eventually(|| sentry.ask(Told).wait().unwrap().iter().all(|(_, reason)| !reason.is_empty()).then_some(()));
     }
-    // The sentry panics where it is told twice.
+    // The sentry panics at a second notification.
     let reasons = sentry.ask(Told).wait().unwrap().into_iter().map(|(_, reason)| reason);
     assert!(reasons.clone().all(|reason| reason == "it was stopped" || reason == "it had ended before it was watched"));
     assert_eq!(reasons.count(), 50);
@@ -453,6 +460,7 @@ impl Handler<Ticks> for Stubborn {
 }
 remote!(mobile Stubborn: Ticks);
 
+// GUARANTEE: An actor that cannot migrate stays
 #[test]
 fn an_actor_that_cannot_go_stays_as_it_was() {
     let (theaters, peers) = theaters(2);
@@ -478,6 +486,7 @@ fn an_actor_that_cannot_go_stays_as_it_was() {
     assert_eq!(a.migrate(ended, to_b).wait(), Err(MigrateError::Stopped));
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_is_evacuated_while_its_actors_work() {
     let (mut theaters, mut peers) = theaters(3);
@@ -515,7 +524,8 @@ fn a_theater_is_evacuated_while_its_actors_work() {
     assert_eq!(ask(known, Sum), (1_002, vec![], 1));
 }
 
-/// Each refuses what the other one sends, and is sent it by the others no more.
+// GUARANTEE: A theater can be evacuated
+/// Each theater refuses the actors of the other one, and gets none from other theaters any more.
 #[test]
 fn two_theaters_are_evacuated_at_the_same_time_while_their_actors_work() {
     const LEDGERS: usize = 12;
@@ -603,15 +613,16 @@ fn an_actor_that_knows_one_that_has_ended_can_go_all_the_same() {
     while !ledger.is_stopped() {
         std::thread::yield_now();
     }
-    // There, it was never heard of before it ended.
+    // The theater c did not know it before its end.
     c.migrate(holder, peers[2][0].as_ref().unwrap()).wait().unwrap();
     a.migrate(in_a, peers[0][1].as_ref().unwrap()).wait().unwrap();
     let held = in_a.ask(Held).within(LIMIT).wait().unwrap();
     assert_eq!(held.ask(Sum).within(LIMIT).wait(), Err(AskError::Stopped));
 }
 
-/// Others know an actor, and have never sent anything to it: they go on knowing it when the theater that it was born in, and
-/// was taken out of, is no more.
+// GUARANTEE: A theater can be evacuated
+/// Other theaters know an actor, and have never sent anything to it. They continue to know it after the theater of its birth,
+/// which it has left, has ended.
 #[test]
 fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_ended() {
     let (mut theaters, mut peers) = theaters(3);
@@ -632,12 +643,13 @@ fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_end
     }
 }
 
-/// Theaters are emptied into new ones, and end, one after the other. Others know the actors, and send nothing until the end.
+/// Moves the actors of theaters into new ones, and ends the old ones, one after the other. Other theaters know the actors, and
+/// send nothing until the end.
 fn knows_where_they_are_after(ends: u32) {
     const LEDGERS: usize = 10;
     let mut last = theater();
-    // One has asked for the ledgers, the others were told of them by the keeper: one before it had a link with their theater, and one, of one
-    // ledger, that never has any: that one calls for a while first.
+    // One theater has asked for the ledgers, the others were told of them by the keeper. One of those was told before it had a
+    // link with the ledgers' theater. Another one, told of one ledger, never has a link and first calls for a while.
     let [finder, keeper, told] = [theater(), theater(), theater()];
     let apart = crate::support::builder().lost_after(Duration::from_secs(1)).start().unwrap();
     let mut known = Vec::new();
@@ -664,17 +676,19 @@ fn knows_where_they_are_after(ends: u32) {
     }
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn who_has_never_sent_to_an_actor_finds_it_when_two_theaters_have_been_evacuated_and_ended() {
     knows_where_they_are_after(2);
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn who_has_never_sent_to_an_actor_finds_it_when_three_theaters_have_been_evacuated_and_ended() {
     knows_where_they_are_after(3);
 }
 
-/// Goes back to where it came from as soon as it has come.
+/// Goes back to the previous theater as soon as it has arrived.
 #[derive(Serialize, Deserialize)]
 struct Shuttle {
     stops: [std::net::SocketAddr; 2],
@@ -762,7 +776,7 @@ fn an_actor_goes_straight_back() {
     }
 }
 
-/// The cell that the actor has come to may hear of it a moment after the theater that it has left.
+/// The cell that the actor has come to may learn of it a moment after the theater that it has left.
 #[test]
 fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
     let steps = std::env::var("ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1_000);
@@ -778,7 +792,7 @@ fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
     });
     let ends = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Other workers write to the link meanwhile, and answers are sent earlier than by the worker that has read what they answer.
+        // Other workers write to the link in between. They also send answers earlier than the worker that has read the requests.
         for (clerk, ends) in clerks.into_iter().zip([&ends; 2]) {
             scope.spawn(move || {
                 while !ends.load(Ordering::Relaxed) {
@@ -789,7 +803,7 @@ fn an_actor_whose_migration_has_ended_can_be_sent_on_at_once() {
         let moved = (0..steps).try_for_each(|step| {
             let (at, known, from_afar) = if step % 2 == 0 { (0, shuttle, there) } else { (1, there, shuttle) };
             if step % 3 > 0 {
-                // It comes back behind this.
+                // Its answer comes back after this.
                 drop(ask(from_afar, Shuttled));
             }
             theaters[at].migrate(known, peers[at][1 - at].as_ref().unwrap()).wait().map_err(|why| (step, why))

@@ -1,4 +1,4 @@
-//! Name servers: the server in one theater, who is called by a name in another, who asks for it in a third.
+//! Name servers: the server in one theater, the named actor in another one, the asking actor in a third one.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Handler<Add> for Clerk {
 }
 remote!(Clerk: Add);
 
-/// The name server of `home`, as it is known in `theater`.
+/// Returns the name server of `home`, as it is known in `theater`.
 fn server_in(theater: &Theater, home: &Theater) -> ActorRef<NameServer> {
     theater.find(&format!("playhouse://{}/names", home.address().unwrap())).wait().unwrap()
 }
@@ -51,8 +51,8 @@ fn with_server(theater: Theater, server: NameServer) -> Theater {
     theater
 }
 
-/// The theaters of a name server, of who is called by names, and of who asks for them, with the server as it is known in the
-/// last two.
+/// Returns the theaters of a name server, of a named actor, and of an asking actor, with the server as it is known in the last
+/// two.
 fn three() -> ([Theater; 3], ActorRef<NameServer>, ActorRef<NameServer>) {
     let theaters = [with_server(theater(), NameServer::new()), theater(), theater()];
     let [in_owners, in_users] = [1, 2].map(|of: usize| server_in(&theaters[of], &theaters[0]));
@@ -73,6 +73,7 @@ fn count(server: ActorRef<NameServer>) -> u64 {
     server.ask(CountNames).within(LIMIT).wait().unwrap()
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_name_put_by_one_theater_is_got_by_another() {
     let ([_home, owners, _users], owner, user) = three();
@@ -88,7 +89,7 @@ fn a_name_put_by_one_theater_is_got_by_another() {
     owner.update("main", second).wait().unwrap();
     let updated = user.get::<Counter>("main").wait().unwrap();
     assert_eq!((add(updated, 10), add(got, 10)), (Ok(12), Ok(21)));
-    // Who had the name before does not take it along.
+    // The actor that had the name before does not take it along.
     first.stop();
     eventually(|| got.ask(Add(0)).within(LIMIT).wait().is_err().then_some(()));
     assert_eq!(user.get::<Counter>("main").wait(), Ok(updated));
@@ -97,11 +98,11 @@ fn a_name_put_by_one_theater_is_got_by_another() {
     assert_eq!(user.remove("main").wait(), Ok(false));
     assert_eq!(user.get::<Counter>("main").wait(), Err(NameError::Unknown { name: "main".to_owned() }));
     owner.put("main", second).wait().unwrap();
-    // What comes home is what has left.
+    // The reference that comes home is the one that has left.
     assert_eq!(owner.get::<Counter>("main").wait(), Ok(second));
 }
 
-/// Its program does not list it, so no other program knows what it is.
+/// A type that its program does not list, and that no other program therefore knows.
 struct Hidden;
 impl Actor for Hidden {}
 impl Remote for Hidden {
@@ -110,6 +111,7 @@ impl Remote for Hidden {
     }
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn errors_say_whether_the_name_or_the_type_is_wrong() {
     let ([home, owners, _users], owner, user) = three();
@@ -122,7 +124,7 @@ fn errors_say_whether_the_name_or_the_type_is_wrong() {
     };
     assert_eq!(user.get::<Counter>("clerk").wait(), Err(wrong));
     assert!(user.get::<Clerk>("clerk").wait().is_ok());
-    // Without its type it is the same actor, and says what it is.
+    // Without its type it is the same actor, and reports its type.
     let any = user.ask(GetName::any("clerk")).wait().unwrap().unwrap();
     assert_eq!(any.type_name(), Clerk::wire_name());
     let why = any.downcast::<Counter>().unwrap_err();
@@ -154,6 +156,7 @@ fn errors_say_whether_the_name_or_the_type_is_wrong() {
     assert_eq!(count(user), 2);
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_full_server_says_so_and_has_room_again() {
     let home = with_server(theater(), NameServer::with_room_for(2));
@@ -170,6 +173,7 @@ fn a_full_server_says_so_and_has_room_again() {
     server.put("d", second).wait().unwrap();
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn the_names_of_an_actor_are_free_when_it_has_ended() {
     let ([_home, owners, _users], owner, user) = three();
@@ -188,6 +192,7 @@ fn the_names_of_an_actor_are_free_when_it_has_ended() {
     is_freed(user, "first 3");
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
     let ([home, owners, users], owner, user) = three();
@@ -195,7 +200,7 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
     owner.put("mobile", counter).wait().unwrap();
     let got = user.get::<Counter>("mobile").wait().unwrap();
     assert_eq!(add(got, 1), Ok(2));
-    // To a theater that was not there when it was named; to the one of the name server; to that of who asks.
+    // To a theater that did not exist when it was named, to the one of the name server, and to the one of the asking actor.
     let fourth = theater();
     let to = |from: &Theater, to: &Theater| from.connect(to.address().unwrap()).unwrap();
     let mut sum = 2;
@@ -209,17 +214,18 @@ fn a_reference_stays_good_when_the_actor_has_moved_and_so_does_its_name() {
         known = server_in(here, &home).get("mobile").wait().unwrap();
     }
     assert_eq!(known, got);
-    // Wherever it ends.
+    // The theater of its end does not matter.
     got.stop();
     is_freed(user, "mobile");
     assert_eq!(count(user), 0);
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn the_names_of_a_lost_theater_are_free() {
     let lost_after = Duration::from_millis(200);
     let home = with_server(builder().lost_after(lost_after).start().unwrap(), NameServer::new());
-    // Nobody can call it.
+    // No theater can call it.
     let owners = Theater::builder().lost_after(lost_after).start().unwrap();
     let users = theater();
     let between = Between::new(home.address().unwrap(), 1, Fault::Cut(1 << 40..1 << 41));
@@ -239,10 +245,11 @@ fn the_names_of_a_lost_theater_are_free() {
     eventually(|| owner.get::<Counter>("kept").wait().is_err().then_some(()));
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn name_servers_know_nothing_of_each_other() {
     let ([home, owners, users], owner, user) = three();
-    // The second is started from elsewhere, and published there.
+    // The second actor is started from another theater, and published in this one.
     let peer = users.connect(owners.address().unwrap()).unwrap();
     let second = users.spawn_at(&peer, &NameServer::with_room_for(1)).unwrap();
     users.publish("names", second).unwrap();
@@ -257,9 +264,10 @@ fn name_servers_know_nothing_of_each_other() {
     assert_eq!(add(user.get("it").wait().unwrap(), 0), Ok(1));
 }
 
+// GUARANTEE: Name servers
 #[test]
 fn a_handler_asks_a_name_server_without_holding_its_worker() {
-    /// Adds to whoever has a name.
+    /// Adds to the actor of a name.
     struct User(ActorRef<NameServer>, Option<Result<u64, NameError>>);
     struct Use(&'static str);
     impl Message for Use {

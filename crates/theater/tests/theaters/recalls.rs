@@ -1,4 +1,4 @@
-//! Requests to actors of other theaters are taken back when their askers give up, and those that are part of a cycle are not handled.
+//! Requests to actors of other theaters are taken back when their askers give up, and requests of a cycle are not handled.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -37,7 +37,7 @@ struct Account {
     mute: ActorRef<Mute>,
     /// The payments that have come.
     handled: Vec<u64>,
-    /// The payments that were made, and how they ended.
+    /// The payments that were made, with their outcomes.
     ended: Vec<(u64, Result<(), AskError>)>,
 }
 
@@ -46,7 +46,7 @@ struct Account {
 struct Deposit(u64);
 remote_message!(Deposit -> ());
 
-/// Pays another one, and waits until that has taken it.
+/// Pays another account, and waits until that has taken it.
 #[derive(Serialize, Deserialize)]
 struct Pay {
     number: u64,
@@ -55,12 +55,12 @@ struct Pay {
 }
 remote_message!(Pay -> ());
 
-/// Pays another one, and handles other messages until that has taken it.
+/// Pays another account, and handles other messages until that has taken it.
 #[derive(Serialize, Deserialize)]
 struct PayLater(u64, ActorRef<Account>, Duration);
 remote_message!(PayLater -> ());
 
-/// Handles nothing for so long.
+/// Blocks for this time.
 #[derive(Serialize, Deserialize)]
 struct Nap(Duration);
 remote_message!(Nap -> ());
@@ -130,7 +130,7 @@ impl Scene {
         Scene { net, theaters, mute }
     }
 
-    /// An account that was started in this theater; the reference is that of the first one.
+    /// Returns an account that was started in this theater; the reference is that of the first one.
     fn account(&self, theater: usize) -> ActorRef<Account> {
         let account = Account { mute: self.mute, handled: Vec::new(), ended: Vec::new() };
         match theater {
@@ -150,11 +150,12 @@ impl Scene {
 /// Longer than any message takes.
 const LATER: Duration = Duration::from_millis(100);
 
+// GUARANTEE: Requests in other theaters are withdrawn
 #[test]
 fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
     for seed in 0..100 {
         let scene = Scene::new(seed);
-        // It may have moved, so that some requests wait in a place on their way, or went over one.
+        // It may have migrated; in that case some requests wait in a stub on their route, or went over one.
         let receiver = scene.account(1 + scene.net.choose(2));
         let [asker, killed] = [scene.account(0), scene.account(scene.net.choose(3))];
         let moves = scene.net.choose(3);
@@ -165,7 +166,7 @@ fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
         receiver.tell(Nap(LATER * 2));
         scene.net.run_for(LATER);
         if scene.net.choose(2) == 0 {
-            // It takes the requests along to another theater, and sleeps there.
+            // It takes the requests along to another theater, and sleeps in it.
             receiver.tell(GoTo(scene.address(scene.net.choose(3))));
         }
         receiver.tell(Nap(LATER * 20));
@@ -192,6 +193,7 @@ fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
     }
 }
 
+// GUARANTEE: Cycles over theaters
 /// Accounts pay each other while they move and connections break.
 #[test]
 fn a_payment_that_fails_by_a_cycle_is_not_handled_and_one_that_comes_through_is_handled_once() {
@@ -242,7 +244,8 @@ fn a_payment_that_fails_by_a_cycle_is_not_handled_and_one_that_comes_through_is_
     assert!(cycles > 100 && through > 1_000, "{cycles} cycles, {through} came through");
 }
 
-/// Whatever time the messages take.
+// GUARANTEE: Cycles over theaters
+/// The delays of the messages do not matter.
 #[test]
 fn one_ask_of_a_cycle_fails_and_the_others_come_through() {
     for seed in 0..150 {
@@ -261,7 +264,7 @@ fn one_ask_of_a_cycle_fails_and_the_others_come_through() {
         let ended: BTreeMap<u64, Result<(), AskError>> = looks.iter().flat_map(|(_, ended)| ended.clone()).collect();
         let handled: usize = looks.iter().map(|(handled, _)| handled.len()).sum();
         let failed: Vec<_> = ended.values().filter_map(|ended| ended.as_ref().err()).collect();
-        // A cycle may not have closed where a payment had come through before.
+        // A cycle may not have closed if a payment had arrived before.
         assert!(ended.len() == count && failed.len() <= 1, "seed {seed}: {ended:?}");
         assert_eq!(handled, count - failed.len(), "seed {seed}: {ended:?}");
         for error in failed {
@@ -271,7 +274,7 @@ fn one_ask_of_a_cycle_fails_and_the_others_come_through() {
     }
 }
 
-// -- user code that gives up where one may not expect it ------------------------------------------------------------------
+// -- user code that gives up at unexpected moments -------------------------------------------------------------------------
 
 type Waiting = Pin<Box<dyn Future<Output = Result<(), AskError>> + Send>>;
 
@@ -293,6 +296,7 @@ impl Handler<Deposit> for Dropper {
 }
 remote!(spawn Dropper: Deposit);
 
+// GUARANTEE: Requests in other theaters are withdrawn
 #[test]
 fn an_ask_that_is_dropped_while_a_state_is_written_holds_nothing_up() {
     let theater = || crate::support::builder().start().unwrap();
@@ -303,11 +307,11 @@ fn an_ask_that_is_dropped_while_a_state_is_written_holds_nothing_up() {
     account.tell(Nap(Duration::from_secs(3_600)));
     let mut ask: Waiting = Box::pin(account.ask(Deposit(1)));
     assert!(ask.as_mut().poll(&mut PollContext::from_waker(Waker::noop())).is_pending());
-    // It has left: what is sent later over the same link has come.
+    // It has left: later messages over the same link have come.
     let other = near.spawn_at(&peer, &Dropper).unwrap();
     other.ask(Deposit(2)).within(LIMIT).wait().unwrap();
     *GIVEN_UP.lock().unwrap() = Some(ask);
-    // No theater ends while this thread is held.
+    // No theater ends while this thread is blocked.
     let spawned = near.spawn_at(&peer, &Dropper).unwrap();
     assert_eq!(spawned.ask(Deposit(3)).within(LIMIT).wait(), Ok(()));
     assert!(GIVEN_UP.lock().unwrap().is_none());

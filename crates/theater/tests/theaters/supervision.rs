@@ -1,4 +1,4 @@
-//! Supervised children in other theaters: started there, or gone there.
+//! Supervised children in other theaters: started in them, or migrated to them.
 
 use std::any::type_name;
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Peer, Theater};
 use serde::{Deserialize, Serialize};
 
-/// Counts, in the how manyth of its lives.
+/// Counts; it knows the number of its life.
 #[derive(Debug, Serialize, Deserialize)]
 struct Counter {
     incarnation: u64,
@@ -53,7 +53,7 @@ impl Handler<Crash> for Counter {
 }
 remote!(mobile Counter: Add, Crash);
 
-/// Tells of ends.
+/// Reports ends.
 struct Watcher(Sender<(ActorId, StopReason)>);
 struct Look<A: Actor>(ActorRef<A>);
 impl<A: Actor> Message for Look<A> {
@@ -89,7 +89,7 @@ fn supervisor(theater: &Theater, policy: SupervisionPolicy) -> ActorRef<Supervis
     theater.system().spawn(Supervisor::new(policy))
 }
 
-/// A counter of life 1, 2, ..
+/// Returns the spec of a counter of life 1, 2, ..
 fn counter(name: &str) -> ChildSpec<Counter> {
     let lives = AtomicU64::new(0);
     ChildSpec::new(name, move || Counter { incarnation: 1 + lives.fetch_add(1, Ordering::Relaxed), n: 0 })
@@ -99,7 +99,7 @@ fn start(supervisor: ActorRef<Supervisor>, child: ChildSpec<Counter>) -> ActorRe
     supervisor.ask(child).within(LIMIT).wait().unwrap().unwrap()
 }
 
-/// A child of a supervisor of its own, and how many lives it has had.
+/// Returns a child of a supervisor of its own, and the count of its lives.
 fn counted_child(theater: &Theater) -> (ActorRef<Counter>, Arc<AtomicU64>) {
     let lives = Arc::new(AtomicU64::new(0));
     let lived = Arc::clone(&lives);
@@ -116,13 +116,14 @@ fn crash(who: ActorRef<Counter>, crash: Crash) {
     assert_eq!(who.ask(crash).within(LIMIT).wait(), Err(AskError::Panicked));
 }
 
-/// Actors that live in a theater.
+/// Returns the number of actors that live in a theater.
 fn living(theater: &Theater) -> usize {
     let mut living = 0;
     theater.system().core().each_resident(|_, _| living += 1);
     living
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_its_mailbox() {
     let (here, there, peer) = two();
@@ -138,7 +139,7 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
     for incarnation in 1..=20 {
         assert_eq!(add(child, 1).unwrap().0, incarnation);
         child.tell(panic("on purpose"));
-        // These wait for the verdict, in order.
+        // These messages wait for the verdict, in order.
         for n in 1..=10 {
             child.tell(Add(n));
         }
@@ -151,11 +152,12 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
     there.shutdown().unwrap();
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() {
     let (here, _there, peer) = two();
     let policy = SupervisionPolicy::one_for_one()
-        .on::<std::io::Error>(Directive::Escalate) // does not fit: only its text has come
+        .on::<std::io::Error>(Directive::Escalate) // does not fit: only its text has arrived
         .when(|text| text.contains("go on"), Directive::Resume)
         .when(|text| text.contains("stop"), Directive::Stop)
         .when(|text| text.contains("all"), Directive::Escalate);
@@ -169,7 +171,7 @@ fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() 
     assert_eq!(add(first, 1), Ok((2, 1)));
 
     watcher.ask(Look(first)).wait().unwrap();
-    // What comes after this has been watched there too.
+    // The remote theater has watched everything after this, too.
     assert_eq!(add(first, 1), Ok((2, 2)));
     crash(first, Crash { text: "please stop".to_owned(), error: true });
     assert_eq!(end_of(&ends), StopReason::Failed("please stop".to_owned()));
@@ -186,6 +188,7 @@ fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() 
     assert!(matches!(&ended[1].1, StopReason::Failed(why) if why.contains("it is all over")), "{ended:?}");
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn children_here_and_elsewhere_are_restarted_together() {
     let (here, _there, peer) = two();
@@ -202,13 +205,14 @@ fn children_here_and_elsewhere_are_restarted_together() {
         for (child, incarnation) in children.into_iter().zip(lives) {
             eventually(|| (add(child, 0).unwrap().0 == incarnation).then_some(()));
         }
-        // And where the one that is here crashes.
+        // The local child crashes as well.
         crash(children[0], panic("on purpose"));
         eventually(|| (add(children[0], 0).unwrap().0 == lives[0] + 1).then_some(()));
         eventually(|| (add(children[2], 0).unwrap().0 == 3).then_some(()));
     }
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_supervisor_gives_up_on_a_child_elsewhere() {
     let (here, there, peer) = two();
@@ -225,7 +229,7 @@ fn a_supervisor_gives_up_on_a_child_elsewhere() {
         eventually(|| (add(child, 1) == Err(AskError::Stopped)).then_some(()));
     }
     eventually(|| (living(&there) == 0).then_some(()));
-    // Nobody has told a supervisor that is no more.
+    // No message was sent to a supervisor that has ended.
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
 }
 
@@ -275,17 +279,20 @@ fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer
     eventually(|| (living(&there) == 0).then_some(()));
 }
 
+// GUARANTEE: No child without a supervisor
 #[test]
 fn a_child_elsewhere_ends_with_its_supervisor() {
     ends_with_its_supervisor(|supervisor, _, peer| start(supervisor, counter("child").at(peer)));
 }
 
+// GUARANTEE: No child without a supervisor
 #[test]
 fn a_child_ends_when_its_supervisors_theater_is_lost() {
     let lost_after = Duration::from_millis(200);
     let holds = || Fault::Cut(1 << 40..1 << 41);
     let there = builder().lost_after(lost_after).start().unwrap();
-    // Each calls the other one over something that can be severed. Somebody else may take the port meanwhile: then another one is tried.
+    // Each theater calls the other one over a proxy that can be severed. Another program may take the port in between; in that
+    // case another port is tried.
     let (here, back) = eventually(|| {
         let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let back = Between::new(free, 1, holds());
@@ -307,7 +314,7 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
     for child in known {
         watcher.ask(Look(child)).wait().unwrap();
     }
-    // It is held when it waits for a restart that is to come much later.
+    // It is parked while it waits for a restart that is to come much later.
     crash(held, panic("on purpose"));
     between.sever();
     back.sever();
@@ -316,15 +323,16 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
     assert_eq!(ended.map(|(_, reason)| reason), [StopReason::Panicked("on purpose".to_owned()), StopReason::Stopped]);
 }
 
+// GUARANTEE: A lost theater is one crash
 #[test]
 fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
     let here = theater();
-    // Somebody else may take the port meanwhile: then another one is tried.
+    // Another program may take the port in between; in that case another port is tried.
     eventually(|| {
         let there = theater();
         let address = there.address().unwrap().to_string();
         let peer = here.connect(&address).unwrap();
-        // That two of them are lost is one crash; but calls may fail until the theater is there again.
+        // The loss of two of them is one crash, but calls may fail until the theater exists again.
         let policy = SupervisionPolicy::one_for_one()
             .max_restarts(1_000, Duration::from_secs(60))
             .backoff(Duration::from_millis(5), Duration::from_millis(20));
@@ -351,6 +359,7 @@ fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
     });
 }
 
+// GUARANTEE: A lost theater is one crash
 #[test]
 fn a_lost_theater_is_one_crash_and_the_supervisor_gives_up_where_it_cannot_be_reached() {
     let (here, there, peer) = two();
@@ -376,7 +385,7 @@ fn a_lost_theater_is_one_crash_and_the_supervisor_gives_up_where_it_cannot_be_re
     assert!(late.to_string().contains("lost"), "{late}");
 }
 
-/// Can be written as often as it is said.
+/// Can be written `times` times.
 #[derive(Debug)]
 struct Shy {
     times: Arc<AtomicU64>,
@@ -403,6 +412,7 @@ impl Handler<Crash> for Shy {
 }
 remote!(spawn Shy: Crash);
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_child_whose_new_state_does_not_arrive_ends() {
     let (here, there, peer) = two();
@@ -416,7 +426,7 @@ fn a_child_whose_new_state_does_not_arrive_ends() {
     assert_eq!(end_of(&ends), StopReason::Panicked("on purpose".to_owned()));
     eventually(|| one.ask(FindChild::<Shy>::new("shy")).wait().unwrap().is_none().then_some(()));
 
-    // What cannot be read over there is a crash each time.
+    // A child that the remote theater cannot read is a crash each time.
     let unreadable = || Shy { times: Arc::new(AtomicU64::new(1)), readable: false };
     let other = supervisor(&here, SupervisionPolicy::one_for_one());
     watcher.ask(Look(other)).wait().unwrap();
@@ -424,14 +434,14 @@ fn a_child_whose_new_state_does_not_arrive_ends() {
     let reason = end_of(&ends);
     assert!(matches!(&reason, StopReason::Failed(why) if why.contains("unreadable")), "{reason:?}");
 
-    // What cannot be written was never started.
+    // A child that cannot be written was never started.
     let mute = || Shy { times: Arc::default(), readable: true };
     let never = one.ask(ChildSpec::new("mute", mute).at(&peer)).wait().unwrap().unwrap_err();
     assert!(never.to_string().contains("it will not"), "{never}");
     assert_eq!(living(&there), 0);
 }
 
-/// Cannot be read, or panics as it is.
+/// Cannot be read, or panics on its own.
 struct Odd {
     panics: bool,
 }
@@ -463,6 +473,7 @@ fn a_mobile_child_that_cannot_be_read_is_a_crash_each_time() {
     }
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn a_factory_that_panics_is_a_crash_of_its_child() {
     let (here, _there, peer) = two();
@@ -478,6 +489,7 @@ fn a_factory_that_panics_is_a_crash_of_its_child() {
     assert_eq!(add(child, 1), Ok((3, 1)));
 }
 
+// GUARANTEE: Children in other theaters are supervised
 #[test]
 fn reports_and_verdicts_cross_broken_connections() {
     for seed in 0..3 {
@@ -495,7 +507,8 @@ fn reports_and_verdicts_cross_broken_connections() {
     }
 }
 
-/// The others are not lost.
+// GUARANTEE: A theater that ends is lost at once
+/// The other children are not lost.
 #[test]
 fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     let (home, there, peer) = two();
@@ -508,6 +521,7 @@ fn a_supervisor_whose_theater_is_shut_down_restarts_nobody() {
     assert_eq!(lives.load(Ordering::Relaxed), 1);
 }
 
+// GUARANTEE: Children migrate
 #[test]
 fn a_child_that_moves_is_restarted_wherever_it_is() {
     let (here, there, peer) = two();
@@ -535,16 +549,16 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
         incarnation += 1;
     }
     assert_eq!(supervisor.ask(FindChild::new("child")).wait().unwrap(), Some(child));
-    // From a theater that it was started in by its supervisor, too.
-    let abroad = start(supervisor, counter("abroad").at(&peer));
-    assert_eq!(add(abroad, 1), Ok((1, 1)));
-    here.publish("abroad", abroad).unwrap();
-    let seen = there.find::<Counter>(&format!("playhouse://{}/abroad", here.address().unwrap())).wait().unwrap();
+    // This includes a child from a theater that its supervisor had started it in.
+    let remote = start(supervisor, counter("remote").at(&peer));
+    assert_eq!(add(remote, 1), Ok((1, 1)));
+    here.publish("remote", remote).unwrap();
+    let seen = there.find::<Counter>(&format!("playhouse://{}/remote", here.address().unwrap())).wait().unwrap();
     there.migrate(seen, &back).wait().unwrap();
     eventually(|| ((living(&here), living(&there)) == (3, 0)).then_some(()));
-    crash(abroad, panic("at its supervisor's"));
-    assert_eq!(add(abroad, 1), Ok((2, 1)));
-    // It ends where it is, and its supervisor hears of it.
+    crash(remote, panic("at its supervisor's"));
+    assert_eq!(add(remote, 1), Ok((2, 1)));
+    // It ends in its present theater, and its supervisor is notified.
     here.migrate(child, &peer).wait().unwrap();
     child.stop();
     eventually(|| supervisor.ask(FindChild::<Counter>::new("child")).wait().unwrap().is_none().then_some(()));
@@ -552,6 +566,7 @@ fn a_child_that_moves_is_restarted_wherever_it_is() {
     assert_eq!(here.system().stats().total.dead_letters + there.system().stats().total.dead_letters, 0);
 }
 
+// GUARANTEE: Children migrate
 #[test]
 fn a_child_that_has_moved_ends_with_its_supervisor() {
     ends_with_its_supervisor(|supervisor, here, peer| {
@@ -561,6 +576,7 @@ fn a_child_that_has_moved_ends_with_its_supervisor() {
     });
 }
 
+// GUARANTEE: Children migrate
 #[test]
 fn children_that_have_moved_are_restarted_with_the_others() {
     let (here, _there, peer) = two();
@@ -577,10 +593,11 @@ fn children_that_have_moved_are_restarted_with_the_others() {
     }
 }
 
+// GUARANTEE: A child that had migrated to a lost theater starts again
 #[test]
 fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors() {
     let (here, there, peer) = two();
-    // That would be too many, if it were for them.
+    // The losses would be too many if they were the children's crashes.
     let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(60)));
     let former = ["a", "b", "c", "d"].map(|name| start(supervisor, counter(name)));
     for child in former {
@@ -594,7 +611,7 @@ fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors(
         assert_eq!(add(child, 1), Ok((2, 1)));
         assert!(add(former, 1).is_err());
     }
-    // They are supervised like the ones before, and may go again.
+    // They are supervised like the ones before, and may migrate again.
     let again = theater();
     let peer = here.connect(again.address().unwrap()).unwrap();
     let child = supervisor.ask(FindChild::<Counter>::new("a")).within(LIMIT).wait().unwrap().unwrap();
@@ -607,7 +624,8 @@ fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors(
     assert_eq!(add(child, 1), Ok((4, 1)));
 }
 
-/// Its place leads over the lost theater until the actor is sought, or it has been told of already.
+// GUARANTEE: Children migrate
+/// Its stub leads over the lost theater until the actor is located, or reported already.
 #[test]
 fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
     for (is_told, is_known) in [(false, false), (true, false), (false, true)] {
@@ -631,7 +649,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
             assert_eq!(add(goes, 0), Ok((1, 7)));
         }
         there.shutdown().unwrap();
-        // Somebody else may have taken the port; then nobody is started again.
+        // Another program may have taken the port; in that case no theater is started again.
         let again = builder().listen(&*address).start().ok();
         let found = |name| supervisor.ask(FindChild::<Counter>::new(name)).within(LIMIT).wait().unwrap();
         if again.is_some() {
@@ -642,7 +660,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
             assert_eq!((living(&third), again.as_ref().map(living)), (1, Some(2)));
         }
         assert_eq!((found("goes"), add(goes, 1)), (Some(goes), Ok((1, 8))));
-        // It is supervised as before.
+        // It is supervised like before.
         crash(goes, panic("on purpose"));
         assert_eq!(add(goes, 1), Ok((2, 1)));
         supervisor.stop();
@@ -651,7 +669,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
     }
 }
 
-/// Where a child was started, it is started again, wherever it was lost; that counts.
+/// A child starts again in the theater of its first start, regardless of the theater in which it was lost. The loss counts.
 #[test]
 fn a_child_that_is_lost_where_it_has_gone_is_started_again_in_the_theater_that_was_given() {
     let (here, there, third) = (theater(), theater(), theater());

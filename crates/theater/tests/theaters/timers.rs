@@ -1,4 +1,4 @@
-//! Timers of actors that move.
+//! Timers of actors that migrate.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::faulty::eventually;
 use playhouse_actor::*;
 use serde::{Deserialize, Serialize};
 
-/// Cancels its timer when it has come.
+/// Cancels its timer when it has arrived.
 #[derive(Serialize, Deserialize, Default)]
 struct Alarm {
     timer: Option<TimerKey>,

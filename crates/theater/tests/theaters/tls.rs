@@ -1,4 +1,4 @@
-//! What encrypted links promise, and who does not get one.
+//! The guarantees of encrypted links, and the peers that get none.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -87,14 +87,14 @@ fn encrypted(ca: &Ca) -> Theater {
     builder().tls(ca.tls()).start().unwrap()
 }
 
-/// A theater, and why it refuses those that it refuses.
+/// Returns a theater, and the reasons of its refusals.
 fn watchful(builder: TheaterBuilder) -> (Theater, mpsc::Receiver<String>) {
-    let (out, strangers) = mpsc::channel();
+    let (out, rejections) = mpsc::channel();
     let theater = builder.on_rejected_peer(move |error| drop(out.send(error.to_string()))).start().unwrap();
-    (theater, strangers)
+    (theater, rejections)
 }
 
-/// Why no TLS connection comes about.
+/// Returns the reason why there is no TLS connection.
 fn why(error: TheaterError) -> String {
     match error {
         TheaterError::Tls { why, .. } => why,
@@ -108,7 +108,7 @@ fn contains(text: &str, words: &[&str]) {
     }
 }
 
-/// Gives back what it is asked with.
+/// Answers with the content of the ask.
 #[derive(Serialize, Deserialize)]
 struct Mirror {
     told: usize,
@@ -149,7 +149,7 @@ impl Handler<Told> for Mirror {
 }
 remote!(spawn Mirror: Show, Tell, Told);
 
-/// An actor in `there`, which `here` calls.
+/// Returns an actor in `there`, which `here` calls.
 fn mirror(here: &Theater, there: impl ToString) -> ActorRef<Mirror> {
     let peer = here.connect(there.to_string()).unwrap();
     here.spawn_at(&peer, &Mirror { told: 0 }).unwrap()
@@ -163,7 +163,7 @@ fn shut_down(theaters: impl IntoIterator<Item = Theater>) {
 
 // -- links ------------------------------------------------------------------------------------------------------------
 
-/// Writes down what passes. Returns the address to call instead of `to`.
+/// Records the passing bytes. Returns the address to call instead of `to`.
 fn tapped(to: SocketAddr, record: &Arc<Mutex<Vec<u8>>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -185,6 +185,7 @@ fn tapped(to: SocketAddr, record: &Arc<Mutex<Vec<u8>>>) -> SocketAddr {
     address
 }
 
+// GUARANTEE: Secrecy
 #[test]
 fn nobody_between_reads_what_is_said() {
     let secret = b"nobody is to read this";
@@ -203,6 +204,7 @@ fn nobody_between_reads_what_is_said() {
     assert!(!seen(&talk(&|| encrypted(&ca))));
 }
 
+// GUARANTEE: Secrecy
 #[test]
 fn large_messages_cross_both_ways_encrypted() {
     const BYTES: usize = 7 * 1024 * 1024;
@@ -210,7 +212,7 @@ fn large_messages_cross_both_ways_encrypted() {
     let (here, there) = (encrypted(&ca), encrypted(&ca));
     let mirror = mirror(&here, there.address().unwrap());
     let large: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
-    // Several at once, so that both ends write and read at the same time, more than the sockets take.
+    // Several at once, because both ends then write and read at the same time, more than the sockets take.
     let asks: Vec<_> = (0..3)
         .map(|_| {
             let large = large.clone();
@@ -227,6 +229,7 @@ fn large_messages_cross_both_ways_encrypted() {
     shut_down([here, there]);
 }
 
+// GUARANTEE: Secrecy
 #[test]
 fn cut_encrypted_connections_lose_repeat_and_reorder_nothing() {
     let ca = Ca::new();
@@ -235,14 +238,15 @@ fn cut_encrypted_connections_lose_repeat_and_reorder_nothing() {
     }
 }
 
+// GUARANTEE: No network by accident
 #[test]
 fn with_certificates_other_networks_are_allowed() {
     let ca = Ca::new();
     let there = Theater::builder().listen("0.0.0.0:0").advertise("127.0.0.1:0").tls(ca.tls()).start().unwrap();
-    let abroad = Theater::builder().start().unwrap().connect("192.0.2.1:80").unwrap_err();
-    contains(&abroad.to_string(), &["192.0.2.1:80", "`tls(..)`", "`playhouse certificates`", "`plaintext()`"]);
-    assert!(matches!(abroad, TheaterError::NotLoopback { .. }), "{abroad:?}");
-    // Whatever the order in which they were asked for.
+    let refused = Theater::builder().start().unwrap().connect("192.0.2.1:80").unwrap_err();
+    contains(&refused.to_string(), &["192.0.2.1:80", "`tls(..)`", "`playhouse certificates`", "`plaintext()`"]);
+    assert!(matches!(refused, TheaterError::NotLoopback { .. }), "{refused:?}");
+    // The order of the two settings does not matter.
     for builder in [builder().tls(ca.tls()).plaintext(), builder().plaintext().tls(ca.tls())] {
         let here = builder.start().unwrap();
         assert_eq!(mirror(&here, there.address().unwrap()).ask(Told).wait(), Ok(0));
@@ -251,17 +255,18 @@ fn with_certificates_other_networks_are_allowed() {
     shut_down([there]);
 }
 
-// -- strangers --------------------------------------------------------------------------------------------------------
+// -- rejected peers -----------------------------------------------------------------------------------------------------
 
+// GUARANTEE: Members only
 #[test]
 fn a_theater_of_another_ca_is_refused_and_others_go_on() {
     let (ours, theirs) = (Ca::new(), Ca::new());
-    let (there, strangers) = watchful(builder().tls(ours.tls()));
+    let (there, rejections) = watchful(builder().tls(ours.tls()));
     let (friend, foe) = (encrypted(&ours), encrypted(&theirs));
     let mirror_of_friend = mirror(&friend, there.address().unwrap());
     for _ in 0..3 {
         contains(&why(foe.connect(there.address().unwrap()).unwrap_err()), &["another CA", "the cluster's CA"]);
-        let said = strangers.recv_timeout(LIMIT).unwrap();
+        let said = rejections.recv_timeout(LIMIT).unwrap();
         contains(&said, &["127.0.0.1:", "refuses this theater's certificate", "the cluster's CA"]);
         assert_eq!(mirror_of_friend.ask(Show(vec![1])).wait(), Ok(vec![1]));
     }
@@ -270,25 +275,27 @@ fn a_theater_of_another_ca_is_refused_and_others_go_on() {
     shut_down([friend, foe, there]);
 }
 
+// GUARANTEE: A refusal gives its cause
 #[test]
 fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let ca = Ca::new();
-    let (plain, plain_strangers) = watchful(builder());
-    let (encrypted, strangers) = watchful(builder().tls(ca.tls()));
+    let (plain, plain_rejections) = watchful(builder());
+    let (encrypted, rejections) = watchful(builder().tls(ca.tls()));
     match plain.connect(encrypted.address().unwrap()).unwrap_err() {
-        TheaterError::Refused { why, .. } => contains(&why, &["this theater speaks TLS only", "did not", "`tls(..)`"]),
+        TheaterError::Refused { why, .. } => contains(&why, &["this theater requires TLS", "did not", "`tls(..)`"]),
         other => panic!("{other}"),
     }
-    contains(&strangers.recv_timeout(LIMIT).unwrap(), &["this theater speaks TLS only", "the caller did not"]);
+    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["this theater requires TLS", "the caller did not"]);
     contains(&why(encrypted.connect(plain.address().unwrap()).unwrap_err()), &["it speaks no TLS", "`tls(..)`"]);
-    contains(&plain_strangers.recv_timeout(LIMIT).unwrap(), &["the caller speaks TLS", "this theater does not"]);
+    contains(&plain_rejections.recv_timeout(LIMIT).unwrap(), &["the caller uses TLS", "this theater does not"]);
     shut_down([plain, encrypted]);
 }
 
+// GUARANTEE: Members only
 #[test]
 fn nonsense_at_an_encrypted_door_harms_nobody() {
     let ca = Ca::new();
-    let (there, strangers) = watchful(builder().tls(ca.tls()));
+    let (there, rejections) = watchful(builder().tls(ca.tls()));
     let address = there.address().unwrap();
     let mut random = 7_u64;
     let mut bytes = |count: usize| -> Vec<u8> {
@@ -299,7 +306,7 @@ fn nonsense_at_an_encrypted_door_harms_nobody() {
         (0..count).map(|_| next()).collect()
     };
     for round in 0..20 {
-        // Some that would be TLS at first sight, up to a record that is whole.
+        // Some would be TLS at first sight, up to a complete record.
         let start: &[u8] = match round % 4 {
             0 => b"",
             1 => b"GET / HTTP/1.1\r\n\r\n",
@@ -308,11 +315,11 @@ fn nonsense_at_an_encrypted_door_harms_nobody() {
         };
         let mut stream = TcpStream::connect(address).unwrap();
         let nonsense = [start, &bytes(100_000)].concat();
-        // It may be refused before all is said.
+        // The theater may refuse it before everything is sent.
         let _ = stream.write_all(&nonsense);
         let _ = stream.shutdown(std::net::Shutdown::Write);
         let _ = stream.read_to_end(&mut Vec::new());
-        let said = strangers.recv_timeout(LIMIT).unwrap();
+        let said = rejections.recv_timeout(LIMIT).unwrap();
         assert!(said.contains("127.0.0.1:"), "{said}");
     }
     let friend = encrypted(&ca);
@@ -320,7 +327,7 @@ fn nonsense_at_an_encrypted_door_harms_nobody() {
     shut_down([friend, there]);
 }
 
-/// Calls a theater with what `identity` is, if anything, and hears what it says to that: an alert of TLS, or its words.
+/// Calls a theater with the given identity, if any. Returns its reply: an alert of TLS, or its words.
 fn call_as(ca: &Ca, identity: Option<&Identity>, address: SocketAddr) -> Result<String, rustls::Error> {
     let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -337,7 +344,7 @@ fn call_as(ca: &Ca, identity: Option<&Identity>, address: SocketAddr) -> Result<
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
     let mut stream = rustls::StreamOwned::new(connection, TcpStream::connect(address).unwrap());
     let mut said = Vec::new();
-    // It ends without the leave that TLS would have it take.
+    // The stream ends without the close notification of TLS.
     match stream.read_to_end(&mut said) {
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             Err(error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>()).unwrap().clone())
@@ -346,7 +353,7 @@ fn call_as(ca: &Ca, identity: Option<&Identity>, address: SocketAddr) -> Result<
     }
 }
 
-/// A theater calls somebody who is `identity`. What the two hear.
+/// Lets a theater call a peer with this `identity`. Returns the errors of the two.
 fn answer_as(ca: &Ca, identity: &Identity, caller: &Theater) -> (TheaterError, rustls::Error) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -373,43 +380,47 @@ fn alert(alert: rustls::AlertDescription) -> rustls::Error {
     rustls::Error::AlertReceived(alert)
 }
 
+// GUARANTEE: Members only
 #[test]
 fn who_shows_no_certificate_is_refused() {
     let ca = Ca::new();
-    let (there, strangers) = watchful(builder().tls(ca.tls()));
+    let (there, rejections) = watchful(builder().tls(ca.tls()));
     let heard = call_as(&ca, None, there.address().unwrap()).unwrap_err();
     assert_eq!(heard, alert(rustls::AlertDescription::CertificateRequired));
-    contains(&strangers.recv_timeout(LIMIT).unwrap(), &["it shows no certificate", "the cluster's CA"]);
+    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["it shows no certificate", "the cluster's CA"]);
     shut_down([there]);
 }
 
+// GUARANTEE: Members only
 #[test]
 fn a_certificate_that_has_expired_is_refused() {
     let ca = Ca::new();
     let expired = ca.expired();
-    let (there, strangers) = watchful(builder().tls(ca.tls()));
+    let (there, rejections) = watchful(builder().tls(ca.tls()));
     let heard = call_as(&ca, Some(&expired), there.address().unwrap()).unwrap_err();
     assert_eq!(heard, alert(rustls::AlertDescription::CertificateExpired));
-    contains(&strangers.recv_timeout(LIMIT).unwrap(), &["the certificate has expired", "a new one"]);
+    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["the certificate has expired", "a new one"]);
     let (error, heard) = answer_as(&ca, &expired, &there);
     contains(&why(error), &["the certificate has expired", "a new one"]);
     assert_eq!(heard, alert(rustls::AlertDescription::CertificateExpired));
     shut_down([there]);
 }
 
+// GUARANTEE: Members only
 #[test]
 fn a_certificate_of_the_ca_for_something_else_is_refused() {
     let ca = Ca::new();
     let other = ca.identity("mail.example", |_| {});
-    let (there, strangers) = watchful(builder().tls(ca.tls()));
+    let (there, rejections) = watchful(builder().tls(ca.tls()));
     contains(&call_as(&ca, Some(&other), there.address().unwrap()).unwrap(), &["not made out to theater.playhouse"]);
-    contains(&strangers.recv_timeout(LIMIT).unwrap(), &["not made out to theater.playhouse"]);
+    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["not made out to theater.playhouse"]);
     let (error, heard) = answer_as(&ca, &other, &there);
     contains(&why(error), &["not made out to theater.playhouse"]);
     assert_eq!(heard, alert(rustls::AlertDescription::BadCertificate));
     shut_down([there]);
 }
 
+// GUARANTEE: A refusal gives its cause
 #[test]
 fn certificates_that_others_would_refuse_are_refused_when_they_are_loaded() {
     let (ca, another) = (Ca::new(), Ca::new());

@@ -1,4 +1,4 @@
-//! Actors that are watched, move, and end at once.
+//! Actors that are watched, migrate, and end at once.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -13,7 +13,7 @@ use playhouse_actor::*;
 use playhouse_theater::{Peer, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
-/// How an actor ends.
+/// The cause of an actor's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum How {
     Not,
@@ -43,7 +43,7 @@ impl How {
 
 const ENDS: [How; 3] = [How::Panics, How::Stops, How::Fails];
 
-/// What actors wait for as they depart, by their numbers.
+/// The gates that actors wait for as they leave, by their numbers.
 type Gates = HashMap<u64, (Sender<()>, Receiver<()>)>;
 
 static GATES: Mutex<Option<Gates>> = Mutex::new(None);
@@ -66,7 +66,7 @@ impl Mortal {
     }
 }
 
-/// Answered with how many came before it.
+/// Answered with the number of earlier messages.
 #[derive(Serialize, Deserialize)]
 struct Count;
 remote_message!(Count -> u64);
@@ -102,7 +102,7 @@ impl Handler<End> for Mortal {
 }
 remote!(mobile Mortal: Count, End);
 
-/// Says what it is told.
+/// Reports its notifications.
 struct Eye {
     of: ActorRef<Mortal>,
     at: usize,
@@ -118,7 +118,7 @@ impl Actor for Eye {
     }
 }
 
-/// Theaters, an actor of the first one, as it is known in each, and who watches it from each.
+/// Theaters, an actor of the first one as each knows it, and a watcher in each.
 struct Scene {
     theaters: Vec<Theater>,
     peers: Vec<Vec<Option<Peer>>>,
@@ -138,7 +138,7 @@ impl Scene {
         let eyes = theaters.iter().zip(&known).zip(0..).map(|((theater, of), at)| {
             let eye = theater.system().spawn(Eye { of: *of, at, told: told_by.clone() });
             theater.system().run_until_idle();
-            // What it has watched before this is watched.
+            // Earlier requests to watch are in force after this answer.
             ask(*of, Count);
             eye
         });
@@ -161,7 +161,7 @@ impl Scene {
         self.peers[0][theater].as_ref().unwrap()
     }
 
-    /// All who watch it are told this, and nobody twice.
+    /// Checks that all watchers are notified of this, and each of them once.
     fn ends(self, how: How) {
         for _ in &self.eyes {
             let (at, terminated) = self.told.recv_timeout(LIMIT).unwrap();
@@ -177,6 +177,7 @@ impl Scene {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
     for how in ENDS {
@@ -186,6 +187,7 @@ fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_by_its_first_message() {
     for (how, from) in ENDS.into_iter().zip(0..) {
@@ -196,6 +198,7 @@ fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_by_its_first_message
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn a_child_that_is_restarted_as_it_arrives_has_not_ended() {
     for how in [How::Panics, How::Fails] {
@@ -210,6 +213,7 @@ fn a_child_that_is_restarted_as_it_arrives_has_not_ended() {
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn a_child_that_is_restarted_as_it_arrives_keeps_its_mailbox() {
     for (how, gate) in [(How::Panics, 1), (How::Fails, 2)] {
@@ -221,12 +225,13 @@ fn a_child_that_is_restarted_as_it_arrives_keeps_its_mailbox() {
         let asked: Vec<_> = (0..100).map(|_| scene.known[0].ask(Count).within(LIMIT)).collect();
         go.send(()).unwrap();
         migration.wait().unwrap();
-        // It is another state: the first ones were counted by the former one.
+        // It is another state: the former one counted the first messages.
         let counts: Vec<u64> = asked.into_iter().map(|count| count.wait().unwrap()).collect();
         assert_eq!(counts, (1..=100).collect::<Vec<u64>>());
     }
 }
 
+// GUARANTEE: An actor migrates completely
 #[test]
 fn each_watcher_in_each_theater_is_told_the_name() {
     for moves in 0..4 {
@@ -256,6 +261,7 @@ fn who_crashes_as_it_departs_has_not_stopped() {
     }
 }
 
+// GUARANTEE: Watching
 #[test]
 fn an_end_is_awaited_from_outside_wherever_the_actor_has_gone() {
     for seed in 0..100 {
@@ -269,7 +275,7 @@ fn an_end_is_awaited_from_outside_wherever_the_actor_has_gone() {
             ends.push(Box::pin(mortal.ended()));
             let _goes = home.migrate(mortal, &peers[net.choose(2)]);
             net.run_for(Duration::from_micros(net.choose(3_000) as u64));
-            // Who has given up is no trouble.
+            // A caller that has given up causes no harm.
             drop(mortal.ended());
         }
         let how = ENDS[net.choose(ENDS.len())];
@@ -278,7 +284,7 @@ fn an_end_is_awaited_from_outside_wherever_the_actor_has_gone() {
         for mut end in ends {
             assert_eq!(end.as_mut().poll(&mut noop), std::task::Poll::Ready(how.reason()), "seed {seed}");
         }
-        // A theater that is lost is the end of its actors.
+        // The loss of a theater is the end of its actors.
         let other = home.system().spawn(Mortal::that(How::Not));
         home.migrate(other, &peers[0]).wait().unwrap();
         let mut end = Box::pin(other.ended());

@@ -1,5 +1,5 @@
-//! A transport that panics, or counts what cannot be, breaks the connection that it does so on, and nothing else. One that sends messages
-//! loses none.
+//! A transport that panics, or returns impossible counts, breaks its own connection, and nothing else. A transport that sends
+//! messages loses none.
 
 use std::sync::mpsc::{Sender, channel};
 
@@ -8,7 +8,7 @@ use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::*;
 use serde::{Deserialize, Serialize};
 
-/// Those of connections.
+/// The faults of connections.
 const FAULTS: [Fault; 10] = [
     Fault::Break,
     Fault::Connect,
@@ -22,7 +22,7 @@ const FAULTS: [Fault; 10] = [
     Fault::Register,
 ];
 
-/// Notices what is lost, repeated or out of order.
+/// Notices lost, repeated or reordered messages.
 #[derive(Serialize, Deserialize)]
 struct Tally(u64);
 
@@ -39,6 +39,7 @@ impl Handler<Next> for Tally {
 }
 remote!(spawn Tally: Next);
 
+// GUARANTEE: A failing wire affects one connection
 #[test]
 fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
     for fault in FAULTS {
@@ -48,7 +49,7 @@ fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
         let tally = here.spawn_at(&peer, &Tally(0)).unwrap();
         for number in 1..=60 {
             if number % 20 == 0 {
-                // It shows when another connection is needed.
+                // Its effect shows when another connection is needed.
                 if matches!(fault, Fault::Connect | Fault::Shutdown | Fault::Drop | Fault::Register) {
                     transport.arm(Fault::Break, 1);
                 }
@@ -59,12 +60,13 @@ fn a_wire_that_panics_or_miscounts_breaks_its_connection_and_nothing_is_lost() {
         here.shutdown_within(LIMIT).unwrap();
         there.shutdown_within(LIMIT).unwrap();
         assert_eq!(transport.left(fault), 0, "{fault:?} was not met");
-        // The last fault may have been met when all was said.
+        // The last fault may have happened after the last message.
         let calls = transport.calls();
         assert!(calls > 2, "{calls} calls: {fault:?} did not break its connection");
     }
 }
 
+// GUARANTEE: A failing wire affects one connection
 #[test]
 fn a_call_that_panics_has_failed_and_the_next_one_comes_through() {
     let transport = Spoiled::default();
@@ -97,7 +99,7 @@ fn a_connection_that_takes_its_time_to_be_registered_holds_up_no_other_link() {
     }
 }
 
-/// Says in a channel that it was told of a write.
+/// Reports each write in a channel.
 struct Reader(Sender<()>);
 
 impl Actor for Reader {}
@@ -107,10 +109,11 @@ impl Handler<Wrote> for Reader {
     }
 }
 
+// GUARANTEE: A failing wire affects one connection
 #[test]
 fn what_a_wire_tells_an_actor_of_its_system_while_it_is_written_to_arrives() {
     let transport = Spoiled::default();
-    // The worker that writes is the reader's, and has nothing else to do behind a write.
+    // The worker that writes is the reader's, and has nothing else to do after a write.
     let one_worker = System::builder().workers(1);
     let (here, there) = (builder().system(one_worker).transport(transport.clone()).start().unwrap(), theater());
     let peer = here.connect(there.address().unwrap()).unwrap();
@@ -119,7 +122,7 @@ fn what_a_wire_tells_an_actor_of_its_system_while_it_is_written_to_arrives() {
     transport.tell_of_writes(here.system().spawn(Reader(told)).recipient());
     for number in 1..=60 {
         tally.tell(Next(number));
-        // Before the next one is sent: each needs a write of its own.
+        // The read precedes the next message: each message needs a write of its own.
         reads.recv_timeout(LIMIT).unwrap();
     }
     assert_eq!(tally.ask(Next(61)).within(LIMIT).wait(), Ok(true));

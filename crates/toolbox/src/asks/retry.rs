@@ -26,7 +26,7 @@ const ANSWER_BACKOFF: (Duration, Duration) = (Duration::from_millis(1), Duration
 /// Between theaters, a request that failed with a cycle may still be handled.
 ///
 /// A request whose deadline has passed may have been handled. The same holds after a crash of the handler, or after a
-/// dropped `Reply`. Let the message carry an [`IdempotencyKey`] and the receiver keep an [`AnswerCache`] where a
+/// dropped `Reply`. Let the message carry an [`IdempotencyKey`](super::IdempotencyKey) and the receiver keep an [`AnswerCache`](super::AnswerCache) where a
 /// second effect would be wrong.
 ///
 /// # Examples

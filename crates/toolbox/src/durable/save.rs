@@ -15,10 +15,10 @@ use crate::panics::lock;
 use crate::resource::JobError;
 use crate::wait::{block_on, pipe_in_incarnation};
 
-/// A save: see [`Durable::save`]. Use `.await`, `.wait()`, or `.then(ctx, ..)`.
+/// A save: see [`Durable::save`](super::Durable::save). Use `.await`, `.wait()`, or `.then(ctx, ..)`.
 ///
 /// # Cancel safety
-/// Dropping a running save leaves its outcome unknown: see [`Durable::save`]. Another save may begin.
+/// Dropping a running save leaves its outcome unknown: see [`Durable::save`](super::Durable::save). Another save may begin.
 ///
 /// # Examples
 ///

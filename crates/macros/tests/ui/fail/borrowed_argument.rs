@@ -25,3 +25,4 @@ impl Counter {
 }
 
 fn main() {}
+// GUARANTEE: Safe messages

@@ -28,3 +28,4 @@ impl Counter {
 struct Derived;
 
 fn main() {}
+// GUARANTEE: Safe messages

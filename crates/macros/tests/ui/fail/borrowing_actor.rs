@@ -27,3 +27,4 @@ struct Cache<T>(T);
 impl<T> Cache<T> {}
 
 fn main() {}
+// GUARANTEE: Safe messages

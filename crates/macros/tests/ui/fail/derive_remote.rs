@@ -30,3 +30,4 @@ fn main() {
     send(Generic(1));
     send(Generic(Socket));
 }
+// GUARANTEE: Messages without a wire form are reported at once

@@ -54,3 +54,4 @@ impl Typed {
 }
 
 fn main() {}
+// GUARANTEE: Refused messages are reported

@@ -61,3 +61,4 @@ fn silenced(text: String) -> String {
 struct NoFunction;
 
 fn main() {}
+// GUARANTEE: Needless clones are reported

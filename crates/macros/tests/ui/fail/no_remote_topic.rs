@@ -10,3 +10,4 @@ fn publish(theater: &Theater, orders: &Topic<Order>) {
 }
 
 fn main() {}
+// GUARANTEE: Topics track the joined theaters

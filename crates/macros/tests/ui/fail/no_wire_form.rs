@@ -23,3 +23,4 @@ impl Counter {
 }
 
 fn main() {}
+// GUARANTEE: Messages without a wire form are reported at once

@@ -32,3 +32,4 @@ struct Local(Rc<u8>);
 impl Local {}
 
 fn main() {}
+// GUARANTEE: Safe messages

@@ -58,3 +58,4 @@ fn main() {
     worker.tell(Work(1_u8));
     worker.tell(Work("one"));
 }
+// GUARANTEE: Typed sends

@@ -260,6 +260,7 @@ fn with(fault: Fault) -> Subject {
     Subject::new(ANYWHERE, move || FaultyTransport { fault, listening: Arc::clone(&listening) })
 }
 
+// GUARANTEE: Any transport
 #[test]
 fn each_rule_finds_the_faults_that_it_is_for() {
     let unfound: Vec<_> = RULES.iter().filter(|rule| FOUND.iter().all(|(name, ..)| *name != rule.name)).collect();

@@ -2,7 +2,7 @@
 
 use super::lost_actors::{meet_by, named_by};
 use super::*;
-use crate::migration::host::LEAVE_MAX;
+use crate::migration::host::SHUTDOWN_NOTICE_MAX;
 
 /// The numbers of the markers that the theater has sent.
 fn markers(said: &[(Head, Vec<u8>)]) -> Vec<u64> {
@@ -26,6 +26,7 @@ fn lives_in(link: &Link, ask: u64, theater: u64) {
     link.receives(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&location));
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_before_the_answer() {
     let (net, theater) = simulated();
@@ -93,6 +94,7 @@ fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<u
     tells
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn what_waits_at_a_place_that_turns_is_sent_on_before_a_theater_has_shut_down() {
     let (net, theater) = simulated();
@@ -120,6 +122,7 @@ fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u6
     leavings
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile_though_it_has_gone_on() {
     for is_new in [false, true] {
@@ -139,6 +142,7 @@ fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile
     }
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
     let (_net, theater) = simulated();
@@ -154,6 +158,7 @@ fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
     assert_eq!(leavings.load(Ordering::Relaxed), 4);
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come() {
     let (net, theater) = simulated();
@@ -169,6 +174,7 @@ fn an_answer_to_a_theater_that_leaves_waits_until_what_was_sent_before_has_come(
     assert!(leaves.says().iter().any(is_answer));
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_longer_than_one_that_has_not() {
     let (net, theater) = simulated();
@@ -176,7 +182,7 @@ fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_lo
     let arriving = Arc::clone(&theater.theater_core.directory.arriving);
     arriving.fetch_add(1, Ordering::Relaxed);
     let system = theater.system().clone();
-    let (theater_core, comes_at) = (Arc::clone(&theater.theater_core), net.now() + LEAVE_MAX + TICK);
+    let (theater_core, comes_at) = (Arc::clone(&theater.theater_core), net.now() + SHUTDOWN_NOTICE_MAX + TICK);
     let (tell, told) = mpsc::channel();
     let comes = move || {
         let comes = theater_core.now() >= comes_at;
@@ -194,6 +200,7 @@ fn an_evacuation_awaits_an_actor_that_has_come_and_is_not_in_its_cell_yet_for_lo
     assert!(*id == told.recv().unwrap() && has_left_but_may_live(why), "{evacuation:?}");
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_that_is_evacuated_lets_no_actor_in() {
     let (_net, theater) = simulated();
@@ -220,6 +227,7 @@ fn refuses_all(theater: &Theater, link: &Arc<Link>) {
     });
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn actors_that_one_theater_does_not_take_are_offered_to_the_others() {
     let (_net, theater) = simulated();
@@ -233,6 +241,7 @@ fn actors_that_one_theater_does_not_take_are_offered_to_the_others() {
     assert_eq!(evacuation.stayed.len(), own.len());
 }
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn actors_that_no_theater_takes_stay() {
     let (_net, theater) = simulated();

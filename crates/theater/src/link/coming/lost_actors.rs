@@ -12,6 +12,7 @@ fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
     link.receives(&Head::Answer { ask, codec: Wire::Positional }, &bytes(&LocateReply(vec![known])));
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
     let [theater] = theaters();
@@ -68,6 +69,7 @@ pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
     named.take().expect("it was not known")
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is_lost() {
     let (net, theater) = simulated();
@@ -90,6 +92,7 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     assert!(!directory.is_remote(known.id()));
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_the_old_one_was_lost() {
     let (net, theater) = simulated();
@@ -113,6 +116,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     assert!(!directory.is_remote(stub));
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     let (net, theater) = simulated();
@@ -131,6 +135,7 @@ fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
     assert!(said.iter().any(|(head, _)| *head == terminated), "{said:?}");
 }
 
+// GUARANTEE: Alive once
 #[test]
 fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_before() {
     let (net, theater) = simulated();
@@ -160,6 +165,7 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
     assert!(has_come, "{lost_actors:?}");
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sender() {
     let (net, theater) = simulated();
@@ -223,6 +229,7 @@ fn knows_no_lost_actor(net: &Simulation, theater: &Theater, link: &Link) {
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     let (net, theater) = simulated();
@@ -236,6 +243,7 @@ fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
@@ -294,6 +302,7 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
     assert!(directory.kept().into_iter().all(|(_, count)| count == 0), "{:?}", directory.kept());
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has_come() {
     let (net, theater) = simulated();
@@ -312,6 +321,7 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
     assert_eq!(theater.system().stats().total.dead_letters, 0);
 }
 
+// GUARANTEE: Order holds while actors migrate
 #[test]
 fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
     let (net, theater) = simulated();

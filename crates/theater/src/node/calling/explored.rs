@@ -1,14 +1,15 @@
-//! All interleavings of the calls of two theaters, within bounds: first calls that cross, calls and replies that are lost, connections that
-//! break and of which each end finds that out at a time of its own, and links that are given up.
+//! All interleavings of the calls of two theaters within bounds: first calls that cross, lost calls and replies, broken
+//! connections, and links that are given up. Each end finds out at a time of its own that a connection is broken.
 //!
-//! Checked in each state: two ends that have exchanged anything are those of one link, and a link that nobody has given up is not lost. And from
-//! each state on, if nothing breaks any more: both theaters call at the same times, again and again, and are connected soon.
+//! Two properties are checked in each state. Two ends that have exchanged anything belong to one link. A link that no end has
+//! given up is not lost. A third property is checked from each state on, under the assumption that nothing breaks any more: both
+//! theaters call at the same times, repeatedly, and are connected soon.
 
 use std::collections::HashSet;
 
 use super::*;
 
-/// Rounds in which all calls are answered, until there is a connection.
+/// Maximum number of rounds, with all calls answered, until there is a connection.
 const ROUNDS_MAX: usize = 24;
 
 /// The link of an end.
@@ -16,17 +17,17 @@ const ROUNDS_MAX: usize = 24;
 struct Link {
     number: u64,
     calls: Calling,
-    /// The number of the link at the other end that something was received from.
-    heard: Option<u64>,
+    /// The number of the link at the other end that this end has received something from.
+    received_from: Option<u64>,
     /// The number of the link at the other end that has received something from this one.
-    heard_by: Option<u64>,
-    /// The wire that it is connected by.
+    received_by: Option<u64>,
+    /// The wire of its connection.
     wire: Option<u64>,
 }
 
 impl Link {
     fn sight(&self) -> Sight {
-        Sight { number: self.number, has_heard: self.heard.is_some(), is_connected: self.wire.is_some() }
+        Sight { number: self.number, has_received: self.received_from.is_some(), is_connected: self.wire.is_some() }
     }
 }
 
@@ -34,21 +35,21 @@ impl Link {
 struct End {
     link: Option<Link>,
     links: u64,
-    /// It wants a link, and calls until it has one.
+    /// The end wants a link, and calls until it has one.
     wants: bool,
-    /// A first call is under way, for the link of this number.
+    /// A first call is in progress, for the link of this number.
     calls: Option<u64>,
     has_lost: bool,
     /// The number of the lost link at the other end.
     lost: Option<u64>,
-    /// It is about to end.
+    /// The end is about to shut down.
     leaves: bool,
 }
 
-/// A call or a reply that is under way.
+/// A call or a reply in transit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Under {
-    /// To the other end. `again`: of this link, whose connection is to have this number, unless it is a first call.
+    /// To the other end. `again`: the calling link and the number of its next connection, unless it is a first call.
     Call { from: usize, asks: Said, wire: u64, again: Option<(u64, u64)> },
     /// Back to the caller.
     Reply { to: usize, asks: Said, says: Says, wire: u64, again: Option<(u64, u64)> },
@@ -76,16 +77,16 @@ enum Says {
     Nothing,
 }
 
-/// Bounds of what may still happen.
+/// Bounds of future events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Bounds {
-    /// Calls and replies that are lost, and connections that break.
+    /// Maximum number of lost calls, lost replies and broken connections.
     faults: u32,
-    /// Links that are given up where there is no connection.
+    /// Maximum number of links given up without a connection.
     losses: u32,
-    /// Ends that leave.
+    /// Maximum number of ends that shut down.
     leaves: u32,
-    /// Calls, but for those of the last rounds.
+    /// Maximum number of calls before the last rounds.
     calls: u32,
 }
 
@@ -95,7 +96,7 @@ struct World {
     under: Vec<Under>,
     wires: u64,
     bounds: Bounds,
-    /// Nobody has given a link up.
+    /// No end has given a link up.
     no_loss: bool,
 }
 
@@ -122,13 +123,13 @@ impl World {
         Said::First { knows: end.link.is_some(), has_lost: end.has_lost, number }
     }
 
-    /// A number for a link of `end`.
+    /// Returns a number for a link of `end`.
     fn number(&mut self, end: usize) -> u64 {
         self.ends[end].links += 1;
         self.ends[end].links
     }
 
-    /// `end` calls for the first time, if it wants a link and has none.
+    /// Starts a first call of `end` if it wants a link and has none.
     fn begin(&mut self, end: usize) -> bool {
         let begins = self.ends[end].wants && self.ends[end].calls.is_none() && !self.ends[end].leaves;
         if begins {
@@ -139,7 +140,7 @@ impl World {
         begins
     }
 
-    /// The housekeeper of `end` looks after its link.
+    /// Runs the housekeeper of `end` for its link.
     fn tick(&mut self, end: usize, is_late: bool) -> bool {
         let leaves = self.ends[end].leaves;
         let Some(link) = &mut self.ends[end].link else { return false };
@@ -159,7 +160,7 @@ impl World {
         true
     }
 
-    /// A call or a reply that is under way arrives.
+    /// Delivers a call or a reply in transit.
     fn arrive(&mut self, at: usize) -> Result<(), String> {
         match self.under.remove(at) {
             Under::Call { from, asks, wire, again } => {
@@ -177,7 +178,7 @@ impl World {
             Said::Again { connection, number, link } => Asks::Again { connection, number: Some(number), link },
         };
         if self.ends[at].leaves && matches!(asks, Asks::First { .. }) {
-            // The link that the caller was about to make, or has made, is not made here.
+            // This end does not make the link that the caller was about to make, or has made.
             self.no_loss &= self.ends[at].link.is_some();
             return Ok(Says::Nothing);
         }
@@ -216,13 +217,13 @@ impl World {
 
     fn make(&mut self, at: usize, calls: Calling, number: u64, wire: u64) {
         let end = &mut self.ends[at];
-        end.link = Some(Link { number, calls, heard: None, heard_by: None, wire: Some(wire) });
+        end.link = Some(Link { number, calls, received_from: None, received_by: None, wire: Some(wire) });
         (end.wants, end.has_lost) = (false, false);
     }
 
     fn lose(&mut self, at: usize) -> Result<(), String> {
         if self.no_loss && !self.ends[at].leaves {
-            return Err(format!("end {at} loses its link, which nobody has given up"));
+            return Err(format!("end {at} loses its link, which no end has given up"));
         }
         let end = &mut self.ends[at];
         end.lost = end.link.as_ref().and_then(|link| link.calls.known_as);
@@ -243,7 +244,7 @@ impl World {
             (_, Says::Busy) => Outcome::Busy,
             (_, Says::Nothing) => Outcome::Nothing,
             (Said::Again { connection, .. }, Says::GoOn { link: theirs }) => {
-                // A later one may have been prepared meanwhile.
+                // A later call may have been prepared since then.
                 let link = self.ends[at].link.as_mut().filter(|link| again == Some((link.number, connection)));
                 if let Some(link) = link.filter(|link| link.calls.connection == connection) {
                     link.calls.goes_on(link.sight(), Some(theirs));
@@ -274,7 +275,7 @@ impl World {
         match again {
             Some((number, _)) => {
                 if let Some(link) = self.ends[at].link.as_mut().filter(|link| link.number == number) {
-                    link.calls.hears(outcome);
+                    link.calls.note_outcome(outcome);
                 }
             }
             None => self.ends[at].calls = None,
@@ -282,11 +283,11 @@ impl World {
         Ok(())
     }
 
-    /// A first call was answered with the number of a link.
+    /// Handles the answer to a first call: the number of a link.
     fn find(&mut self, at: usize, (knows, number, is_first): (bool, u64, bool), theirs: u64, wire: u64) {
         let end = &mut self.ends[at];
         match &mut end.link {
-            // If it was not found, it is called once more.
+            // A link that was not found is called once more.
             Some(link) => {
                 let said = Claim { knows, number: Some(number) };
                 let is_found = link.calls.finds_itself(link.sight(), said, Some(theirs));
@@ -295,18 +296,18 @@ impl World {
             None if makes(knows, Some(theirs), end.lost) && !end.leaves => {
                 self.make(at, Calling::new(true, Some(theirs)), number, wire)
             }
-            // An end that leaves does not have the link that the other one has made for it.
+            // An end that shuts down does not have the link that the other one has made for it.
             None => self.no_loss &= !end.leaves,
         }
     }
 
-    /// The wire that both ends are connected by.
+    /// Returns the wire that both ends are connected by.
     fn common(&self) -> Option<u64> {
         let [one, other] = self.ends.each_ref().map(|end| end.link.as_ref().and_then(|link| link.wire));
         one.filter(|_| one == other)
     }
 
-    /// Whether the end may find that its connection is broken: the other end does not have it, and will not.
+    /// Returns whether the end may find its connection broken: the other end does not have it, and never will.
     fn is_broken(&self, end: usize) -> bool {
         let Some(wire) = self.ends[end].link.as_ref().and_then(|link| link.wire) else { return false };
         let comes = |under: &Under| matches!(under, Under::Reply { wire: its, .. } if *its == wire);
@@ -319,16 +320,16 @@ impl World {
         }
     }
 
-    /// Something is received at this end.
-    fn hear(&mut self, at: usize) -> Result<bool, String> {
+    /// Receives something at this end.
+    fn receive(&mut self, at: usize) -> Result<bool, String> {
         if self.common().is_none() {
             return Ok(false);
         }
-        let [here, there] = [at, 1 - at].map(|end| self.ends[end].link.as_ref().map(|link| link.number));
+        let [local, remote] = [at, 1 - at].map(|end| self.ends[end].link.as_ref().map(|link| link.number));
         let mut is_new = false;
-        for (end, other) in [(at, there), (1 - at, here)] {
+        for (end, other) in [(at, remote), (1 - at, local)] {
             let Some(link) = &mut self.ends[end].link else { return Ok(false) };
-            let met = if end == at { &mut link.heard } else { &mut link.heard_by };
+            let met = if end == at { &mut link.received_from } else { &mut link.received_by };
             if met.is_some() && *met != other {
                 return Err(format!("link {} of end {end} is one with {met:?}, and with {other:?}", link.number));
             }
@@ -338,7 +339,7 @@ impl World {
         Ok(is_new)
     }
 
-    /// Returns all worlds that may be next.
+    /// Returns all possible next worlds.
     fn next(&self) -> Result<Vec<World>, String> {
         let mut all = Vec::new();
         let mut step = |act: &mut dyn FnMut(&mut World) -> Result<bool, String>| -> Result<(), String> {
@@ -393,7 +394,7 @@ impl World {
             }
         }
         for end in 0..2 {
-            step(&mut |world| world.hear(end))?;
+            step(&mut |world| world.receive(end))?;
             if self.bounds.leaves > 0 && !self.ends[end].leaves {
                 step(&mut |world| {
                     world.bounds.leaves -= 1;
@@ -405,7 +406,7 @@ impl World {
         Ok(all)
     }
 
-    /// A call or a reply is lost: the caller hears nothing.
+    /// Loses a call or a reply: the caller receives nothing.
     fn drop_one(&mut self, at: usize) {
         let (to, asks, wire, again) = match self.under.remove(at) {
             Under::Call { from, asks, wire, again } => (from, asks, wire, again),
@@ -414,10 +415,11 @@ impl World {
         self.put(Under::Reply { to, asks, says: Says::Nothing, wire, again });
     }
 
-    /// Nothing breaks any more, and both do the same at the same times. No call of `mute` comes through. Says why they are not connected in the end.
+    /// Checks that both ends connect if nothing breaks any more and both act at the same times. All calls of `mute` are lost.
+    /// Returns the reason if they are not connected in the end.
     fn settles(mut self, mute: Option<usize>) -> Result<(), String> {
         for _ in 0..ROUNDS_MAX {
-            // Calls that do not come through end first: there are pauses between them.
+            // Lost calls end first, because there are pauses between them.
             let is_mute = |under: &Under| matches!(under, Under::Call { from, .. } if mute == Some(*from));
             while let Some(at) = self.under.iter().position(is_mute) {
                 self.drop_one(at);
@@ -426,7 +428,7 @@ impl World {
             while let Some(at) = self.under.iter().position(is_nothing) {
                 self.arrive(at)?;
             }
-            // All calls that are under way arrive before their replies do.
+            // All calls in transit arrive before their replies do.
             while let Some(at) = self.under.iter().position(|under| matches!(under, Under::Call { .. })) {
                 self.arrive(at)?;
             }
@@ -439,17 +441,17 @@ impl World {
                 }
             }
             if self.common().is_some() {
-                return self.hear(0).and(self.hear(1)).map(drop);
+                return self.receive(0).and(self.receive(1)).map(drop);
             }
             if self.ends.iter().any(|end| end.leaves) && !self.ends.iter().any(|end| end.leaves && end.link.is_some()) {
                 return Ok(());
             }
-            // An end that leaves takes no first calls.
+            // An end that shuts down takes no first calls.
             let may_want = !self.ends.iter().any(|end| end.leaves);
             let goes_on = |end: &End| end.link.as_ref().is_some_and(|link| link.calls.called || end.leaves);
             let calls = |end: &End| end.wants && may_want || goes_on(end);
             if self.ends.iter().enumerate().all(|(at, end)| mute == Some(at) || mute.is_some() && !calls(end)) {
-                // Nobody calls whose calls come through.
+                // No end calls whose calls arrive.
                 return Ok(());
             }
             if self.ends.iter().all(|end| end.link.is_none() && !end.wants) {
@@ -463,7 +465,7 @@ impl World {
         Err(format!("they are not connected in the end, with {mute:?} mute: {self:?}"))
     }
 
-    /// Gives the numbers of wires out anew.
+    /// Numbers the wires anew.
     fn normal(mut self) -> World {
         let mut seen: Vec<u64> = self
             .under
@@ -510,13 +512,14 @@ fn explore(world: World) -> Result<usize, String> {
     Ok(seen.len())
 }
 
-/// Explores, and says how large it was.
+/// Explores, and prints the number of states.
 fn check(wants: [bool; 2], bounds: Bounds) {
     let states = explore(World::new(wants, bounds)).unwrap_or_else(|why| panic!("{why}"));
     println!("{wants:?} want a link, {bounds:?}: {states} states");
     assert!(states > 1_000, "{states}");
 }
 
+// GUARANTEE: A network failure is a broken connection
 #[test]
 fn calls_that_cross_and_fail_end_in_one_link() {
     check([true, false], Bounds { faults: 5, losses: 0, leaves: 0, calls: 7 });
@@ -524,12 +527,14 @@ fn calls_that_cross_and_fail_end_in_one_link() {
     check([true, true], Bounds { faults: 4, losses: 0, leaves: 0, calls: 7 });
 }
 
+// GUARANTEE: A theater that ends is lost at once
 #[test]
 fn ends_that_leave_are_heard_or_have_been_given_up() {
     check([true, false], Bounds { faults: 2, losses: 1, leaves: 2, calls: 5 });
     check([true, true], Bounds { faults: 2, losses: 1, leaves: 2, calls: 4 });
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn links_that_are_given_up_and_made_anew_are_not_mixed_up() {
     check([true, false], Bounds { faults: 2, losses: 1, leaves: 0, calls: 6 });

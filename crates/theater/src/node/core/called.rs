@@ -1,4 +1,4 @@
-//! What callers are answered.
+//! The answers to callers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,13 +6,13 @@ use std::sync::atomic::Ordering;
 use super::*;
 
 impl TheaterCore {
-    /// Whether the theater has shown this certificate, or none, when its link was made.
+    /// Returns whether the theater showed this certificate, or none, when its link was made.
     pub(super) fn has_shown(&self, theater: u64, certificate: Option<Word32>) -> bool {
         self.links().by_incarnation.get(&theater).is_some_and(|known| known.certificate == certificate)
     }
 
-    /// What is answered to a caller, which has proved its incarnation and shown this certificate; and the link, the number of its
-    /// connection, and what the other end has received.
+    /// Returns the answer to a caller, which has proved its incarnation and shown this certificate. For a call that makes or
+    /// continues a link, also returns the link, the number of its connection, and the packets that the other end has received.
     pub(crate) fn receive_hello(
         &self,
         hello: &Hello,
@@ -23,13 +23,13 @@ impl TheaterCore {
             return refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster));
         }
         if hello.incarnation == self.incarnation {
-            return refused("it was called by itself".to_owned());
+            return refused("a theater cannot call itself".to_owned());
         }
         if self.is_closing() {
             return refused("it is closing".to_owned());
         }
         if self.poller.is_deaf() {
-            // It could not read what comes over the connection.
+            // The caller could not read the bytes that come over the connection.
             return (Reply::Busy, None);
         }
         let mut links = self.links();
@@ -43,7 +43,7 @@ impl TheaterCore {
                 return refused(why);
             }
             Some(resumes) if resumes.incarnation != self.incarnation => {
-                return refused("it has been started anew".to_owned());
+                return refused("the theater was restarted".to_owned());
             }
             Some(Resume { connection, link, .. }) => Asks::Again { connection, number: hello.link, link },
             None if self.leaving.load(Ordering::Relaxed) => return refused("it is closing".to_owned()),
@@ -58,11 +58,11 @@ impl TheaterCore {
         if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation).filter(|known| !known.link.is_lost()) {
             let answer = known.calls.answer(known.sight(), asks, calls, is_lower);
             let (link, connection) = (Arc::clone(&known.link), known.calls.connection);
-            link.note_number_there(known.calls.known_as);
+            link.note_remote_number(known.calls.known_as);
             let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
             match answer {
                 Answer::Busy => return (Reply::Busy, None),
-                Answer::Another => return refused("it has another link by now".to_owned()),
+                Answer::Another => return refused("the theaters have another link by now".to_owned()),
                 Answer::Known => return (Reply::Hello(hello_of_link()), None),
                 Answer::GoOn => {
                     known.terminated = None;
@@ -81,7 +81,7 @@ impl TheaterCore {
             }
         }
         if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
-            // The other end has given it up. Another one may be made before the lock is held again.
+            // The other end has given the link up. Another one may be made before the lock is held again.
             drop(links);
             known.link.lose();
             return self.receive_hello(hello, certificate);

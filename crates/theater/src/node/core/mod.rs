@@ -1,6 +1,6 @@
-//! How theaters come together: calling, what callers are answered, and going on after a connection broke.
+//! The links of a theater: calls, answers to callers, and the continuation after a connection broke.
 //!
-//! Which calls make links and go on with them is decided in [`crate::node::calling`].
+//! The state machine in [`crate::node::calling`] decides which calls make links and which continue them.
 
 mod called;
 
@@ -30,7 +30,7 @@ use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
 use crate::node::calling::{self, Answer, Asks, Calling, Claim, Due, Outcome, Sight, Without};
 use crate::node::calls::Calls;
-use crate::node::handshake::{self, Opening, PATIENCE};
+use crate::node::handshake::{self, ANSWER_TIME_MAX, Opening};
 use crate::node::identity::{Credentials, Word32};
 use crate::proxy::pending::PendingProxy;
 use crate::sim::{OnReply, Outside};
@@ -38,40 +38,41 @@ use crate::transport::poller::Poller;
 use crate::transport::tls::{Cipher, Secrecy};
 use crate::transport::{GuardedWire, Transport, guarded};
 
-/// How often the housekeeper looks after the links.
+/// Interval at which the housekeeper checks the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-/// More time that has passed between two ticks is not counted against others.
+/// Maximum time between two ticks that is counted against other theaters.
 const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
-/// Who has made a link, and was not heard of in it, is called when it has not called again for so long.
+/// A theater that made a link and has sent nothing in it is called if it has not called again for this time.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
-/// A connection is broken after so long without a word from the other end, at most. Only time in which this process ran is counted.
+/// Maximum time without a word from the other end before a connection is broken. Only time in which this process ran is counted.
 const SILENT_MAX: Duration = Duration::from_secs(5);
-/// Something is said after so long if there is nothing to say.
+/// An idle connection sends a keep-alive after this time.
 const MUTE_MAX: Duration = Duration::from_secs(1);
-/// A theater is not lost for taking no bytes before this time, however soon it would be for being out of reach. Within it, a connection that
-/// has fallen silent is broken.
+/// Minimum time before a theater is lost because it takes no bytes, even if it would be lost sooner for being unreachable. Within
+/// this time, a silent connection is broken.
 const STUCK_MIN: Duration = Duration::from_secs(6);
 
-/// Times that a theater is called again which hangs up before it has answered.
+/// Number of further calls to a theater that hangs up before it has answered.
 const HANG_UPS_MAX: u32 = 8;
-/// Most connections of one session: far more than there is time for, so that counting on cannot overflow.
+/// Maximum number of connections of one session. It exceeds the number that any time suffices for, and keeps the count from
+/// overflowing.
 const CONNECTIONS_MAX: u64 = u64::MAX / 2;
-/// The reason why a theater is refused that has changed its certificate, which no theater does while it lives.
-const OTHER_CERTIFICATE: &str = "it shows another certificate than the one that its link was made with";
+/// The reason for refusing a theater with a changed certificate. No theater changes its certificate during an incarnation.
+const OTHER_CERTIFICATE: &str = "it shows another certificate than at the beginning of its link";
 
-/// What was asked for.
+/// The settings that a theater was started with.
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) cluster: String,
     pub(crate) secrecy: Secrecy,
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) lost_after: Duration,
-    /// In bytes.
+    /// The window of a link in bytes.
     pub(crate) window: usize,
     pub(crate) on_rejected_peer: Option<OnRejectedPeer>,
 }
 
-/// Is told why a caller was refused.
+/// The hook that is told the reason when a peer was rejected.
 pub(crate) struct OnRejectedPeer(pub(crate) Box<dyn Fn(&TheaterError) + Send + Sync>);
 
 impl fmt::Debug for OnRejectedPeer {
@@ -80,66 +81,66 @@ impl fmt::Debug for OnRejectedPeer {
     }
 }
 
-/// What a theater is made of.
+/// The shared state of a theater.
 pub(crate) struct TheaterCore {
     pub(crate) system: System,
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
-    /// The address that others call.
+    /// The address that other theaters call.
     pub(crate) listens: Option<SocketAddr>,
     pub(crate) settings: Settings,
     pub(crate) poller: Arc<Poller>,
     pub(crate) directory: Arc<Directory>,
     links: Mutex<Links>,
-    /// Something about the links has changed.
+    /// Notified when a link has changed.
     changed: Arc<Condvar>,
     pub(crate) callers: Callers,
-    /// None in simulation, where nothing is claimed.
+    /// `None` in simulation, where no theater proves anything.
     pub(crate) credentials: Option<Credentials>,
-    /// Has who waits for callers look up; none, where nobody does.
+    /// Interrupts the thread that waits for callers; `None` if there is no such thread.
     shutdown_waker: Option<Waker>,
     closing: AtomicBool,
     meter: Mutex<Meter>,
     pub(crate) cycles: Mutex<Cycles>,
     pub(crate) calls: Calls,
-    /// No actor that another theater sends is let in: this one is evacuated, or shuts down.
+    /// This theater takes no incoming actors, because it is being evacuated or shuts down.
     refuses_incoming_actors: AtomicBool,
-    /// The others are told that it ends: no new sessions.
+    /// The shutdown is being announced: no new sessions are made.
     leaving: AtomicBool,
-    /// Knows where mobile actors may be.
+    /// Knows the possible locations of mobile actors.
     pub(crate) authority: Box<dyn Authority>,
-    /// In simulation: what there is instead of threads and sockets.
+    /// Replaces threads and sockets in simulation.
     pub(crate) outside: Option<Arc<Outside>>,
 }
 
-/// Takes the link with a theater, or hears why there is none.
+/// Takes the link with a theater, or the reason for its failure.
 pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
 
-/// What the other end has said, and what it was said on.
+/// The reply of the other end, and the stream that it came over.
 pub(crate) type Exchanged = Result<(Reply, (Stream, Option<Cipher>)), TheaterError>;
 
-/// What came of a call.
+/// The result of a call, shared by all threads that wait for it.
 pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
 
 #[derive(Default)]
 pub(crate) struct Links {
     by_incarnation: BTreeMap<u64, KnownTheater>,
-    /// Addresses that are called for the first time, with what came of it: for others that want the same.
+    /// Addresses that are called for the first time, with the result for other threads that want the same link.
     pub(crate) calling: HashMap<SocketAddr, Called>,
-    /// Other addresses that theaters were called by.
+    /// Further addresses at which theaters were called.
     aliases: HashMap<SocketAddr, u64>,
     next_number: u64,
-    /// Somebody holds the listener.
+    /// A thread holds the listener.
     is_open: bool,
-    /// When the housekeeper last looked, in the system's time.
+    /// The time of the housekeeper's last tick, in the system's time.
     looked_at: Duration,
 }
 
-/// Who is called.
+/// The target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Callee {
     pub(crate) address: SocketAddr,
-    /// Which of the theaters that were at this address, one after the other; or whichever is there.
+    /// The incarnation of the called theater, or `None` for any theater at this address.
     pub(crate) theater: Option<u64>,
 }
 
@@ -150,10 +151,10 @@ impl From<SocketAddr> for Callee {
 }
 
 impl Links {
-    /// The link with this theater. (A link with one that is no more may not be given up yet.)
+    /// Returns the link with this theater. (The link with a theater that has ended may not have been given up yet.)
     ///
-    /// Where only the address is given, it is one that this theater has called: where a caller says that it listens is its claim. Of several
-    /// theaters that were called there, the one that is connected is meant, and of those the latest.
+    /// An address alone means an address that this theater has called, because the listening address that a caller states is only
+    /// its claim. Of several theaters that were called at the address, the connected one is meant, and of those the latest.
     pub(crate) fn at(&self, Callee { address, theater }: Callee) -> Option<&Arc<Link>> {
         if let Some(theater) = theater {
             return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
@@ -165,13 +166,14 @@ impl Links {
         links.filter(|link| !link.is_lost()).max_by_key(|link| (link.connection().is_some(), link.number()))
     }
 
-    /// Makes room for one more link. The table is full only where callers make links that they do not use: the oldest of them,
-    /// in which nothing was heard, is returned, and is to be given up.
+    /// Makes room for one more link. The table is full only if callers make links that they do not use. In that case the oldest
+    /// link that has received nothing is returned; the caller gives it up.
     fn make_room(&mut self) -> Result<Option<Arc<Link>>, String> {
         if self.by_incarnation.len() < THEATERS_MAX {
             return Ok(None);
         }
-        let unused = self.by_incarnation.values().filter(|known| known.called_at.is_none() && !known.link.has_heard());
+        let unused =
+            self.by_incarnation.values().filter(|known| known.called_at.is_none() && !known.link.has_received());
         let oldest = unused.min_by_key(|known| known.link.number()).map(|known| known.link.incarnation);
         let oldest = oldest.and_then(|theater| self.by_incarnation.remove(&theater));
         oldest
@@ -179,13 +181,13 @@ impl Links {
             .ok_or_else(|| format!("it has links with {THEATERS_MAX} theaters, and takes no more"))
     }
 
-    /// A number for a link.
+    /// Returns a number for a new link.
     fn number(&mut self) -> u64 {
         self.next_number += 1;
         self.next_number - 1
     }
 
-    /// Whether the call of `address` that `outcome` is of goes on.
+    /// Returns whether the call of `address` that `outcome` belongs to is in progress.
     fn is_called(&self, address: SocketAddr, outcome: &Called) -> bool {
         self.calling.get(&address).is_some_and(|present| Arc::ptr_eq(present, outcome))
     }
@@ -194,13 +196,13 @@ impl Links {
 struct KnownTheater {
     link: Arc<Link>,
     calls: Calling,
-    /// Where this end has called it first.
+    /// The address of this end's first call.
     called_at: Option<SocketAddr>,
     /// The digest of the certificate that the other end has shown: the same one on each connection.
     certificate: Option<Word32>,
-    /// For how long there has been no connection, as far as was looked.
+    /// The time without a connection, as counted by the housekeeper.
     terminated: Option<Duration>,
-    /// For how long there has been something to write and the connection has taken nothing, as far as was looked.
+    /// The time in which the connection had bytes to write and took none, as counted by the housekeeper.
     stuck: Duration,
 }
 
@@ -208,7 +210,7 @@ impl KnownTheater {
     fn sight(&self) -> Sight {
         Sight {
             number: self.link.number(),
-            has_heard: self.link.has_heard(),
+            has_received: self.link.has_received(),
             is_connected: self.link.connection().is_some(),
         }
     }
@@ -257,42 +259,42 @@ impl TheaterCore {
         self.links.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How busy this theater is, from 0 to 1.
+    /// Returns the load of this theater, from 0 to 1.
     pub(crate) fn load(&self) -> f64 {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner).read(&self.system)
     }
 
-    /// All links, for the last time: no others come.
+    /// Returns all links, and prevents new ones.
     pub(crate) fn last_links(&self) -> Vec<Arc<Link>> {
         let links = self.links();
-        // Relaxed: read under the same lock.
+        // Relaxed: it is read under the lock of the links, which this thread holds.
         self.leaving.store(true, Ordering::Relaxed);
         links.by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
     }
 
-    /// All links that are not lost.
+    /// Returns all links that are not lost.
     pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
         self.links().by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()
     }
 
-    /// Whether the theater is being called again.
+    /// Returns whether the theater is being called again.
     pub(crate) fn calls_again(&self, theater: u64) -> bool {
         self.links().by_incarnation.get(&theater).is_some_and(|known| known.calls.calls_again)
     }
 
-    /// The link with the theater at `address`, if there is one.
+    /// Returns the link with the theater at `address`, if there is one.
     pub(crate) fn known_link(&self, address: SocketAddr) -> Option<Arc<Link>> {
         self.links().at(address.into()).map(Arc::clone)
     }
 
-    /// Lets in no actor that another theater sends from now on. Those that were let in before may begin.
-    pub(crate) fn refuse_guests(&self) {
+    /// Refuses all actors that other theaters send from now on. Actors that were accepted before may still arrive.
+    pub(crate) fn refuse_incoming_actors(&self) {
         let _incoming_actors = self.directory.incoming_actors();
-        // Relaxed: read under the same lock.
+        // Relaxed: it is read under the lock of the incoming actors, which this thread holds.
         self.refuses_incoming_actors.store(true, Ordering::Relaxed);
     }
 
-    /// With the guests locked.
+    /// Returns whether incoming actors are refused. The caller holds the lock of the incoming actors.
     pub(crate) fn refuses_incoming_actors(&self) -> bool {
         self.refuses_incoming_actors.load(Ordering::Relaxed)
     }
@@ -301,33 +303,33 @@ impl TheaterCore {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// Takes and makes no more calls, and gives its address back.
+    /// Stops all calls and callers, and frees the address.
     pub(crate) fn close(self: &Arc<Self>) {
         self.closing.store(true, Ordering::Release);
         self.close_calls();
         self.note_changed();
         let Some(shutdown_waker) = &self.shutdown_waker else { return };
-        // It can only fail where the system is out of memory; then it hears the next caller.
+        // It can only fail if the system is out of memory; in that case the acceptor notices the end at the next caller.
         let _ = shutdown_waker.wake();
-        let deadline = self.now() + PATIENCE;
+        let deadline = self.now() + ANSWER_TIME_MAX;
         let mut links = self.links();
         while links.is_open && self.now() < deadline {
             links = self.wait(links);
         }
     }
 
-    /// The listener is dropped.
+    /// Notes that the listener was dropped.
     pub(crate) fn note_closed(&self) {
         self.links().is_open = false;
         self.note_changed();
     }
 
-    /// Something about the links has changed.
+    /// Wakes the threads that wait for a change of the links.
     pub(crate) fn note_changed(&self) {
         self.changed.notify_all();
     }
 
-    /// Ends all at once: nothing is handled any more, and nobody is told.
+    /// Ends the theater at once: no further message is handled, and no peer is told.
     pub(crate) fn end(self: &Arc<Self>) {
         self.close();
         self.lose_links(Duration::ZERO);
@@ -337,7 +339,7 @@ impl TheaterCore {
         }
     }
 
-    /// Ends the workers, at most within `limit`, and gives all links up. No actor handles that: the others are not lost.
+    /// Ends the workers within `limit`, and gives all links up. No actor is notified of lost theaters.
     pub(crate) fn lose_links(&self, limit: Duration) {
         self.system.core().end_workers(limit);
         self.poller.close();
@@ -345,7 +347,7 @@ impl TheaterCore {
             link.lose();
         }
         self.report_kept();
-        // Those whose end no worker will see any more go too: they hold the links, and those the system.
+        // Connections whose end no worker will see any more are dropped too: they hold the links, and the links hold the system.
         self.poller.tidy();
     }
 
@@ -374,9 +376,10 @@ impl TheaterCore {
         Hello { link: Some(number), ..self.hello(None) }
     }
 
-    /// Makes a link that is about to have its first connection. That is prepared with the lock held: as soon as others know of the link, the
-    /// housekeeper may call again, and connection 2 may be there before this thread goes on. Prepared behind it, connection 1 would take its place,
-    /// with what the other end had received at the start.
+    /// Makes a link that is about to have its first connection, which is prepared with the lock held. As soon as other threads
+    /// know of the link, the housekeeper may call again, and connection 2 may exist before this thread continues. Connection 1,
+    /// if prepared after that, would replace connection 2, with the count of packets that the other end had received at the
+    /// start.
     fn new_link(
         &self,
         links: &mut Links,
@@ -395,7 +398,7 @@ impl TheaterCore {
             &hello.kinds,
             (self.settings.window, shutdown_waker),
         );
-        link.note_number_there(hello.link);
+        link.note_remote_number(hello.link);
         self.directory.add_link(hello.incarnation, &link);
         let known = KnownTheater {
             link: Arc::clone(&link),
@@ -410,15 +413,15 @@ impl TheaterCore {
         link
     }
 
-    // -- calling ------------------------------------------------------------------------------------------------------
+    // -- calls --------------------------------------------------------------------------------------------------------
 
-    /// The link with whoever is at this address; calls if need be.
+    /// Returns the link with the theater at this address; calls it if necessary.
     pub(crate) fn link_with(self: &Arc<Self>, callee: Callee) -> Result<Arc<Link>, TheaterError> {
-        self.link_within(callee, PATIENCE)
+        self.link_within(callee, ANSWER_TIME_MAX)
     }
 
-    /// As [`House::link_with`]; each step of the call may take as long as `limit`. Where another thread calls that address already, this
-    /// one takes what comes of that.
+    /// Does the same as [`TheaterCore::link_with`]; each step of the call may take `limit`. If another thread is calling that
+    /// address already, this thread takes the result of that call.
     pub(crate) fn link_within(self: &Arc<Self>, callee: Callee, limit: Duration) -> Result<Arc<Link>, TheaterError> {
         let address = callee.address;
         if !self.settings.secrecy.allows(address) {
@@ -431,9 +434,9 @@ impl TheaterCore {
             self.reach(callee, Box::new(move |link| *take.lock().unwrap_or_else(PoisonError::into_inner) = Some(link)));
             system.block_until(None, &mut || found().is_some());
             let link = found().take();
-            return link.expect("somebody hears the caller, or it gives up");
+            return link.expect("the caller is answered, or its call fails");
         }
-        let deadline = self.now() + 2 * PATIENCE;
+        let deadline = self.now() + 2 * ANSWER_TIME_MAX;
         let mut hung_up = 0;
         let mut links = self.links();
         loop {
@@ -458,17 +461,17 @@ impl TheaterCore {
             let called = self.called(address, &hello, self.exchange(address, &hello, limit));
             links = self.links();
             if let Some(found) = called.as_ref().map(Option::as_ref).map_err(TheaterError::copy).transpose() {
-                // Once, by this thread.
+                // The cell is set once, by this thread.
                 let _ = outcome.set(found.map(Arc::clone));
             }
             links.calling.remove(&address);
             self.note_changed();
             match called {
                 Ok(Some(link)) => return Ok(link),
-                // It calls us, or has an older link to forget first.
+                // The other theater is calling this one, or must forget an older link first.
                 Ok(None) if self.now() < deadline => links = self.wait(links),
                 Ok(None) => return Err(only_busy(address)),
-                // It may have had no place left.
+                // The other theater may have evicted this caller.
                 Err(error) if error.is_hang_up() && hung_up < HANG_UPS_MAX => {
                     hung_up += 1;
                     links = self.wait(links);
@@ -478,7 +481,7 @@ impl TheaterCore {
         }
     }
 
-    /// Says `hello` to the theater at `address`, and hears the answer; each step may take as long as `limit`.
+    /// Says `hello` to the theater at `address`, and returns the answer; each step may take `limit`.
     pub(crate) fn exchange(&self, address: SocketAddr, hello: &Hello, limit: Duration) -> Exchanged {
         let io_error = |error| TheaterError::Io { address: address.to_string(), error };
         let wire =
@@ -495,7 +498,7 @@ impl TheaterCore {
         self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Has called for the first time, and `said` this. `None`: the other end is busy.
+    /// Handles the answer to a first call that has `said` this. `None`: the other end is busy.
     pub(crate) fn called(
         &self,
         address: SocketAddr,
@@ -523,14 +526,14 @@ impl TheaterCore {
                 let link = Arc::clone(&known.link);
                 let said = Claim { knows: said.knows.contains(&hello.incarnation), number: said.link };
                 let is_found = known.calls.finds_itself(known.sight(), said, hello.link);
-                link.note_number_there(known.calls.known_as);
+                link.note_remote_number(known.calls.known_as);
                 if !is_found {
                     return Ok(None);
                 }
                 links.aliases.insert(address, hello.incarnation);
                 return Ok(Some(link));
             }
-            // Relaxed: read under the same lock. Nobody would take leave of the other end.
+            // Relaxed: it is read under the lock of the links. Nothing would announce the shutdown to the other end.
             if self.leaving.load(Ordering::Relaxed) {
                 return Err(TheaterError::System("this theater is closing".to_owned()));
             }
@@ -553,7 +556,7 @@ impl TheaterCore {
         Ok(Some(link))
     }
 
-    /// The other end has given up the link that this one has `said` to have.
+    /// Gives up the link that this end has `said` to have, because the other end has given it up.
     fn give_up_link(&self, theater: u64, said: &Hello) {
         let given_up = {
             let links = self.links();
@@ -564,9 +567,9 @@ impl TheaterCore {
         given_up.inspect(|link| self.lose_or_leave(link));
     }
 
-    /// The link is given up. If this theater leaves, its actors are not told: it needs not take leave over this link.
+    /// Gives the link up. If this theater shuts down, its actors are not notified, and the link needs no shutdown announcement.
     fn lose_or_leave(&self, link: &Link) {
-        // Relaxed: if it leaves from now on, it is as if the link had been lost before.
+        // Relaxed: if the shutdown begins after this load, the link counts as lost before it.
         match self.leaving.load(Ordering::Relaxed) {
             true => link.note_left(),
             false => link.lose(),
@@ -580,7 +583,7 @@ impl TheaterCore {
             let links = self.links();
             let known = links.by_incarnation.get(&link.incarnation).filter(|known| Arc::ptr_eq(&known.link, link));
             if known.is_none_or(|known| known.calls.connection != connection) {
-                // The other end has called meanwhile, and its connection is not to be broken.
+                // The other end has called since then, and its connection must not be broken.
                 drop(links);
                 return self.end_call(link, Outcome::Nothing);
             }
@@ -592,28 +595,28 @@ impl TheaterCore {
             return self.called_again(link, connection, self.exchange(address, &hello, self.call_limit()));
         };
         let (theater_core, link) = (Arc::clone(self), Arc::clone(link));
-        let heard: OnReply = Box::new(move |heard| theater_core.called_again(&link, connection, heard.map(plain)));
-        outside.call(address, hello, heard);
+        let on_reply: OnReply = Box::new(move |reply| theater_core.called_again(&link, connection, reply.map(plain)));
+        outside.call(address, hello, on_reply);
     }
 
-    /// Calls who made a link, was not heard of in it, and does not call again: the answer to its call may not have come
-    /// through, so that it does not know of the link. Then it makes one as well, and is called again in it.
+    /// Calls a theater that made a link, has sent nothing in it, and does not call again. The answer to its call may have been
+    /// lost, and in that case it does not know of the link. It then makes the link as well, and is called again in it.
     fn call_anew(self: &Arc<Self>, link: &Arc<Link>, address: SocketAddr) {
         let (theater_core, theater) = (Arc::clone(self), link.incarnation);
         let hello = Hello { link: Some(link.number()), ..self.hello(None) };
         if !hello.knows.contains(&theater) {
-            // It was lost meanwhile, and another link would need another number.
+            // The link was lost since then, and another link would need another number.
             return self.end_call(link, Outcome::Nothing);
         }
         let (said, link) = (hello.clone(), Arc::clone(link));
         let called = move |exchanged: Exchanged| {
-            // If it failed, it is tried again.
+            // A failed call is repeated.
             let _ = theater_core.called(address, &said, exchanged);
             theater_core.end_call(&link, Outcome::Nothing);
         };
         match &self.outside {
             None => called(self.exchange(address, &hello, self.call_limit())),
-            Some(outside) => outside.call(address, hello, Box::new(move |heard| called(heard.map(plain)))),
+            Some(outside) => outside.call(address, hello, Box::new(move |reply| called(reply.map(plain)))),
         }
     }
 
@@ -627,24 +630,25 @@ impl TheaterCore {
                     && Arc::ptr_eq(&known.link, link)
                 {
                     known.calls.goes_on(known.sight(), number);
-                    link.note_number_there(known.calls.known_as);
+                    link.note_remote_number(known.calls.known_as);
                 }
-                // If it failed ...
+                // A failed connection is repeated at the next tick, until the link is given up.
                 let _ = self.poller.add(link, stream, cipher, connection, theirs.received);
                 Outcome::GoesOn
             }
-            // ... it is tried again at the next tick, until the link is given up.
+            // The next tick calls again.
             Ok((Reply::Busy, _)) => Outcome::Busy,
-            // Relaxed: as in `lose_or_leave`.
+            // Relaxed: for the same reason as in `lose_or_leave`.
             Err(error) if error.is_refusal() && self.leaving.load(Ordering::Relaxed) => {
-                // No theater is there that could hear a goodbye. A network that refuses calls for a moment is waited for.
+                // No theater listens that could receive the shutdown announcement. A network that refuses calls for a moment is
+                // waited for.
                 if link.unchanged_for() >= 4 * TICK {
                     link.note_left();
                 }
                 Outcome::Nothing
             }
             Err(_) => Outcome::Nothing,
-            // It does not know the session any more.
+            // The other end does not know the session any more.
             Ok((Reply::Hello(_) | Reply::GivenUp(_) | Reply::Refused(_), _)) => {
                 self.lose_or_leave(link);
                 Outcome::Nothing
@@ -653,31 +657,31 @@ impl TheaterCore {
         self.end_call(link, outcome);
     }
 
-    /// A call again, or anew, has ended.
+    /// Notes the end of a further call, or of a call like a first one.
     fn end_call(&self, link: &Arc<Link>, outcome: Outcome) {
         let mut links = self.links();
         let known = links.by_incarnation.get_mut(&link.incarnation);
         if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.link, link)) {
-            known.calls.hears(outcome);
+            known.calls.note_outcome(outcome);
             if outcome == Outcome::GoesOn {
-                // The housekeeper looks now and then only: of a connection that breaks again before that, it would never know.
+                // The housekeeper runs only at ticks, and would miss a connection that breaks again before the next one.
                 known.terminated = None;
             }
         }
     }
 
-    // -- looking after links ------------------------------------------------------------------------------------------
+    // -- care of links ------------------------------------------------------------------------------------------------
 
-    /// Looks after the links until the theater closes.
+    /// Checks the links at each tick until the theater closes.
     pub(crate) fn keep(self: &Arc<Self>) {
         while !self.is_closing() {
             drop(self.wait(self.links()));
-            // It ends links, and so calls user code.
+            // A tick may end links, and thereby run user code.
             contained(|| self.tick());
         }
     }
 
-    /// What the housekeeper does each time.
+    /// Does the housekeeper's work of one tick.
     pub(crate) fn tick(self: &Arc<Self>) {
         self.look_after_links();
         for (id, act) in self.directory.take_again() {
@@ -696,15 +700,15 @@ impl TheaterCore {
         let mut again = Vec::new();
         let mut given_up = Vec::new();
         let mut links = self.links();
-        // Relaxed: it is written under the same lock.
+        // Relaxed: it is written under the same lock of the links, which this thread holds.
         let leaving = self.leaving.load(Ordering::Relaxed);
         let now = self.now();
-        // If it has not looked for long, this theater has stood still, and heard nobody for that reason.
+        // If the last tick is long ago, this process was paused, and received nothing for that reason.
         let passed = now.saturating_sub(std::mem::replace(&mut links.looked_at, now)).min(LOOKED_AWAY_MAX);
         links.by_incarnation.retain(|_, known| !known.link.is_lost());
         self.poller.tick(passed);
         let deaf = self.poller.is_deaf();
-        // Twice as long as it takes until the other end says something, at least.
+        // At least twice the time after which the other end sends a keep-alive.
         let silent_max = (self.settings.lost_after / 3).clamp(2 * MUTE_MAX, SILENT_MAX);
         for known in links.by_incarnation.values_mut().filter(|known| !known.link.is_left()) {
             let link = &known.link;
@@ -715,7 +719,7 @@ impl TheaterCore {
                     link.disconnect(&connection);
                 }
                 if link.mute.add(passed) > MUTE_MAX {
-                    self.poller.demand_beat(link);
+                    self.poller.demand_heartbeat(link);
                 }
                 known.stuck = if link.takes_nothing() { known.stuck + passed } else { Duration::ZERO };
                 if known.stuck > self.settings.lost_after.max(STUCK_MIN) {
@@ -756,20 +760,20 @@ impl TheaterCore {
                 }
             };
             if self.in_background("call", call).is_err() {
-                // No thread can be had: at the next tick.
+                // No thread can be started: the next tick calls again.
                 self.end_call(&called, Outcome::Nothing);
             }
         }
     }
 }
 
-/// It said "busy" each time.
+/// Returns the error for a theater that answered "busy" each time.
 pub(crate) fn only_busy(address: SocketAddr) -> TheaterError {
-    let why = "it says that it is calling this theater, and does not".to_owned();
+    let why = "it answered that it is calling this theater, and never connected".to_owned();
     TheaterError::Refused { address: address.to_string(), why }
 }
 
-/// What was heard in simulation, where nothing is encrypted.
+/// Adds the cipher to a reply in simulation, where nothing is encrypted.
 pub(crate) fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option<Cipher>)) {
     (reply, (stream, None))
 }
@@ -778,7 +782,7 @@ pub(crate) fn plain((reply, stream): (Reply, Stream)) -> (Reply, (Stream, Option
 mod tests {
     use crate::Theater;
 
-    /// Otherwise a thread that is slow to go on would prepare connection 1 behind connection 2.
+    /// Without the lock, a slow thread would prepare connection 1 after connection 2.
     #[test]
     fn the_first_connection_of_a_link_is_prepared_before_others_know_of_the_link() {
         let start = || Theater::builder().listen("127.0.0.1:0").start().unwrap();

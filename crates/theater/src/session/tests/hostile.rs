@@ -1,4 +1,4 @@
-//! Bytes and claims of whoever does not keep to the protocol.
+//! Bytes and claims of an end that violates the protocol.
 
 use std::convert::Infallible;
 
@@ -10,7 +10,7 @@ use crate::session::{HEADER_BYTES, Inbound, Lane, Outbound, PACKET_BYTES_MAX, PR
 
 const FRAME_BYTES_MAX: u32 = 3 * PACKET_BYTES_MAX as u32;
 
-/// What a right sender writes, and how many bytes are in its frames.
+/// Returns the bytes of a correct sender, and the number of bytes in its frames.
 fn right(seed: u64) -> (Vec<u8>, usize) {
     let mut random = Random::new(seed);
     let mut outbound = Outbound::new(FRAME_BYTES_MAX);
@@ -27,7 +27,7 @@ fn right(seed: u64) -> (Vec<u8>, usize) {
     (bytes, framed)
 }
 
-/// Gives the bytes in pieces until one is refused. Returns the bytes of the frames that came.
+/// Gives the bytes in pieces until one is refused. Returns the number of bytes in the completed frames.
 fn receive(bytes: &[u8], piece: usize) -> usize {
     let mut inbound = Inbound::new(FRAME_BYTES_MAX);
     let (mut from, mut framed) = (0, 0);
@@ -48,12 +48,13 @@ fn receive(bytes: &[u8], piece: usize) -> usize {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
+    // GUARANTEE: Rejected peers harm no theater
     #[test]
     fn any_bytes_are_taken_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..4000)) {
         fuzz(&bytes);
     }
 
-    /// Small numbers everywhere: lengths and lanes are right more often.
+    /// All bytes are small numbers, because lengths and lanes are valid more often in that case.
     #[test]
     fn nearly_right_bytes_are_taken_or_refused(bytes in proptest::collection::vec(0..4_u8, 0..4000)) {
         fuzz(&bytes);
@@ -65,6 +66,7 @@ proptest! {
         prop_assert_eq!(receive(&bytes, piece), framed);
     }
 
+    // GUARANTEE: Rejected peers harm no theater
     #[test]
     fn a_changed_stream_is_taken_or_refused(
         seed: u64,
@@ -85,7 +87,7 @@ proptest! {
         receive(&bytes, piece);
     }
 
-    /// The sender is the same after a wrong claim as before it.
+    /// A false claim leaves the sender unchanged.
     #[test]
     fn a_wrong_claim_is_refused(steps in proptest::collection::vec((0..5_u8, 0..12_u64, 0..100_000_usize), 0..60)) {
         let mut outbound = Outbound::new(FRAME_BYTES_MAX);

@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use super::header::Header;
 use super::{HEADER_BYTES, Inbound, Lane, Outbound, ProtocolError};
 
-/// What the tests of single rules allow; several packets.
+/// The limit of a frame in the tests of single rules: several packets.
 const FRAME_BYTES_MAX: u32 = 1 << 20;
 
 fn push(outbound: &mut Outbound, lane: Lane, frame: &[u8]) {
@@ -23,7 +23,7 @@ fn push(outbound: &mut Outbound, lane: Lane, frame: &[u8]) {
     outbound.check();
 }
 
-/// Writes up to `room` bytes of what comes next.
+/// Writes up to `room` of the next bytes.
 fn write(outbound: &mut Outbound, room: usize, acknowledge: u64, acknowledge_due: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let wrote = outbound.output(acknowledge, acknowledge_due, |slices| {
@@ -35,7 +35,7 @@ fn write(outbound: &mut Outbound, room: usize, acknowledge: u64, acknowledge_due
     bytes
 }
 
-/// Writes all there is.
+/// Writes all bytes.
 fn write_all(outbound: &mut Outbound) -> Vec<u8> {
     let mut bytes = Vec::new();
     while outbound.has_output() {
@@ -59,12 +59,12 @@ fn packet(lane: Lane, number: u64, acknowledged: u64, body: &[u8]) -> Vec<u8> {
     [&header.to_bytes(), body].concat()
 }
 
-/// A stretch of a lane's stream: a whole frame.
+/// Returns a complete frame as a stretch of a lane's stream.
 fn framed(frame: &[u8]) -> Vec<u8> {
     [&(frame.len() as u32).to_le_bytes(), frame].concat()
 }
 
-/// The headers of whole packets, one behind the other.
+/// Returns the headers of complete packets, one after the other.
 fn headers(mut bytes: &[u8]) -> Vec<Header> {
     let mut headers = Vec::new();
     while let Some((header, behind)) = bytes.split_first_chunk::<HEADER_BYTES>() {

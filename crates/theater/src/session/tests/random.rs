@@ -24,7 +24,7 @@ impl Random {
         range.start + (self.next() % range.len() as u64) as usize
     }
 
-    /// True once in `n` times.
+    /// Returns true once in `n` times.
     pub(super) fn one_in(&mut self, n: usize) -> bool {
         self.in_range(0..n) == 0
     }
@@ -37,7 +37,7 @@ static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     (0..NOISE_BYTES).map(|_| random.next() as u8).collect()
 });
 
-/// A frame, as a stretch of the same noise: no frame is like another one by chance, and nothing is copied to compare.
+/// Returns a frame, as a stretch of the same noise: frames are never equal by chance, and comparing them needs no copies.
 pub(super) fn frame(random: &mut Random) -> &'static [u8] {
     let size = match random.in_range(0..40) {
         0 => 0,
@@ -50,7 +50,7 @@ pub(super) fn frame(random: &mut Random) -> &'static [u8] {
     &NOISE[from..from + size]
 }
 
-/// Noise of this size.
+/// Returns noise of this size.
 pub(super) fn noise(size: usize) -> &'static [u8] {
     &NOISE[..size]
 }

@@ -68,7 +68,7 @@ fn a_packet_that_came_before_is_skipped() {
     let bytes = [&first[..], &second, &first, &second].concat();
     let (taken, frames) = read(&mut inbound, &bytes).unwrap();
     assert_eq!((taken, frames.len(), inbound.received()), (bytes.len(), 2, 2));
-    // It acknowledges all the same.
+    // The packet's acknowledgement counts nevertheless.
     read(&mut inbound, &packet(Lane::Normal, 1, 3, &framed(b"one"))).unwrap();
     assert_eq!(inbound.acknowledged(), 3);
     read(&mut inbound, &packet(Lane::System, 0, 2, b"")).unwrap();
@@ -86,7 +86,7 @@ fn a_frame_goes_on_over_the_next_connection() {
     let cut = [&packets[0][..], &packets[1][..100]].concat();
     assert_eq!(read(&mut inbound, &cut), Ok((packets[0].len(), vec![])));
     assert_eq!(inbound.received(), 1);
-    // The caller drops the rest; the other end writes what is behind number 1 again.
+    // The caller drops the remaining bytes; the other end writes everything after number 1 again.
     let (_, frames) = read(&mut inbound, &packets[1..].concat()).unwrap();
     assert!(frames == [(Lane::Normal, noise(2 * PACKET_BYTES_MAX).to_vec())]);
     // The buffer of a long frame is not kept.
@@ -156,13 +156,14 @@ fn a_frame_above_the_limit_is_refused_by_its_length() {
     let error = ProtocolError::FrameBytes { lane: Lane::Urgent, found, bytes_max: FRAME_BYTES_MAX };
     let says = "a frame of 1048577 bytes on lane urgent: it may have at most 1048576";
     refused(&packet(Lane::Urgent, 1, 0, &length), error.clone(), says);
-    // Also where the length itself is cut in two.
+    // The same if the length itself is cut in two.
     let mut inbound = inbound();
     let bytes = [packet(Lane::Urgent, 1, 0, &length[..2]), packet(Lane::Urgent, 2, 0, &length[2..])].concat();
     assert_eq!(read(&mut inbound, &bytes), Err(error));
     assert!(inbound.held_bytes() < 100);
 }
 
+// GUARANTEE: Rejected peers harm no theater
 #[test]
 fn a_length_that_is_claimed_allocates_nothing() {
     let mut inbound = inbound();
@@ -192,6 +193,6 @@ fn wrong_claims_are_told_with_what_is_allowed() {
     let says = ProtocolError::Resumed { found: 9, acknowledged: 2, sent: 4 }.to_string();
     assert_eq!(
         says,
-        "packet 9 is said to be the last received: it must be from 2, the last acknowledged, to 4, the last sent"
+        "packet 9 was stated as the last received: it must be from 2, the last acknowledged, to 4, the last sent"
     );
 }

@@ -113,7 +113,7 @@ fn the_highest_lane_is_first_behind_what_has_begun() {
 
     let mut outbound = self::outbound();
     push(&mut outbound, Lane::Normal, noise(3 * PACKET_BYTES_MAX));
-    // All four packets are handed out, but only two of them begin.
+    // All four packets are offered, but only two of them begin.
     let mut bytes = write(&mut outbound, HEADER_BYTES + PACKET_BYTES_MAX + 1, 0, false);
     push(&mut outbound, Lane::System, b"heartbeat");
     bytes.extend(write_all(&mut outbound));
@@ -135,7 +135,7 @@ fn a_packet_says_what_is_received_when_it_begins() {
     outbound.resume(0).unwrap();
     let again = write(&mut outbound, usize::MAX, 4, false);
     assert_eq!((headers(&again)[0].number, headers(&again)[0].acknowledged), (1, 4));
-    // It is never taken back.
+    // A begun packet never loses its number.
     push(&mut outbound, Lane::Normal, b"frame");
     assert_eq!(headers(&write(&mut outbound, usize::MAX, 3, false))[0].acknowledged, 4);
 }
@@ -164,7 +164,7 @@ fn an_acknowledgement_that_has_begun_is_finished_first() {
     bytes.extend(write(&mut outbound, usize::MAX, 6, true));
     let expected = [packet(Lane::System, 0, 5, b""), packet(Lane::System, 1, 6, &framed(b"frame"))];
     assert_eq!(bytes, expected.concat());
-    // The rest of one is nothing to a new connection.
+    // The rest of a begun acknowledgement is not written on a new connection.
     assert_eq!(write(&mut outbound, 10, 7, true).len(), 10);
     outbound.resume(1).unwrap();
     assert!(!outbound.has_output());
@@ -178,7 +178,7 @@ fn what_is_acknowledged_is_let_go_and_its_buffer_serves_again() {
     push(&mut outbound, Lane::Normal, b"two");
     assert_eq!(outbound.acknowledged(2), Err(ProtocolError::Acknowledged { found: 2, sent: 1 }));
     let mut bytes = write(&mut outbound, HEADER_BYTES, 0, false);
-    // The second one has begun, but cannot have come.
+    // The second packet has begun, but cannot have arrived.
     assert_eq!(outbound.acknowledged(2), Err(ProtocolError::Acknowledged { found: 2, sent: 1 }));
     bytes.extend(write_all(&mut outbound));
     assert_eq!(outbound.waiting_bytes(), 2 * (HEADER_BYTES + framed(b"one").len()));
@@ -214,7 +214,7 @@ fn after_a_reconnect_the_rest_is_written_again_from_its_start() {
     assert_eq!(outbound.resume(3), Err(ProtocolError::Resumed { found: 3, acknowledged: 0, sent: 2 }));
     outbound.acknowledged(1).unwrap();
     assert_eq!(outbound.resume(0), Err(ProtocolError::Resumed { found: 0, acknowledged: 1, sent: 2 }));
-    // The third packet never came to its end: its number is free.
+    // The third packet was never written completely: its number is free.
     outbound.resume(1).unwrap();
     outbound.check();
     push(&mut outbound, Lane::System, b"heartbeat");
@@ -252,7 +252,7 @@ fn a_failed_write_changes_nothing() {
 }
 
 #[test]
-#[should_panic(expected = "33 bytes are said to be written of 32")]
+#[should_panic(expected = "`write` claims to have written 33 bytes of 32")]
 fn a_write_of_more_than_there_is_is_a_bug() {
     let mut outbound = outbound();
     push(&mut outbound, Lane::Normal, b"four");
@@ -269,7 +269,7 @@ fn a_dead_session_gives_back_whole_frames() {
     push(&mut outbound, Lane::Urgent, b"acknowledged");
     write(&mut outbound, 3 * PACKET_BYTES_MAX, 0, false);
     push(&mut outbound, Lane::System, b"never sent");
-    // The urgent packet and the first of the normal lane: the long frame began in it.
+    // The urgent packet and the first of the normal lane, in which the long frame began.
     outbound.acknowledged(2).unwrap();
     outbound.check();
     let expected =

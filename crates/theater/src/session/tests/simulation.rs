@@ -9,17 +9,17 @@ use crate::session::{HEADER_BYTES, Inbound, Lane, Outbound, PACKET_BYTES_MAX};
 const SEEDS: u64 = 2_000;
 const FRAME_BYTES_MAX: u32 = 4 * PACKET_BYTES_MAX as u32;
 
-/// One theater's end of the session, and what the other one sent to it.
+/// One theater's end of the session, and the messages that the other one sent to it.
 struct End {
     outbound: Outbound,
     inbound: Inbound,
-    /// By lane: frames sent.
+    /// Frames sent, by lane.
     sent: [Vec<&'static [u8]>; Lane::ALL.len()],
-    /// By lane: how many frames came.
+    /// Number of frames received, by lane.
     came: [usize; Lane::ALL.len()],
     /// Bytes on the connection to this end.
     flying: VecDeque<u8>,
-    /// What the caller keeps of a packet that is not whole.
+    /// The caller's bytes of an incomplete packet.
     buffer: Vec<u8>,
 }
 
@@ -50,7 +50,7 @@ impl End {
         }
     }
 
-    /// Writes up to `room` bytes, the way `write_vectored` does.
+    /// Writes up to `room` bytes, like `write_vectored`.
     fn write(&mut self, to: &mut VecDeque<u8>, room: usize, acknowledge_due: bool) {
         let wrote = self.outbound.output(self.inbound.received(), acknowledge_due, |slices| {
             let mut left = room;
@@ -64,7 +64,7 @@ impl End {
         assert!(wrote.is_ok_and(|bytes| bytes <= room));
     }
 
-    /// `peer` sent what comes: the next `bytes` of it.
+    /// Reads the next `bytes` of the connection, which `peer_sent` has to contain.
     fn read(&mut self, peer_sent: &[Vec<&'static [u8]>; Lane::ALL.len()], bytes: usize) {
         let bytes = bytes.min(self.flying.len());
         self.buffer.extend(self.flying.drain(..bytes));
@@ -85,7 +85,8 @@ impl End {
     }
 }
 
-/// Both ends say what they received; what flies is lost, or some of it still comes and is then sent again.
+/// Reconnects: both ends state the numbers that they received. Bytes in transit are lost, or some of them still arrive and are
+/// sent again.
 fn reconnect(ends: &mut [End; 2], random: &mut Random) {
     let received = [ends[0].inbound.received(), ends[1].inbound.received()];
     if random.one_in(4) {
@@ -94,7 +95,7 @@ fn reconnect(ends: &mut [End; 2], random: &mut Random) {
     }
     for (end, received) in ends.iter_mut().zip([received[1], received[0]]) {
         end.lose_connection();
-        // As if what the old connection still acknowledged had come before.
+        // Acknowledgements over the old connection count as received before.
         let received = received.max(end.inbound.acknowledged());
         end.outbound.resume(received).expect("the other end keeps to the protocol");
     }
@@ -112,7 +113,7 @@ fn write(ends: &mut [End; 2], from: usize, room: usize, acknowledge_due: bool) {
     end.write(&mut peer.flying, room, acknowledge_due);
 }
 
-/// A piece as a socket would take or give it: a few bytes, some packets, or a lot.
+/// Returns the size of a piece that a socket takes or gives: a few bytes, some packets, or many.
 fn piece(random: &mut Random) -> usize {
     match random.in_range(0..3) {
         0 => random.in_range(0..60),
@@ -139,12 +140,13 @@ fn disturbed(random: &mut Random) -> [End; 2] {
     ends
 }
 
+// GUARANTEE: Order and delivery over broken connections
 #[test]
 fn each_frame_arrives_once_and_in_order_over_broken_connections() {
     for seed in 0..SEEDS {
         let mut random = Random::new(seed);
         let mut ends = disturbed(&mut random);
-        // From here on the connection holds.
+        // The connection does not break any more.
         for _ in 0..1000 {
             for at in 0..2 {
                 write(&mut ends, at, 1 << 20, true);
@@ -164,6 +166,7 @@ fn each_frame_arrives_once_and_in_order_over_broken_connections() {
     }
 }
 
+// GUARANTEE: A lost theater is reported
 #[test]
 fn what_a_dead_session_gives_back_is_all_that_was_not_acknowledged() {
     for seed in 0..SEEDS {
@@ -180,6 +183,7 @@ fn what_a_dead_session_gives_back_is_all_that_was_not_acknowledged() {
     }
 }
 
+// GUARANTEE: Heartbeats pass
 #[test]
 fn a_higher_lane_passes_a_long_frame_wherever_it_is_cut() {
     for seed in 0..100 {
@@ -197,7 +201,7 @@ fn a_higher_lane_passes_a_long_frame_wherever_it_is_cut() {
                 .unwrap();
             ends[0].sent[lane as usize].push(frame);
             if lane == Lane::Normal {
-                // Not the last of its packets.
+                // The last packet is not written.
                 write(&mut ends, 0, random.in_range(0..long.len() - PACKET_BYTES_MAX), false);
             }
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 
+// GUARANTEE: A theater can be evacuated
 #[test]
 fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_seed() {
     let mut sum = Sum::default();
@@ -26,7 +27,8 @@ fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_see
     assert!(sum.happened.cuts > seeds() && sum.moves == 2 * seeds(), "{sum:?}");
 }
 
-/// The others send nothing until the last theater has the ledgers.
+// GUARANTEE: A theater can be evacuated
+/// The other theaters send nothing until the last theater has the ledgers.
 #[test]
 fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_finds_all_under_every_seed() {
     let (mut ends, mut cuts) = (0, 0);
@@ -62,7 +64,8 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
     assert!(ends > 2 * seeds() && cuts > seeds() / 10, "{ends} ends, {cuts} cuts");
 }
 
-/// The holder has never had a link with that theater. Nobody listens there any more.
+// GUARANTEE: A theater can be evacuated
+/// The holder's theater has never had a link with that theater, which does not listen any more.
 #[test]
 fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_call_that_for_long() {
     for seed in 0..seeds().div_ceil(10) {
@@ -85,7 +88,7 @@ fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_
     }
 }
 
-/// The holder keeps the way to a theater that it cannot call for now, and nobody waits for that.
+/// The holder's theater keeps the route to a theater that it cannot call for now, and the evacuation does not wait for that.
 #[test]
 fn a_theater_is_evacuated_in_time_to_one_that_the_others_cannot_call_for_now() {
     for seed in 0..seeds().div_ceil(10) {

@@ -107,6 +107,7 @@ mod tests {
 
     use super::*;
 
+    // GUARANTEE: Saved states are durable
     #[test]
     fn each_folder_that_leads_to_a_store_is_synced_also_where_somebody_else_has_created_it() {
         let base = std::env::temp_dir().join(format!("playhouse-disk-{}", std::process::id()));

@@ -82,6 +82,7 @@ fn steps() -> usize {
     usize::MAX - lock(&disk.0).left
 }
 
+// GUARANTEE: Saved states are durable
 #[test]
 fn after_a_power_failure_the_former_or_the_new_state_is_complete() {
     let mut outcomes = [0, 0];
@@ -106,6 +107,7 @@ fn after_a_power_failure_the_former_or_the_new_state_is_complete() {
     assert!(outcomes.iter().all(|outcome| *outcome > 100), "{outcomes:?}");
 }
 
+// GUARANTEE: Saved states are durable
 #[test]
 fn a_loaded_state_survives_a_power_cut_after_its_writer_was_killed() {
     for step in 0..=steps() {
@@ -121,6 +123,7 @@ fn a_loaded_state_survives_a_power_cut_after_its_writer_was_killed() {
     }
 }
 
+// GUARANTEE: A state is intact or reported as damaged
 #[test]
 fn an_error_of_the_disk_leaves_the_former_or_the_new_state_and_the_next_save_works() {
     for step in 0..steps() {

@@ -124,6 +124,7 @@ mod tests {
         assert_eq!(write("key", 7, b"the state"), expected);
     }
 
+    // GUARANTEE: A state is intact or reported as damaged
     #[test]
     fn a_record_that_was_changed_anywhere_is_no_record() {
         let saved = Saved { revision: 7, bytes: b"the state".to_vec() };
@@ -145,6 +146,7 @@ mod tests {
         assert_eq!(read("other", &whole).unwrap_err(), "the file has the state of \"key\"");
     }
 
+    // GUARANTEE: Stores stay readable
     #[test]
     fn the_form_of_a_record_stays() {
         let mut expected = b"playhouse-state1".to_vec();
