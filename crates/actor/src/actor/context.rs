@@ -465,6 +465,36 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
 ///
 /// An async handler may await it: `ctx.ask(to, message).await` is `to.ask(message).await`. The actor handles no other
 /// messages until the answer comes.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::{sync::mpsc, time::Duration};
+/// # struct Price(&'static str);
+/// # impl Message for Price { type Reply = u32; }
+/// # struct Shop;
+/// # impl Actor for Shop {}
+/// # impl Handler<Price> for Shop { fn handle(&mut self, _: Price, _: &mut Context<Self>) -> u32 { 3 } }
+/// struct Customer {
+///     shop: ActorRef<Shop>,
+///     paid: mpsc::Sender<u32>,
+/// }
+///
+/// impl Actor for Customer {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         ctx.ask(self.shop, Price("apple")).within(Duration::from_secs(1)).then(|this, answer, _| {
+///             this.paid.send(answer.unwrap_or(0)).unwrap();
+///         });
+///     }
+/// }
+/// # let system = System::start()?;
+/// # let (paid, received) = mpsc::channel();
+/// # system.spawn(Customer { shop: system.spawn(Shop), paid });
+/// # assert_eq!(received.recv()?, 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent before `then`, `pipe_to_self` or `.await`"]
 pub struct ContextAsk<'a, A: Actor, M: Message> {
     ctx: &'a mut Context<A>,

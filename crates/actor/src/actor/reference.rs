@@ -330,6 +330,33 @@ pub struct Recipient<M: Message> {
 ///
 /// The trait has the parameter `Mode`, which is always inferred, so that `actor.recipient::<Print>()` names the message alone. `Mode` is also why
 /// `Recipient<M>` is not `From<ActorRef<A>>`: the mode in which the actor handles the message does not follow from these two types.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let receivers: Vec<Recipient<Add>> = vec![counter.recipient(), counter.recipient::<Add>()];
+/// receivers.iter().for_each(|receiver| receiver.tell(Add(1)));
+/// assert_eq!(counter.ask(Get).wait()?, 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait ToRecipient<A: Actor, Mode>: Sized {
     /// Returns the same reference without the actor's type: it takes only `M`.
     ///

@@ -912,6 +912,28 @@ impl fmt::Display for ShutdownReport {
 
 /// Messages that waited for their guards when their system was shut down. They are displayed as
 /// `2 Put for Buffer "outbox": deferred, and the guard did not hold to the end`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # struct Take;
+/// # impl Message for Take { type Reply = (); }
+/// # struct Empty;
+/// # impl Actor for Empty {}
+/// # impl Handler<Take> for Empty {
+/// #     fn handle(&mut self, _: Take, _: &mut Context<Self>) {}
+/// #     fn guard(&self, _: &Take) -> Guard { Guard::Defer }
+/// # }
+/// # let system = System::start()?;
+/// let slot = system.spawn_with(SpawnOptions::new().name("slot"), Empty); // its guard defers each `Take`
+/// slot.tell(Take);
+/// # system.run_until_idle();
+/// let report = system.shutdown()?;
+/// let deferred: &DeferredMessages = &report.deferred[0];
+/// assert_eq!((deferred.count, deferred.actor.as_str()), (1, "Empty \"slot\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeferredMessages {
@@ -931,6 +953,19 @@ impl fmt::Display for DeferredMessages {
 }
 
 /// The error of a system that could not be ended in time.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::time::Duration;
+/// # let system = System::start()?;
+/// match system.shutdown_within(Duration::from_secs(2)) {
+///     Ok(report) => println!("{report}"),
+///     Err(error) => eprintln!("stuck: {}", error.actors().join(", ")),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutdownError {
     stuck: usize,
