@@ -75,6 +75,20 @@ pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
 
 /// The crash of a supervised child whose theater is lost, or cannot be reached again: for
 /// [`SupervisionPolicy::on`](crate::SupervisionPolicy::on).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+/// use std::time::Duration;
+///
+/// // Children in other theaters: calls a lost theater again, at longer and longer intervals.
+/// let policy = SupervisionPolicy::one_for_one()
+///     .on::<TheaterLost>(Directive::Restart)
+///     .backoff(Duration::from_secs(1), Duration::from_secs(60))
+///     .max_restarts(20, Duration::from_secs(3600));
+/// # let _ = policy;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TheaterLost {
     /// The reason for which the theater cannot be reached, if it was called again.
