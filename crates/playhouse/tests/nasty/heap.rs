@@ -18,17 +18,17 @@ fn counted(layout: Layout) -> isize {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(counted(layout), Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(counted(layout), Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.alloc_zeroed(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(counted(layout), Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.dealloc(at, layout) }
     }
 }
