@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
-/// The memory of cells is kept for ever. It is cut from blocks of this size (`crates/executor/src/memory/slab.rs`).
+/// The memory of cells is never freed. It is cut from blocks of this size (`crates/executor/src/memory/slab.rs`).
 const CELLS_BYTES: std::ops::Range<usize> = 256 * 1024 - 256..256 * 1024;
 
 struct Counting;
