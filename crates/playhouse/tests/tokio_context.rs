@@ -14,7 +14,8 @@ use support::{LIMIT, finishes};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Spawns a task in each hook and handler. Reports the hook or handler whose task has found the context.
+/// Spawns a task in each hook and handler. Sends the name of each hook or handler with a task that has found the
+/// context.
 struct Clerk {
     told: Sender<&'static str>,
 }

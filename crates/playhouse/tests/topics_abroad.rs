@@ -401,7 +401,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
         net.run_until_idle();
         assert_eq!(log.take(), (0..50).map(|number| ("away", 0, number)).collect::<Vec<_>>(), "seed {seed}");
         assert!(joined.is_disconnected() && terminated.take().len() == 1, "seed {seed}");
-        // A message published there now reaches no reader, and the result says so.
+        // After that, a published message reaches no reader, and the result says it.
         let dead = away.system().stats().total.dead_letters;
         let published = joined.publish(News(1, 0));
         net.run_until_idle();
@@ -428,7 +428,7 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
         assert!(net.run_until(|| joined.is_disconnected()), "seed {seed}");
         net.run_until_idle();
         assert_eq!(terminated.take().len(), 1);
-        // The home may live on, but a message published there now reaches no reader, and the result says so.
+        // The home may live on. After its loss, a published message reaches no reader, and the result says it.
         let dead = away.system().stats().total.dead_letters;
         assert_eq!(joined.publish(News(1, 0)).sent, 0, "seed {seed}");
         net.run_until_idle();

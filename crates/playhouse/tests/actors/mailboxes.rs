@@ -662,7 +662,7 @@ fn a_panic_of_who_looks_at_a_message_costs_that_message_and_no_place() {
             fragile.tell(Brittle(Trap::Guard, census.note()));
             let weighed = catch_unwind(AssertUnwindSafe(|| fragile.tell(Brittle(Trap::Weight, census.note()))));
             assert!(weighed.is_err());
-            // A message whose weight is not known is in no mailbox.
+            // The message that could not be weighed is in no mailbox.
             assert_eq!(census.now(), 1);
             system.run_until_idle();
             assert_eq!((census.now(), system.stats().total.restarts), (0, round));

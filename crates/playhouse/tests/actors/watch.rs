@@ -46,7 +46,7 @@ fn each_way_to_end_has_its_reason() {
             let puppet = system.spawn(Puppet);
             for mourner in mourners {
                 mourner.ask(Mourn(puppet)).wait().unwrap();
-                // A second watch of the same actor adds none.
+                // A second watch of the same actor adds no notice.
                 mourner.ask(Mourn(puppet)).wait().unwrap();
             }
             end(puppet);
