@@ -24,6 +24,10 @@ const KEPT: &[&str] = &[
     "bench/src",
     "bench/cli/src",
     "examples/src",
+    "crates/playhouse/tests",
+    "crates/theater/tests",
+    "crates/executor/tests",
+    "examples/tests",
 ];
 
 /// The words that a sentence does not open with. Within a paragraph, "that worker" and "as long as" are fine.

@@ -637,7 +637,7 @@ impl Actor for Mutual {}
 #[derive(Message)]
 struct Peer(ActorRef<Mutual>);
 
-/// As large as fits into an envelope. A few thousand of them are therefore too many.
+/// A message that just fits into an envelope. A few thousand of them are therefore too many.
 #[derive(Message)]
 struct Ball(#[expect(dead_code, reason = "only its size counts")] [u64; 28]);
 
