@@ -22,6 +22,8 @@ const KEPT: &[&str] = &[
     "crates/cli/src",
     "crates/console/src",
     "bench/src",
+    "bench/cli/src",
+    "examples/src",
 ];
 
 /// The words that a sentence does not open with. Within a paragraph, "that worker" and "as long as" are fine.
