@@ -1,5 +1,5 @@
-//! Small programs to copy: they are in `src/bin`, and `tests/run.rs` runs them. Those of [`safe_messages`] show how data goes
-//! into messages.
+//! Small programs to copy. They are in `src/bin`, and `tests/run.rs` runs them. The programs of [`safe_messages`] show how
+//! messages carry data.
 
 pub mod safe_messages;
 
@@ -54,7 +54,7 @@ mod documents {
     }
 }
 
-/// The state of an actor is not reached through its reference, and not kept by who spawned it.
+/// The state of an actor cannot be reached through its reference, and the spawner does not keep it.
 ///
 /// ```compile_fail,E0609
 /// use playhouse::prelude::*;

@@ -57,12 +57,12 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The parts of `text` between `open` and `close`.
+/// Returns the parts of `text` between `open` and `close`.
 fn between<'a>(text: &'a str, open: &str, close: &str) -> Vec<&'a str> {
     text.split(open).skip(1).filter_map(|rest| rest.split_once(close)).map(|(part, _)| part).collect()
 }
 
-/// The parts of a document that are code within a line.
+/// Returns the parts of a document that are code within a line.
 fn code(document: &str) -> Vec<String> {
     let mut parts = Vec::new();
     for (number, part) in document.split("```").enumerate() {
@@ -74,12 +74,12 @@ fn code(document: &str) -> Vec<String> {
     parts
 }
 
-/// A document without its blocks of code.
+/// Returns a document without its blocks of code.
 fn prose(document: &str) -> String {
     document.split("```").step_by(2).collect()
 }
 
-/// What a heading is called in a link.
+/// Returns the name of a heading in a link.
 fn slug(heading: &str) -> String {
     let kept = heading.trim().to_lowercase();
     kept.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c)).collect::<String>().replace(' ', "-")
@@ -175,9 +175,9 @@ fn the_architecture_is_short() {
     assert!(words <= ARCHITECTURE_WORDS_MAX, "{words} words: at most {ARCHITECTURE_WORDS_MAX}");
 }
 
-/// The sentences of a document: its paragraphs, rows and headings, without code.
+/// Returns the sentences of a document: its paragraphs, rows and headings, without code.
 fn sentences(document: &str) -> Vec<String> {
-    // Two backticks enclose code that has some itself.
+    // Two backticks enclose code that contains backticks.
     let text = ["``", "`"].iter().fold(prose(document), |text, fence| {
         let outside: Vec<_> = text.split(fence).step_by(2).collect();
         outside.join("code")
@@ -194,7 +194,8 @@ fn sentences(document: &str) -> Vec<String> {
     }
     let cells = parts.iter().flat_map(|part| part.split('|'));
     let sentences = cells.flat_map(|cell| cell.split_inclusive(['.', '?', '!', ':']).collect::<Vec<_>>());
-    // A dot within a number or a name ends nothing: what goes on there begins with a small letter or a digit.
+    // A dot within a number or a name ends no sentence. The text behind such a dot begins with a small letter or a
+    // digit.
     sentences.map(|sentence| sentence.trim().to_owned()).filter(|sentence| !sentence.is_empty()).collect()
 }
 
@@ -220,12 +221,12 @@ fn the_documents_and_the_book_name_their_subjects() {
 /// The page that lists the error texts.
 const ERRORS: &str = "guide/src/troubleshooting.md";
 
-/// An error text of the page: the parts between `…`, which stands for anything.
+/// Returns the pieces of an error text of the page. The text has `…` between them, which stands for any text.
 fn pieces(text: &str) -> Vec<&str> {
     text.split('…').map(str::trim).filter(|piece| !piece.is_empty()).collect()
 }
 
-/// Whether an error has the pieces of this text, in their order, and begins as it does.
+/// Returns whether an error has the pieces of this text, in their order, and begins with the first one.
 fn is_match(error: &str, text: &str) -> bool {
     let mut rest = error;
     for (number, piece) in pieces(text).into_iter().enumerate() {
@@ -238,12 +239,12 @@ fn is_match(error: &str, text: &str) -> bool {
     true
 }
 
-/// The error texts that begin the rows of the tables in this part of the page.
+/// Returns the error texts that begin the rows of the tables in this part of the page.
 fn error_texts(part: &str) -> Vec<String> {
     let rows = part.lines().filter(|line| line.starts_with("| `"));
     rows.map(|row| {
         let cell = row[2..].split(" | ").next().unwrap().trim();
-        // Two backticks enclose a text that has some itself.
+        // Two backticks enclose a text that contains backticks.
         let fence = if cell.starts_with("``") { "``" } else { "`" };
         let text = cell.strip_prefix(fence).and_then(|text| text.strip_suffix(fence));
         text.unwrap_or_else(|| panic!("{ERRORS}: no error text in {row}")).trim().replace("\\|", "|")
@@ -251,7 +252,7 @@ fn error_texts(part: &str) -> Vec<String> {
     .collect()
 }
 
-/// The text of a source file as a program prints it: without breaks in literals, and with their quotes.
+/// Returns the text of a source file as a program prints it: without breaks in literals, and with their quotes.
 fn printed(source: &str) -> String {
     let mut lines = String::new();
     for line in source.lines().map(str::trim_start) {
@@ -266,7 +267,7 @@ fn printed(source: &str) -> String {
     lines.replace("\\\"", "\"")
 }
 
-/// The text of all files of this folder and its folders with this ending.
+/// Returns the text of all files with this ending, in this folder and its folders.
 fn sources(folder: &Path, ending: &str) -> String {
     let mut text = String::new();
     for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
@@ -280,13 +281,13 @@ fn sources(folder: &Path, ending: &str) -> String {
     text
 }
 
-/// The sources of the libraries that a program may get an error from.
+/// Returns the sources of the libraries whose errors a program may get.
 fn sources_of_libraries() -> String {
     let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit"];
     libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
 }
 
-/// The parts of the page: those about the libraries, and the one about the compiler.
+/// Returns the parts of the page: the errors of the libraries, and those of the compiler.
 fn parts_of_errors(page: &str) -> (&str, &str) {
     page.split_once("\n## Compile errors").expect("the page has the heading \"Compile errors\"")
 }
@@ -330,7 +331,8 @@ fn each_variant_of_an_error_is_in_the_book() {
     }
 }
 
-/// The errors of the macros, from what the compiler says about the cases that must not compile. Those with a code are the compiler's own.
+/// The compiler's output for the cases that must not compile has the errors of the macros. Errors with a code are the
+/// compiler's own.
 #[test]
 fn each_error_of_the_macros_is_in_the_book() {
     let page = read(ERRORS);

@@ -1,7 +1,7 @@
-//! The folders of the crates: which of them still use each other.
+//! The folders of the crates, and the pairs of folders that still use each other.
 //!
-//! Folders shall depend one way. Where two folders use each other, the pair is listed here. A pair that is not listed fails the test, and so does
-//! a listed pair that is gone: the list only gets shorter.
+//! Folders depend one way. The list has each pair of folders that use each other. The test fails for a pair that is not listed, and for a listed
+//! pair that is gone. The list therefore only gets shorter.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

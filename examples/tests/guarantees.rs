@@ -1,9 +1,9 @@
 //! The promises in `guarantees/` and the tests that hold them.
 //!
-//! A comment `// GUARANTEE: <promise>` directly above the documentation and the attributes of a test says which promise the test holds. Several lines
-//! stand for several promises. In a file that is a case of its own (an error of the macros, a documentation test), the comment is the last line.
+//! A comment `// GUARANTEE: <promise>` directly above the documentation and the attributes of a test names the promise that the test holds. Several
+//! lines name several promises. In a file that is a case of its own (an error of the macros, a documentation test), the comment is the last line.
 //!
-//! The first table of a page is written by hand. The second table is made of the tags: see [`COMMAND`].
+//! The first table of a page is written by hand. The program makes the second table of the tags: see [`COMMAND`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// Writes the tables of tests.
 const COMMAND: &str = "PLAYHOUSE_WRITE_GUARANTEES=1 cargo test -p playhouse-examples --test guarantees";
 
-/// Asks for the tables to be written, if it is set.
+/// The variable that asks for the tables.
 const WRITES: &str = "PLAYHOUSE_WRITE_GUARANTEES";
 
 /// The folder with the pages.
@@ -35,7 +35,7 @@ const END: &str = "<!-- The end of what is generated. -->";
 
 /// A file of the repository.
 struct File {
-    /// From the root of the repository, with `/`.
+    /// The path from the root of the repository, with `/`.
     path: String,
     text: String,
 }
@@ -45,7 +45,7 @@ struct File {
 struct Tag {
     promise: String,
     path: String,
-    /// None where the whole file is the test.
+    /// `None` if the whole file is the test.
     test: Option<String>,
 }
 
@@ -80,14 +80,15 @@ fn sources() -> Vec<File> {
     sources
 }
 
-/// The promises in the table that is written by hand.
+/// Returns the promises in the table that is written by hand.
 fn promises(page: &File) -> Vec<&str> {
     let by_hand = page.text.split(BEGIN).next().unwrap_or_default();
     let rows = by_hand.lines().filter_map(|line| line.strip_prefix("| "));
     rows.filter_map(|row| row.split(" | ").next()).filter(|promise| *promise != "promise").collect()
 }
 
-/// The function that the lines from `at` on declare, with documentation and attributes. None if it is no test.
+/// Returns the function that the lines from `at` on declare, with documentation and attributes, or `None` if it is no
+/// test.
 fn test_at(lines: &[&str], at: usize) -> Option<String> {
     let (mut is_test, mut is_in_attribute) = (false, false);
     for line in &lines[at..] {
@@ -103,12 +104,12 @@ fn test_at(lines: &[&str], at: usize) -> Option<String> {
     None
 }
 
-/// Whether the whole file is one test: a case that must not compile, or a file with a documentation test.
+/// Returns whether the whole file is one test: a case that must not compile, or a file with a documentation test.
 fn is_one_test(file: &File) -> bool {
     file.path.contains("/ui/fail/") || file.text.contains("/// ```compile_fail")
 }
 
-/// Adds the tags of a file. A comment that looks like a tag and is none is a problem.
+/// Adds the tags of a file. A comment that only looks like a tag is a problem.
 fn add_tags(file: &File, tags: &mut Vec<Tag>, problems: &mut Vec<String>) {
     let lines: Vec<&str> = file.text.lines().collect();
     for (at, line) in lines.iter().map(|line| line.trim()).enumerate() {
@@ -132,7 +133,7 @@ fn add_tags(file: &File, tags: &mut Vec<Tag>, problems: &mut Vec<String>) {
     }
 }
 
-/// The table of the tests of these promises, with an empty line before and behind.
+/// Returns the table of the tests of these promises, with an empty line before and behind.
 fn table(promises: &[&str], tags: &[Tag]) -> String {
     let mut table = String::from("\n| promise | tests |\n|---|---|\n");
     for promise in promises {
@@ -151,7 +152,7 @@ fn table(promises: &[&str], tags: &[Tag]) -> String {
     table
 }
 
-/// The page with this table of tests. None if its two markers are not there.
+/// Returns the page with this table of tests, or `None` if the page lacks one of the markers.
 fn with_table(page: &str, table: &str) -> Option<String> {
     let (before, rest) = page.split_once(&format!("{BEGIN}\n"))?;
     let (_, behind) = rest.split_once(END)?;

@@ -19,7 +19,8 @@ impl Clerk {
     }
 }
 
-/// By name and labels, without the number of the system: counters as they are, gauges rounded.
+/// Returns the figures by name and labels, without the number of the system. Counters are exact, and gauges are
+/// rounded.
 fn read(snapshotter: &Snapshotter) -> BTreeMap<String, u64> {
     let all = snapshotter.snapshot().into_vec().into_iter();
     let read = all.map(|(key, _, _, value)| {

@@ -1,10 +1,10 @@
-//! The packages that are published: complete, and without a reference to a file outside of them.
+//! The published packages: complete, and without a reference to a file outside of them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-/// In the order in which they are published: each one depends on earlier ones only.
+/// The packages in the order of their publication, because each one depends on earlier ones only.
 const PUBLISHED: [&str; 7] = ["executor", "actor", "macros", "theater", "toolbox", "playhouse", "testkit"];
 
 fn root() -> PathBuf {
@@ -15,24 +15,24 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The package's name, from the name of its folder.
+/// Returns the package's name, from the name of its folder.
 fn package(folder: &str) -> String {
     if folder == "playhouse" { folder.to_owned() } else { format!("playhouse-{folder}") }
 }
 
-/// The value of a key in the text of a manifest, in one line.
+/// Returns the value of a key in the text of a manifest, in one line.
 fn value<'a>(manifest: &'a str, key: &str) -> Option<&'a str> {
     manifest.lines().find_map(|line| line.strip_prefix(key)?.trim_start().strip_prefix('=')).map(str::trim)
 }
 
-/// The lines of one table of a manifest.
+/// Returns the lines of one table of a manifest.
 fn table<'a>(manifest: &'a str, name: &str) -> Vec<&'a str> {
     let start = format!("[{name}]");
     let lines = manifest.lines().skip_while(|line| *line != start).skip(1);
     lines.take_while(|line| !line.starts_with('[')).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// The Rust files below `folder`.
+/// Returns the Rust files below `folder`.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -46,7 +46,7 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A file's path without `..`.
+/// Returns a file's path without `..`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -55,7 +55,8 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// The lines of a file `path`, relative to its package, that name a file which none of the `included` folders contains.
+/// Returns the lines of the file `path` that name a file outside of the `included` folders. `path` is relative to its
+/// package.
 fn outside<'a>(path: &Path, source: &'a str, included: &str) -> Vec<&'a str> {
     let in_package = |line: &str| {
         let named =
@@ -134,7 +135,8 @@ fn each_package_depends_on_earlier_ones_of_this_version() {
                 );
             }
         }
-        // A registry knows only earlier packages. Without a version, a dependency of the tests is left out of what is published.
+        // A registry knows only earlier packages. A dependency of the tests without a version is left out of the
+        // published package.
         for line in table(&manifest, "dev-dependencies") {
             let needed = line.split(['.', ' ']).next().unwrap();
             let is_known = !needed.starts_with("playhouse") || earlier.contains(needed);

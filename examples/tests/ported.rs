@@ -29,7 +29,8 @@ use iot::{Device, DeviceManager};
 
 // -- lines --------------------------------------------------------------------------------------------------------------
 
-/// Whether a line counts: it is neither blank nor a comment as a whole. The ports have no comments between `/*` and `*/`.
+/// Returns whether a line counts: it is neither blank nor a comment as a whole. The ports have no comments between `/*`
+/// and `*/`.
 fn counts(line: &str) -> bool {
     let line = line.trim_start();
     !line.is_empty() && !line.starts_with("//")
@@ -47,7 +48,7 @@ fn read(path: &str) -> String {
 /// Begins the link to a port.
 const REPOSITORY: &str = "](https://github.com/playhouse-rs/playhouse/blob/main/";
 
-/// The rows of the table: the file of a port, and its lines in the last column.
+/// Returns the rows of the table: the file of a port, and its lines in the last column.
 fn rows(page: &str) -> Vec<(String, usize)> {
     let rows = page.lines().filter(|line| line.starts_with('|') && line.contains("/ported_"));
     let row = |line: &str| {
@@ -156,7 +157,7 @@ impl Requester {
     }
 }
 
-/// The readings of two devices: `before` and `meanwhile` run before the group asks them, and after.
+/// Returns the readings of two devices. `before` runs before the group asks them, and `meanwhile` runs after.
 fn readings(
     before: impl Fn(&Kit, [ActorRef<Device>; 2]),
     meanwhile: impl Fn(&Kit, [ActorRef<Device>; 2]),
@@ -207,7 +208,7 @@ fn iot_returns_device_not_available_if_a_device_stops_before_it_answers() {
     let meanwhile = |kit: &Kit, [_, two]: [ActorRef<Device>; 2]| {
         two.kill();
         kit.settle();
-        kit.release(two); // its mail is held until then
+        kit.release(two); // the kit holds its mail until then
     };
     assert_eq!(readings(before, meanwhile), [Temperature(2.0), DeviceNotAvailable]);
 }

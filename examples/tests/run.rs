@@ -1,4 +1,4 @@
-//! The examples, as a user runs them.
+//! The examples, run as a user runs them.
 
 use std::collections::HashSet;
 use std::io::{BufRead, BufReader};
@@ -46,7 +46,7 @@ const PORTED_WEAK_RECIPIENT: &str = env!("CARGO_BIN_EXE_ported_weak_recipient");
 #[cfg(unix)]
 const GRACEFUL_SHUTDOWN: &str = env!("CARGO_BIN_EXE_graceful_shutdown");
 
-/// Runs a program to its end: its exit code, what it printed, and what it said on standard error.
+/// Runs a program to its end. Returns its exit code, its output, and its standard error.
 fn run(program: &str, arguments: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).env("RUST_BACKTRACE", "0");
@@ -55,7 +55,7 @@ fn run(program: &str, arguments: &[&str]) -> (i32, String, String) {
     (status.code().expect("ended by itself"), text(stdout), text(stderr))
 }
 
-/// A file that is there while its test runs.
+/// A file that exists while its test runs.
 struct File(PathBuf);
 
 impl File {
@@ -213,7 +213,7 @@ fn wordcount_counts_no_words() {
     assert_eq!(run(WORDCOUNT, &["--top", "0", word.path()]).1, "1 words, 1 different\n");
 }
 
-/// Words and characters lie across the ends of blocks, and there are more words than blocks.
+/// Words and characters lie across the ends of blocks, and the file has more words than blocks.
 #[test]
 fn wordcount_reads_a_large_file_in_blocks() {
     let mut text = String::new();
@@ -257,7 +257,7 @@ fn wordcount_names_a_file_that_may_not_be_read() {
     let secret = File::new("secret.txt", "secret");
     std::fs::set_permissions(&secret.0, std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::File::open(&secret.0).is_ok() {
-        return; // for root there is no such file
+        return; // root can read every file
     }
     let (code, out, errors) = run(WORDCOUNT, &[secret.path()]);
     assert_eq!((code, &*out), (1, ""));
@@ -326,7 +326,7 @@ struct Host {
 }
 
 impl Host {
-    /// Listens on any port that is free, and says which in its first line.
+    /// Listens on any free port, and names the port in its first line.
     fn start() -> Host {
         let mut command = Command::new(TWO_THEATERS);
         command.args(["host", "127.0.0.1:0"]).stdin(Stdio::null()).stdout(Stdio::piped());
@@ -354,7 +354,7 @@ fn two_theaters_play_both_roles_in_one_process() {
 #[test]
 fn two_theaters_are_two_processes() {
     let host = Host::start();
-    // One guest after the other, then two at a time.
+    // The first guest is alone; then two come at a time.
     assert_eq!(run(TWO_THEATERS, &["guest", &host.address]), (0, VISITED.to_owned(), String::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -365,7 +365,7 @@ fn two_theaters_are_two_processes() {
     });
 }
 
-/// The handler for the signal is there before the host says where it listens.
+/// The handler for the signal is installed before the host prints its address.
 #[cfg(unix)]
 #[test]
 fn two_theaters_the_host_closes_when_it_is_interrupted() {
@@ -381,7 +381,7 @@ fn two_theaters_the_host_closes_when_it_is_interrupted() {
 
 #[test]
 fn two_theaters_say_where_no_host_is() {
-    // Nobody listens where somebody has listened until now.
+    // No program listens at this address, because its listener has just been dropped.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let (code, out, errors) = run(TWO_THEATERS, &["guest", &address]);
     assert_eq!((code, &*out), (1, ""));
@@ -395,7 +395,7 @@ fn two_theaters_say_what_an_address_cannot_be_used_for() {
     let (code, out, errors) = run(TWO_THEATERS, &["host", &address]);
     assert_eq!((code, &*out), (1, ""));
     assert!(errors.contains(&address), "{errors}");
-    // A network, which has to be allowed.
+    // A network that the host must allow first.
     for role in ["host", "guest"] {
         let (code, out, errors) = run(TWO_THEATERS, &[role, "192.0.2.1:7000"]);
         assert_eq!((code, &*out), (1, ""));
@@ -590,7 +590,7 @@ goodbye
     }
 }
 
-/// The bakery is drained and the stoker is waited for when the second signal comes.
+/// When the second signal comes, the bakery is drained, and the shutdown waits for the stoker.
 #[cfg(unix)]
 #[test]
 fn graceful_shutdown_ends_at_once_by_a_second_signal() {
@@ -655,7 +655,8 @@ fn ported_ring_explains_its_arguments() {
 
 #[test]
 fn ported_philosophers_all_eat() {
-    // The program is a port: where all philosophers get their left forks first, each keeps it for ever. That is so in some runs.
+    // The port keeps a fault of its model: if all philosophers get their left forks first, each keeps its fork for
+    // ever. Some runs end in that state.
     let all_eat = (0..5).any(|_| {
         let (code, out, errors) = run(PORTED_PHILOSOPHERS, &["1000"]);
         assert_eq!((code, &*errors), (0, ""));

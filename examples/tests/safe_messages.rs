@@ -1,4 +1,4 @@
-//! The programs of `safe_messages`: their results are right in each mode and order, and they copy nothing that they send.
+//! The programs of `safe_messages`: their results are right in each mode and order, and no message copies its data.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn source(program: &Program) -> String {
     fs::read_to_string(folder.join(program.file).with_extension("rs")).unwrap()
 }
 
-/// The arguments in a list of them, without what is in brackets at its end.
+/// Returns the arguments of a list, up to its closing bracket.
 fn arguments(list: &str) -> Vec<&str> {
     let (mut arguments, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, c) in list.char_indices() {
@@ -36,7 +36,7 @@ fn arguments(list: &str) -> Vec<&str> {
     arguments
 }
 
-/// The arguments of all messages that are told or asked in a program's text.
+/// Returns the arguments of all messages that a program's text tells or asks.
 fn arguments_in(text: &str) -> Vec<&str> {
     let sends = [".tell(", ".ask("];
     let messages = sends.into_iter().flat_map(|send| text.split(send).skip(1));
@@ -76,7 +76,7 @@ fn results_are_right_in_any_order() {
 #[test]
 fn nothing_is_copied_to_be_sent() {
     for program in &PROGRAMS {
-        // Some are sent in some orders only.
+        // Some arguments are sent in some orders only.
         let mut account = Account::default();
         for seed in 0..SEEDS {
             let system = System::builder().workers(2).simulated(seed).start().unwrap();
@@ -89,7 +89,7 @@ fn nothing_is_copied_to_be_sent() {
     }
 }
 
-/// What the account does not see.
+/// The texts of the programs show sends that the account does not count.
 #[test]
 fn nothing_is_sent_that_is_not_counted_or_was_cloned_before() {
     for program in &PROGRAMS {

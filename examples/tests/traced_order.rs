@@ -1,5 +1,5 @@
-//! What is promised of messages holds where each carries what has caused it. The subscriber is the process's, so this is one
-//! test.
+//! Traced messages, which carry their causes, keep the promises of order. The subscriber is the process's, and the file
+//! therefore has one test.
 
 #[path = "../../crates/playhouse/tests/support/mod.rs"]
 mod support;

@@ -1,4 +1,5 @@
-//! Spans of handlers, and what they follow from. The subscriber is the process's, so this is one test.
+//! Spans of handlers, and the spans that they follow from. The subscriber is the process's, and the file therefore has
+//! one test.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,7 +14,7 @@ use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 /// A span.
 #[derive(Clone, Debug, Default)]
 struct Seen {
-    /// `Cook Dish`, or its name where it is none of a handler.
+    /// `Cook Dish` for a handler; otherwise the span's name.
     what: String,
     follows: Vec<u64>,
     has_parent: bool,
@@ -21,7 +22,7 @@ struct Seen {
     closed: bool,
 }
 
-/// All spans there were; their numbers are given again, so each has another one here.
+/// All spans that ever existed. `all` has its own numbers, because `tracing` assigns the numbers of spans again.
 #[derive(Default)]
 struct Seens {
     all: BTreeMap<u64, Seen>,
@@ -36,7 +37,7 @@ struct Fields<'a>(&'a mut String);
 impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
         if self.0.is_empty() {
-            // A name is shown behind the type.
+            // The field shows a name behind the type.
             *self.0 = format!("{value:?}").split([' ', '#']).next().unwrap().to_owned();
         } else if field.name() == "message" {
             *self.0 += &format!(" {value:?}");
@@ -79,7 +80,7 @@ impl Layer<Registry> for Record {
     }
 }
 
-/// As large as what lies in the queue can be.
+/// A message of the largest size that fits into the queue.
 #[derive(Message)]
 struct Dish([u8; 256]);
 
@@ -164,7 +165,7 @@ fn each_handler_runs_in_a_span_that_follows_from_where_its_message_was_sent() {
 
     let system = System::builder().workers(2).tracing(true).start().unwrap();
     let at = |stage| SpawnOptions::new().placement(Placement::Stage(stage));
-    // On one worker, and on two; and with places for messages that come with their causes.
+    // The actors are on one worker, and then on two. Bounded mailboxes have permits for messages with causes.
     for (stage, bound) in ROUNDS {
         let at = |stage| match bound {
             Some(on_full) => at(stage).mailbox(Mailbox::bounded(2 * ORDERS).on_full(on_full)),
@@ -181,7 +182,7 @@ fn each_handler_runs_in_a_span_that_follows_from_where_its_message_was_sent() {
         waiter.tell(AskCook);
         waiter.tell(Open);
         system.run_until_idle();
-        // To nobody.
+        // This message has no living receiver.
         tracing::info_span!("too late").in_scope(|| {
             waiter.kill();
             system.run_until_idle();
@@ -209,7 +210,7 @@ fn each_handler_runs_in_a_span_that_follows_from_where_its_message_was_sent() {
     for seen in seens.all.values() {
         assert!(seen.closed, "{seen:?} is still open");
         assert!(!seen.has_parent || seen.what == "writes", "{seen:?} is nested");
-        // A handler that waits goes on in its span; a message that waits for its guard is looked at in one of its own.
+        // A waiting handler goes on in its span. The look at a message that waits for its guard has a span of its own.
         assert_eq!(seen.entered > 1, seen.what == "Waiter AskCook", "{seen:?}");
     }
 }

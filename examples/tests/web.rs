@@ -1,4 +1,4 @@
-//! A server with axum, as in the guide: it answers from actors, and ends before they do.
+//! A server with axum, as in the guide: it answers from actors, and ends before the actors do.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::Barrier;
 
 struct Room {
     posts: Vec<String>,
-    /// Opened when the server is to stop, so that it stops while a request waits.
+    /// Opened when the server must stop. The server then stops while a request waits.
     stops: Arc<Barrier>,
 }
 

@@ -22,6 +22,12 @@ const KEPT: &[&str] = &[
     "crates/cli/src",
     "crates/console/src",
     "bench/src",
+    "bench/cli/src",
+    "examples/src",
+    "crates/playhouse/tests",
+    "crates/theater/tests",
+    "crates/executor/tests",
+    "examples/tests",
 ];
 
 /// The words that a sentence does not open with. Within a paragraph, "that worker" and "as long as" are fine.

@@ -1,10 +1,10 @@
 //! Models of the protocols, checked by loom over all interleavings (with shrunken constants).
 //!
-//! `scheduler/ownership.rs` and `sync/signal.rs` are the executor's own files, compiled here with loom's atomics and with full fences on
-//! both sides in the place of the asymmetric one (which is at least as strong as what `membarrier` gives to each pair
-//! of a light and a heavy fence, so a bug found here is a bug there; that the light side may be a compiler fence is
-//! the kernel's promise). One model is of a kernel that breaks this promise. The models of parking, muting and flushing restate their protocols in a few lines: they are lock-based
-//! in the executor too, and what is checked is the order of their steps.
+//! `scheduler/ownership.rs` and `sync/signal.rs` are the executor's own files. This program compiles them with loom's atomics, and with full fences
+//! on both sides in the place of the asymmetric one. Full fences are at least as strong as the guarantee that `membarrier` gives to each pair of a
+//! light and a heavy fence. A bug that loom finds is therefore a bug of the executor, too. The kernel promises that the light side may be a compiler
+//! fence. One model is of a kernel that breaks this promise. The models of parking, muting and flushing restate their protocols in a few lines. The
+//! executor's protocols are lock-based, too, and the models check the order of their steps.
 
 #![allow(dead_code)]
 
@@ -17,7 +17,8 @@ mod sync {
         pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
     }
 
-    /// Threads without full fences have none at all here: the kernel refuses the barrier that would make up for them.
+    /// In this model, threads without full fences have none at all, because the kernel refuses the barrier that would
+    /// make up for them.
     pub(crate) mod barrier {
         use loom::sync::atomic::{Ordering, fence};
 
@@ -47,7 +48,7 @@ use ownership::Ownership;
 use sync::barrier;
 use sync::signal::Signal;
 
-/// Records of the model: how often each was run, and by whom.
+/// The number of records of the model. The model counts the runs of each record.
 const RECORDS: usize = 2;
 
 struct HandoffState {
@@ -55,17 +56,17 @@ struct HandoffState {
     left: *mut AtomicUsize,
 }
 
-// SAFETY: the pointer is only compared.
+// SAFETY: the threads compare the pointer, and never read through it.
 unsafe impl Send for HandoffState {}
 
 struct Worker {
     ownership: Ownership<AtomicUsize>,
     full_fence: AtomicBool,
     handoff: Mutex<HandoffState>,
-    /// Stands for queue and core: `true` while somebody is in RUNTIME or has taken it.
+    /// Stands for queue and core: `true` while a thread is in RUNTIME or has taken the work.
     core_busy: AtomicBool,
     runs: Vec<AtomicUsize>,
-    /// Records whose segment was given back: a claim on one must not be believed.
+    /// The records in a recycled segment: the monitor must not believe a claim on one of them.
     recycled: Vec<AtomicBool>,
 }
 
@@ -109,8 +110,8 @@ impl Worker {
         self.core_busy.store(false, Ordering::Release);
     }
 
-    /// The worker's thread: as `run_records`, with one entry into RUNTIME from within a handler. It changes to full fences behind the first
-    /// record, as `check_fence`.
+    /// Runs the worker's thread: like `run_records`, with one entry into RUNTIME from within a handler. It changes to full fences behind
+    /// the first record, like `check_fence`.
     fn work(&self) {
         let mut next = 0;
         self.ownership.begin();
@@ -130,12 +131,12 @@ impl Worker {
             }
             self.runs[next].fetch_add(1, Ordering::Relaxed);
             if next == 0 {
-                // A handler that needs the core: a timer, or a log that is full.
+                // The handler needs the core, for a timer or for a full log.
                 if self.enter() {
                     self.use_core();
                     self.ownership.leave();
                 }
-                // The end of a segment: it is given back, and the next gulp begins.
+                // The segment ends: the worker gives it back, and the next gulp begins.
                 if !self.enter() {
                     return;
                 }
@@ -152,7 +153,7 @@ impl Worker {
         }
     }
 
-    /// The monitor: takes the work if it can, and runs the records behind the claimed one.
+    /// Runs the monitor, which takes the work if it can, and runs the records behind the claimed one.
     fn take_over(&self) {
         let mut handoff = self.handoff.lock().unwrap();
         let full = self.full_fence.load(Ordering::Acquire);
@@ -205,7 +206,8 @@ fn a_worker_is_taken_over_only_with_fences_on_both_sides() {
 }
 
 // GUARANTEE: Takeover of a stuck thread's work (I1)
-/// A log as in `send.rs`: records are whole before the tail moves; the monitor takes a prefix, the thread the rest.
+/// A log as in `send.rs`. Records are whole before the tail moves. The monitor takes a prefix, and the thread takes the
+/// rest.
 #[test]
 fn a_log_that_is_taken_loses_and_repeats_nothing() {
     const APPENDS: usize = 3;
@@ -232,13 +234,13 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
                 *handoff = (true, taken);
             })
         };
-        // The handler: appends while the log is open, asks when it finds it closed.
+        // The handler appends while the log is open. If the log is closed, the handler takes the slow path.
         let mut sent = 0;
         while sent < APPENDS {
             if open.load(Ordering::Relaxed) {
                 tail.store(sent + 1, Ordering::Release);
             } else {
-                // `end` is null: the slow path. A closed log here means that REVOKED was raised before.
+                // `end` is null: the slow path. A closed log means that the monitor has raised REVOKED before.
                 assert!(!ownership.enter::<true>());
                 let mut handoff = handoff.lock().unwrap();
                 assert!(handoff.0);
@@ -252,7 +254,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
             sent += 1;
         }
         monitor.join().unwrap();
-        // What was appended after the monitor looked is found at its next tick.
+        // The monitor's next tick finds the records that were appended after its look.
         let handoff = handoff.lock().unwrap();
         let mut posted = posted.lock().unwrap();
         posted.extend(handoff.1..tail.load(Ordering::Acquire));
@@ -261,7 +263,8 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
 }
 
 // GUARANTEE: Takeover of a stuck thread's work (I1)
-/// Nested handlers as in `worker/inline_call.rs`: a stage that the monitor does not find claimed is run by another thread, never at the same time.
+/// Nested handlers as in `worker/inline_call.rs`. Another thread runs a stage that the monitor does not find claimed,
+/// and never at the same time as the handler.
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
     loom::model(|| {
@@ -278,17 +281,18 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
             thread::spawn(move || {
                 assert!(ownership.revoke(true).is_some(), "the handler is in USER all the time");
                 if nest.load(Ordering::Acquire) == 0 {
-                    // SAFETY: the stage is not claimed: this is what the model checks.
+                    // SAFETY: the monitor found no claim on the stage. The model checks that no handler uses the state
+                    // then.
                     state.with_mut(|state| unsafe { *state += 1 });
                 }
             })
         };
-        // Two nested calls in a row.
+        // The handler makes two nested calls in a row.
         for _ in 0..2 {
             nest.store(1, Ordering::Relaxed);
             barrier::light::<true>();
             if ownership.signal.get() & Signal::REVOKED == 0 {
-                // SAFETY: the stage is claimed.
+                // SAFETY: this thread has claimed the stage, and the monitor does not run a claimed stage.
                 state.with_mut(|state| unsafe { *state += 1 });
             }
             nest.store(0, Ordering::Release);
@@ -298,8 +302,8 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
 }
 
 // GUARANTEE: A worker parks while mail arrives (I3)
-/// Parking as in `scheduler/idle.rs` and `delivery.rs`: presence is lowered in two steps, each under the lock under which mail is put
-/// in; the flag is raised after that lock was given back, and only a parked worker is not counted as active.
+/// Parking as in `scheduler/idle.rs` and `delivery.rs`. The worker lowers its presence in two steps, each under the lock of its
+/// inbox. Senders raise the flag after they give that lock back. Only a parked worker does not count as active.
 #[test]
 fn a_parked_worker_is_woken_for_its_mail() {
     const MESSAGES: usize = 2;
@@ -310,7 +314,7 @@ fn a_parked_worker_is_woken_for_its_mail() {
         Parked,
     }
     let mut model = loom::model::Builder::new();
-    // All interleavings take minutes (and pass): these have up to so many preemptions.
+    // The model checks interleavings with at most 3 preemptions. All interleavings take minutes (and pass).
     model.preemption_bound = Some(3);
     model.check(|| {
         let inbox = Arc::new(Mutex::new((0usize, Presence::Awake)));
@@ -328,14 +332,14 @@ fn a_parked_worker_is_woken_for_its_mail() {
                         active.fetch_add(1, Ordering::AcqRel);
                         token.notify();
                     }
-                    // What waits is never overlooked by who asks whether anybody is active.
+                    // A thread that asks for active workers never overlooks waiting mail.
                     assert!(active.load(Ordering::Acquire) > 0);
                     drop(locked);
                     flag.store(true, Ordering::Release);
                 }
             })
         };
-        // The worker: the flag is a hint, the lock decides. A lost wake-up would be a deadlock that loom reports.
+        // The worker: the flag is a hint, and the lock decides. Loom would report a lost wake-up as a deadlock.
         let mut taken = 0;
         while taken < MESSAGES {
             if flag.load(Ordering::Relaxed) {
@@ -374,7 +378,8 @@ fn a_parked_worker_is_woken_for_its_mail() {
 }
 
 // GUARANTEE: A stage is muted while its receiver recovers (I4)
-/// Muting as in `backpressure/overload.rs`: either the muter sees that the receiver is relieved, or the receiver sees the muter.
+/// Muting as in `backpressure/overload.rs`: either the muter sees that the receiver is relieved, or the receiver sees
+/// the muter.
 #[test]
 fn a_muted_stage_is_never_forgotten() {
     loom::model(|| {
@@ -398,7 +403,8 @@ fn a_muted_stage_is_never_forgotten() {
 }
 
 // GUARANTEE: A stage moves while others write to it (I2)
-/// A stage changes its worker under both locks, a flush checks the epoch under the receiver's: see `worker/exchange.rs`.
+/// A stage changes its worker under both locks. A flush checks the epoch under the receiver's lock: see
+/// `worker/exchange.rs`.
 #[test]
 fn a_flush_never_leaves_a_record_with_a_worker_that_has_lost_its_stage() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! What requests may do with a cell whose state is not there, or is borrowed.
+//! Requests to a cell whose state is absent or borrowed.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Envelope<Plain> for Start {
     fn bounce(self, _: Undelivered) {}
 }
 
-/// Uses the state again when it is dropped, and waits until then.
+/// Borrows the state until its drop, and then uses the state again.
 struct Borrow(Arc<AtomicUsize>);
 
 struct Uses<'a>(&'a mut Plain, Arc<AtomicUsize>);

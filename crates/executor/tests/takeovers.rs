@@ -1,4 +1,5 @@
-//! Takeovers while the operating system refuses what they need. Each test runs in a process of its own, whose limits it changes.
+//! Takeovers while the operating system refuses their resources. Each test changes the limits of its process, and
+//! therefore runs in one of its own.
 #![cfg(all(target_os = "linux", not(miri), not(tsan)))]
 
 use std::process::Command;
@@ -47,7 +48,7 @@ fn inside(name: &str, test: impl FnOnce()) {
     assert!(status.success(), "{status}");
 }
 
-/// A system with 1 worker, and an actor on each of 2 stages.
+/// Starts a system with 1 worker, and an actor on each of 2 stages.
 fn start() -> (Arc<SystemCore>, [Address<Plain>; 2]) {
     let system = SystemCore::start(Config { workers: 1, stages: 2, ..Config::new() }).unwrap();
     let actors = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
@@ -55,7 +56,7 @@ fn start() -> (Arc<SystemCore>, [Address<Plain>; 2]) {
     (system, actors)
 }
 
-/// Blocks a handler of `actor` until something is sent or the sender is dropped.
+/// Blocks a handler of `actor` until the sender sends, or is dropped.
 fn block(actor: Address<Plain>) -> Sender<()> {
     let ((open, opened), (entered, is_entered)) = (channel(), channel());
     actor.send(Do(move || {
@@ -87,10 +88,10 @@ fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
     }
 }
 
-/// Sets the limit on address space; `None`: as far as allowed.
+/// Sets the limit on address space. `None` sets the largest allowed limit.
 fn limit_memory(bytes: Option<u64>) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both functions use the struct during the call only.
+    // SAFETY: getrlimit(2) and setrlimit(2) use the struct only during the call, and the struct outlives the call.
     unsafe {
         assert_eq!(libc::getrlimit(libc::RLIMIT_AS, &raw mut limit), 0);
         limit.rlim_cur = bytes.unwrap_or(limit.rlim_max);
@@ -98,10 +99,10 @@ fn limit_memory(bytes: Option<u64>) {
     }
 }
 
-/// The bytes of address space in use.
+/// Returns the bytes of address space in use.
 fn used_memory() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    // SAFETY: sysconf(3) reads a constant.
+    // SAFETY: sysconf(3) reads a constant, and takes no pointer.
     let page_bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
     pages.split_whitespace().next().unwrap().parse::<u64>().unwrap() * page_bytes
 }
@@ -111,9 +112,9 @@ fn used_memory() -> u64 {
 fn a_stuck_worker_keeps_its_work_until_a_thread_can_be_had() {
     inside("a_stuck_worker_keeps_its_work_until_a_thread_can_be_had", || {
         let (system, [blocked, other]) = start();
-        // Less than the stack of a thread.
+        // 4 MiB are less than the stack of a thread.
         limit_memory(Some(used_memory() + (4 << 20)));
-        // Some stacks of former threads may be left. Then there are none.
+        // Some stacks of former threads may be left. The loop uses them up.
         let mut actors = 2;
         while system.spawn(Plain, StageChoice::Dedicated, Do(|| ())).is_ok() {
             actors += 1;
@@ -138,7 +139,8 @@ fn a_stuck_worker_keeps_its_work_until_a_thread_can_be_had() {
     });
 }
 
-/// Makes the kernel refuse membarrier(2) to all threads of this process. False: this machine does not allow that, or has no such call.
+/// Makes the kernel refuse membarrier(2) to all threads of this process. Returns `false` if the machine does not allow
+/// that, or has no such call.
 fn forbid_membarrier() -> bool {
     const PRIVATE_EXPEDITED: libc::c_long = 1 << 3;
     let instruction = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
@@ -150,7 +152,7 @@ fn forbid_membarrier() -> bool {
         instruction((libc::BPF_RET | libc::BPF_K) as u16, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: membarrier(2) with command 0 only answers; the kernel copies the filter, which lives during the call.
+    // SAFETY: membarrier(2) with command 0 only answers. The kernel copies the filter, which lives during the call.
     unsafe {
         libc::syscall(libc::SYS_membarrier, 0, 0, 0) & PRIVATE_EXPEDITED == PRIVATE_EXPEDITED
             && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0

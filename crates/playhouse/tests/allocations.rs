@@ -1,4 +1,4 @@
-//! What the message path must not do: allocate. Counted by an allocator of its own, so these run in their own program.
+//! The message path does not allocate. The test has its own program, because it counts by an allocator of its own.
 
 mod support;
 
@@ -11,16 +11,16 @@ struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.dealloc(at, layout) }
     }
 }
@@ -84,7 +84,7 @@ impl AsyncHandler<Async> for Busy {
 }
 
 // GUARANTEE: No allocation per message
-/// One test only: the counter is of the whole program.
+/// The program has one test only, because the counter is the whole program's.
 #[test]
 fn messages_and_handlers_that_are_ready_do_not_allocate() {
     const MESSAGES: u64 = 20_000;
@@ -106,7 +106,7 @@ fn messages_and_handlers_that_are_ready_do_not_allocate() {
                 system.run_until_idle();
                 let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
                 let done = left - pair[0].ask(Left).wait().unwrap();
-                // The first round warms the pools up. In the rounds after it only the ask above may allocate.
+                // The first round warms the pools up. In the later rounds only the ask above may allocate.
                 if round > 0 && done > 0 {
                     assert!(allocations < 50, "{allocations} allocations for {done} {what} messages");
                 }

@@ -25,7 +25,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
 }
 
-/// Asks until a handler has run on this thread.
+/// Asks until a handler has run on the calling thread.
 fn until_here(system: &System) {
     let here = system.spawn(Here);
     while block_on(here.ask(Where)) != Ok(thread::current().id()) {
@@ -43,7 +43,7 @@ impl Here {
     }
 }
 
-/// Counts in the order in which it is asked.
+/// Counts in the order of the asks.
 #[derive(Default)]
 struct Account {
     sum: u64,
@@ -67,7 +67,7 @@ impl Account {
     }
 }
 
-/// Does what takes longer.
+/// Does work that takes longer.
 struct Clerk {
     told: Sender<&'static str>,
     returns: Arc<Mutex<Receiver<()>>>,
@@ -80,7 +80,7 @@ impl Clerk {
         to.ask(Put(from, number, amount)).await.unwrap()
     }
 
-    /// Blocks until it may return.
+    /// Blocks until the test lets it return.
     #[message]
     fn block(&mut self) {
         self.told.send("blocks").unwrap();
@@ -117,7 +117,7 @@ impl Clerk {
         thread::current().id()
     }
 
-    /// Sends to each of so many others.
+    /// Sends to each of `others`.
     #[message]
     fn spread(&mut self, others: Vec<ActorRef<Account>>) {
         others.iter().for_each(|other| other.tell(Put(0, 1, 1)));
@@ -239,7 +239,7 @@ fn a_shutdown_waits_for_a_handler_that_an_asker_runs() {
         let late = system.shutdown_within(10 * MS).unwrap_err().to_string();
         assert!(late.contains("Clerk"), "{late}");
         lets.send(()).unwrap();
-        // The handler has returned its answer after the end, or the asker has heard of the end.
+        // The handler has returned its answer after the end, or the end has failed the ask.
         let _either = blocked.join().unwrap();
     });
 }
@@ -254,7 +254,7 @@ fn timers_of_actors_that_askers_run_are_in_time_and_asks_have_deadlines() {
             for after in [30, 10, 1, 20] {
                 until_here(&system);
                 block_on(clerk.ask(Remind(after * MS))).unwrap();
-                // Asks go on meanwhile, and do not keep the timer from being due.
+                // The loop goes on asking, and the asks do not delay the timer.
                 let mut reminded = None;
                 while reminded.is_none() {
                     until_here(&system);
@@ -283,7 +283,8 @@ fn a_handler_that_takes_long_is_run_by_the_workers_own_thread() {
             let (clerk, ..) = clerk(&system);
             let account = system.spawn(Account::default());
             let here = thread::current().id();
-            // It is not known before how long a handler takes. Short ones in between do not make it a short one.
+            // The runtime does not know beforehand how long a handler takes. Short handlers in between do not make the
+            // long one short.
             let by_others = |_: &usize| {
                 (0..100).for_each(|_| drop(block_on(account.ask(Sum))));
                 block_on(clerk.ask(Compute(2 * MS))) != Ok(here)
@@ -363,7 +364,7 @@ fn a_long_chain_of_asks_does_not_lie_on_an_askers_stack() {
     });
 }
 
-/// Asks somebody when it is dropped.
+/// Asks the account when it is dropped.
 struct Asks(ActorRef<Account>, Sender<Result<u64, AskError>>);
 
 impl Drop for Asks {
@@ -393,7 +394,7 @@ fn a_message_that_is_refused_may_wait_for_an_answer_where_it_is_dropped() {
         let account = system.spawn(Account::default());
         let full = system.spawn_with(SpawnOptions::new().mailbox(Mailbox::bounded(1)), Full);
         full.tell(Hold);
-        // Its handler has begun, and the next one waits for ever.
+        // The handler of the first message has begun, and the next message waits for ever.
         until_here(&system);
         assert!(full.try_tell(Hold).is_ok());
         let (told, hears) = channel();

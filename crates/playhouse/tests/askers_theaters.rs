@@ -1,4 +1,4 @@
-//! Theaters whose systems are run by askers.
+//! Theaters with systems that askers run.
 
 use std::net::SocketAddr;
 use std::thread;
@@ -32,7 +32,7 @@ struct Mover {
 
 #[actor(remote = "askers_theaters.Mover", mobile)]
 impl Mover {
-    /// Leaves, and gives others more to do than an asker runs.
+    /// Migrates, and gives the spinners more work than an asker runs.
     #[message(local)]
     fn go(&mut self, to: SocketAddr, spinners: Vec<ActorRef<Spinner>>, ctx: &mut Context<Self>) {
         for _ in 0..6 {
@@ -66,7 +66,7 @@ fn what_an_asker_leaves_to_a_workers_own_thread_is_written_and_actors_move() {
             let mover = here.system().spawn(Mover { moves: 0 });
             here.system().run_until_idle();
             runtime.block_on(mover.ask(Go(to, spinners.clone()))).unwrap();
-            // Blocks, and so runs no worker.
+            // The ask blocks, and therefore runs no worker.
             let is_there = || mover.ask(Thread).within(LIMIT / 4).wait().unwrap().starts_with(of_there);
             while !is_there() {
                 thread::yield_now();

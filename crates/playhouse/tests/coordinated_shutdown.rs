@@ -1,4 +1,4 @@
-//! Phases come in order, deadlines hold, and the report names what did not finish.
+//! Phases come in order, deadlines hold, and the report names each step that did not finish.
 
 mod support;
 
@@ -39,7 +39,7 @@ fn phases_come_in_order_whenever_their_tasks_were_registered() {
         assert!(report.is_clean());
         assert_eq!(report.to_string(), "6 of 6 shutdown tasks finished");
         assert_eq!(report.phases.iter().map(|phase| &*phase.name).collect::<Vec<_>>(), ["doors", "work", "end"]);
-        // It is over once.
+        // A shutdown runs once.
         assert_eq!(shutdown.run().phases, []);
         let error = phases[1].task("late", || Ok(())).unwrap_err();
         assert_eq!(
@@ -86,7 +86,7 @@ fn what_does_not_finish_is_named_and_holds_nothing_up_longer_than_its_phase() {
         let system = simulated(seed);
         let shutdown = CoordinatedShutdown::new(&system);
         let work = shutdown.phase("work", SECOND * 2);
-        // Handles a message that never ends, then would end.
+        // Handles a message that never ends. A drain would end it after that message.
         struct Stuck;
         impl Actor for Stuck {}
         #[derive(Message)]
@@ -111,7 +111,7 @@ fn what_does_not_finish_is_named_and_holds_nothing_up_longer_than_its_phase() {
         let report = shutdown.run();
         assert_eq!(report.phases[0].took, SECOND * 2, "seed {seed}");
         let failed = |why: &str| Outcome::Failed(why.to_owned());
-        // A crash may have come before the watch.
+        // The crash may have come before the watch.
         let broken = [failed("it panicked: meant: the pump broke"), Outcome::Finished];
         assert!(broken.contains(&report.phases[0].tasks[1].outcome), "seed {seed}: {report}");
         assert_eq!(

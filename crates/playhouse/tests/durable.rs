@@ -1,4 +1,5 @@
-//! Durable state: what was saved is there in the next life, of the actor and of the process, or it is said why not.
+//! Durable state: a saved state is present in the next incarnation of the actor and of the process, or loading it
+//! returns an error.
 
 mod support;
 
@@ -22,7 +23,7 @@ struct Account {
     balance: i64,
 }
 
-/// A folder that is there while its test runs.
+/// A folder that exists while its test runs.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -39,7 +40,7 @@ impl Drop for Folder {
     }
 }
 
-/// Pays in and out; begins anew with what was saved.
+/// Pays in and out. A new incarnation begins with the saved state.
 struct Teller {
     pool: ResourcePool,
     store: Arc<dyn Store>,
@@ -71,7 +72,7 @@ impl Teller {
         (account.get().balance, account.revision())
     }
 
-    /// Saves, and crashes if that fails. Goes on meanwhile.
+    /// Saves without waiting, and crashes if the save fails.
     #[message(when = "self.account.is_some()")]
     fn insist(&mut self, balance: i64, ctx: &mut Context<Self>) {
         let account = self.account.as_ref().expect("the guard holds");
@@ -81,7 +82,7 @@ impl Teller {
         });
     }
 
-    /// Saves, and goes on meanwhile.
+    /// Saves without waiting.
     #[message(when = "self.account.is_some()")]
     fn set(&mut self, balance: i64, log: Log<String>, ctx: &mut Context<Self>) {
         let account = self.account.as_ref().expect("the guard holds");
@@ -109,7 +110,7 @@ fn teller(system: &System, pool: &ResourcePool, store: impl Store) -> ActorRef<T
     teller_with(system, pool, move || Arc::clone(&store) as Arc<dyn Store>)
 }
 
-/// One with a store for each of its lives.
+/// Returns a teller with a store for each of its incarnations.
 fn teller_with(
     system: &System,
     pool: &ResourcePool,
@@ -127,7 +128,7 @@ fn what_was_saved_is_there_after_a_restart_and_in_another_process() {
     quiet_panics();
     let folder = Folder::new();
     for round in 0..3 {
-        // As a process would.
+        // A new system stands for a new process.
         let system = threads(1);
         let pool = ResourcePool::start(&system, 1, 10).unwrap();
         let teller = teller(&system, &pool, FileStore::open(&folder.0).unwrap());
@@ -153,7 +154,7 @@ fn where_nothing_was_saved_the_value_is_the_empty_one_and_nothing_is_saved_yet()
     assert_eq!((account.get().balance, account.revision()), (8, 1));
 }
 
-/// Has an error where it is told to: before or behind what is done.
+/// Fails before or behind an operation, at the operations that the test chooses.
 #[derive(Clone)]
 struct Failing {
     store: MemoryStore,
@@ -229,7 +230,8 @@ fn a_save_that_was_done_though_it_failed_is_a_conflict_for_the_next_one_and_foun
     assert_eq!(teller.ask(Pay(30)).wait().unwrap().unwrap(), 50);
 }
 
-/// In each of 50 runs the actor crashes while its first life opens the value, which takes longer than in the second life in some.
+/// In each of 50 runs the actor crashes while its first incarnation opens the value. In some runs that takes longer
+/// than in the second incarnation.
 fn in_a_second_life_while_the_first_still_opens(fails_in_the_first: bool, then: impl Fn(&System, &ActorRef<Teller>)) {
     quiet_panics();
     for seed in 0..50 {
@@ -278,7 +280,7 @@ fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
         teller.ask(Balance).wait().unwrap();
         teller.tell(Insist(5));
         teller.tell(Crash);
-        // Upon what was there when its life began.
+        // The save builds on the value that the second incarnation found at its begin.
         match teller.ask(Pay(1)).wait().unwrap() {
             Ok(1) => second += 1,
             Ok(6) => first += 1,
@@ -291,7 +293,7 @@ fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
     assert!(first > 5 && second > 5, "who was first to save: {first}, {second}");
 }
 
-/// Has a value that all of its lives share.
+/// Has a value that all of its incarnations share.
 struct Sharer(Arc<Durable<Account>>);
 
 #[actor]
@@ -335,7 +337,7 @@ fn of_two_lives_one_saves_and_the_other_is_told() {
     let store = MemoryStore::new();
     let (old, new) = (teller(&system, &pool, store.clone()), teller(&system, &pool, store.clone()));
     assert_eq!(old.ask(Pay(1)).wait().unwrap().unwrap(), 1);
-    // It has opened before the other one has saved.
+    // The second teller has opened the value before the first one has saved.
     let error = new.ask(Pay(2)).wait().unwrap().unwrap_err();
     assert!(error.is_conflict());
     assert_eq!(error.to_string(), "\"account\" exists already with revision 1: load it first");
@@ -378,7 +380,7 @@ fn one_save_is_under_way_at_one_time_and_others_find_the_former_value() {
         assert_eq!(said, [busy, "1 is saved, 1 is there"], "seed {seed}");
         assert_eq!(balances.take(), [(0, 0)], "seed {seed}");
         assert_eq!(teller.ask(Balance).wait(), Ok((1, 1)));
-        // And now another one.
+        // Another payment succeeds.
         assert_eq!(teller.ask(Pay(5)).wait().unwrap().unwrap(), 6);
     }
 }
@@ -395,7 +397,7 @@ fn a_save_that_is_dropped_makes_room_for_another_one() {
     assert_eq!((account.get().balance, account.revision()), (3, 1));
 }
 
-/// What an account has become.
+/// The later version of an account.
 #[derive(Default, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde", rename = "Account")]
 struct NewAccount {

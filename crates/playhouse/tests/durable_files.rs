@@ -1,4 +1,4 @@
-//! A store in files: whole whatever happens to it, and shared by processes, which may be killed.
+//! A store in files: it stays whole, and several processes share it. A process may be killed.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use playhouse::durable::{FileStore, Saved, Store, StoreError};
 
-/// A folder that is there while its test runs.
+/// A folder that exists while its test runs.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -20,7 +20,7 @@ impl Folder {
         Folder(Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("durable-files-{}-{number}", std::process::id())))
     }
 
-    /// The only file in it, below it, with this ending.
+    /// Returns the only file in or below the folder with this ending.
     fn file(&self, ending: &str) -> PathBuf {
         let drawers = fs::read_dir(&self.0).unwrap().map(|drawer| drawer.unwrap().path());
         let files = drawers.flat_map(|drawer| fs::read_dir(drawer).unwrap().map(|file| file.unwrap().path()));
@@ -59,7 +59,7 @@ fn a_file_that_is_damaged_is_an_error_and_nothing_else() {
     *changed.last_mut().unwrap() ^= 1;
     fs::write(&file, &changed).unwrap();
     is_damaged(store.load("account/7").map(drop));
-    // It is not overwritten either: it may be wanted.
+    // A save does not overwrite it either, because an operator may want it.
     is_damaged(store.save("account/7", revision, b"new").map(drop));
     is_damaged(store.remove("account/7", revision));
     assert_eq!(fs::read(&file).unwrap(), changed);
@@ -90,7 +90,7 @@ fn a_damaged_mark_is_told_apart_from_a_damaged_state() {
 fn a_folder_stays_readable_and_what_was_left_over_is_tidied() {
     let folder = Folder::new();
     FileStore::open(&folder.0).unwrap().save("account/7", 0, b"the state").unwrap();
-    // Where it is and how it is written does not change: folders are older than programs.
+    // The path and the format of a file do not change, because folders are older than programs.
     let file = folder.file(".state");
     assert_eq!(file, folder.0.join("9/account%2f7.state"));
     let left_over = folder.0.join("9/new");
@@ -112,10 +112,10 @@ fn a_folder_that_cannot_be_opened_is_said() {
     assert!(error.starts_with(file.to_str().unwrap()), "{error}");
 }
 
-/// Set in the other processes: the folder.
+/// The variable that names the folder in the other processes.
 const FOLDER: &str = "PLAYHOUSE_TEST_FOLDER";
 
-/// A state that tells its number, and is large enough to be torn.
+/// A state with a number, large enough to be torn.
 fn state(number: u64) -> Vec<u8> {
     number.to_le_bytes().repeat(20_000)
 }
@@ -126,7 +126,7 @@ fn number_in(state: &[u8]) -> u64 {
     number
 }
 
-/// This program again, for one of its tests.
+/// Returns a command that runs one test of this program.
 fn other_process(test: &str, folder: &Folder) -> (Child, BufReader<ChildStdout>) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture"]).env(FOLDER, &folder.0);
@@ -135,7 +135,7 @@ fn other_process(test: &str, folder: &Folder) -> (Child, BufReader<ChildStdout>)
     (process, out)
 }
 
-/// No test: the process that is killed, when this program is started as one. Saves one state after the other, and says so.
+/// No test: the process that the test kills. It saves one state after the other, and reports each save.
 #[test]
 fn saves_until_it_is_killed() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
@@ -167,7 +167,7 @@ fn what_was_acknowledged_survives_a_process_that_is_killed() {
                 last = number.parse().unwrap();
                 acknowledged += 1;
                 if acknowledged == until {
-                    // SIGKILL. What it has said until then is still read.
+                    // SIGKILL. The test still reads the earlier reports.
                     process.kill().unwrap();
                 }
             }

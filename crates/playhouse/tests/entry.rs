@@ -116,7 +116,7 @@ fn a_test_runs_on_threads(system: &System) {
 
 static RUNS: AtomicU64 = AtomicU64::new(0);
 
-// Not a test by itself: the one below calls it.
+// Not a test by itself: the test below calls it.
 mod counted {
     use super::*;
 
@@ -155,7 +155,7 @@ fn a_test_runs_once_for_each_seed() {
     assert_eq!((failed, runs.into_inner()), (Err("at the third"), 3));
 }
 
-/// Nothing else in it uses the import.
+/// Only the attribute uses the import.
 mod imports {
     #![deny(unused_imports)]
 

@@ -32,7 +32,7 @@ fn a_blocked_handler_does_not_stop_the_other_actors_of_its_only_worker() {
         }
         gate.open();
         system.run_until_idle();
-        // More than one where this machine was busy with something else.
+        // A busy machine may cause more than one takeover.
         assert!(system.stats().total.takeovers >= 1);
         system.shutdown().unwrap();
     });
@@ -51,7 +51,7 @@ fn counters_are_exact_though_the_thread_of_a_stuck_handler_goes_on_beside_its_su
         }));
         gate.wait_entered();
         let (begun, has_begun) = channel();
-        // On the successor, which starts as many at the same time.
+        // The actor runs on the successor, which starts as many at the same time.
         system.spawn_with(on_stage(1), Puppet).tell(Do::this(move |ctx| {
             begun.send(()).unwrap();
             start_many(ctx);
@@ -74,7 +74,7 @@ fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
         let scribe = system.spawn_with(on_stage(1), Scribe(log.clone()));
         let last = system.spawn_with(on_stage(1), Puppet);
         let (gate, turnstile) = Gate::new();
-        // All of this is in the worker's queue when the handler blocks.
+        // All of these messages are in the worker's queue when the handler blocks.
         system.spawn_with(on_stage(2), Puppet).tell(Do::this(move |ctx| {
             ctx.spawn_with(on_stage(0), Puppet).tell(Do::this(move |_| turnstile.pass()));
             for n in 0..2000 {
@@ -90,8 +90,8 @@ fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
     });
 }
 
-/// A worker may be taken for stuck at any message: where its thread goes on just then, too. (With `PLAYHOUSE_JITTER`,
-/// this happens a hundred times in here.)
+/// The monitor may take a worker for stuck at any message, also at the message where its thread then goes on. (With
+/// `PLAYHOUSE_JITTER`, this happens 100 times in the test.)
 #[test]
 fn nothing_is_lost_or_overtaken_where_a_handler_seems_stuck() {
     const ALL: u64 = 50_000;
@@ -177,7 +177,7 @@ fn what_a_blocked_handler_sends_arrives_in_order_before_while_and_after_it_block
             }));
             for (i, gate) in gates.iter().enumerate() {
                 gate.wait_entered();
-                // What was sent before blocking arrives while it blocks: other actors see it.
+                // The messages sent before the block arrive during it, because other actors see them.
                 let want = 700 * (i + 1);
                 let start = Instant::now();
                 while log.lock().len() < want {
@@ -342,7 +342,7 @@ struct Again(Arc<AtomicU64>);
 
 impl Handler<Again> for Eager {
     fn handle(&mut self, Again(count): Again, ctx: &mut Context<Self>) {
-        // Goes on until somebody else has had a turn.
+        // Goes on until another actor has had a turn.
         if count.load(Ordering::Relaxed) == 0 && self.left > 0 {
             self.left -= 1;
             if self.urgent {
@@ -383,7 +383,7 @@ fn an_actor_that_writes_to_itself_for_ever_starves_nobody() {
     });
 }
 
-/// Sends itself one urgent message for each that it handles.
+/// Sends itself an urgent message for each one that it handles.
 struct Urgent {
     handled: Arc<AtomicU64>,
 }
@@ -465,7 +465,7 @@ fn short_blocks_of_many_actors_keep_every_order() {
                 let witness = system.spawn_with(on_stage(8 + sender), Adder);
                 scope.spawn(move || {
                     gate.wait_entered();
-                    // Answers only once the blocked worker was taken over, or by the other one.
+                    // The worker answers only after the takeover of the blocked worker, or the other worker answers.
                     witness.ask(Increment(1)).wait().unwrap();
                     gate.open();
                 });

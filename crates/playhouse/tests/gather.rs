@@ -17,7 +17,7 @@ async fn sleep<A: Actor>(time: Duration, ctx: &mut Context<A>) {
     clock.kill();
 }
 
-/// Answers its number after so many seconds.
+/// Answers with its number after `seconds` seconds.
 struct Voter {
     number: u64,
     seconds: u32,
@@ -38,7 +38,7 @@ impl AsyncHandler<Vote> for Voter {
     }
 }
 
-/// Voters that take 1, 2, 3 .. seconds.
+/// Returns voters that take 1, 2, 3 … seconds.
 fn voters(system: &System, n: u32) -> (Vec<ActorRef<Voter>>, Log<u64>) {
     let log = Log::new();
     let voter = |n: u32| system.spawn(Voter { number: u64::from(n), seconds: n, log: log.clone() });
@@ -69,7 +69,7 @@ fn the_first_answers_are_enough_and_the_rest_is_taken_back() {
     for seed in 0..20 {
         let system = simulated(seed);
         let (voters, log) = voters(&system, 5);
-        // The last two are busy for long: what they are asked waits.
+        // The last two voters are busy for long, and the asks to them wait.
         voters[3].tell(Vote);
         voters[4].tell(Vote);
         system.spawn(Puppet).tell(Do::this(|_| {}));
@@ -80,7 +80,7 @@ fn the_first_answers_are_enough_and_the_rest_is_taken_back() {
         system.run_until_idle();
         let mut votes = log.take();
         votes.sort_unstable();
-        // Of 4 and 5, the first request only.
+        // Voters 4 and 5 handled the first request only.
         assert_eq!(votes, [1, 2, 3, 4, 5], "seed {seed}");
     }
 }
@@ -99,7 +99,7 @@ fn a_quorum_is_more_than_half_and_fails_as_soon_as_it_cannot_be_had() {
         system.run_until_idle();
         let start = system.now();
         let error = ask_many(voters.clone(), Vote).quorum().wait().unwrap_err();
-        // Nobody waits for the two that could answer.
+        // The asker does not wait for the two voters that could answer.
         assert!(system.now() - start < SECOND, "seed {seed}");
         assert_eq!((error.wanted, error.asked, error.errors.len()), (3, 5, 3));
         assert!(error.to_string().starts_with("3 answers were wanted from 5 actors, and 0 came; Voter"), "{error}");
@@ -134,7 +134,7 @@ fn what_came_is_there_also_where_a_simulated_system_has_nothing_left_to_do() {
     assert_eq!(ask_many(clocks, Wait).all().wait(), each);
     let error = ask_many(clocks, Wait).first(1).wait().unwrap_err();
     assert_eq!((error.answers.len(), error.errors.len()), (0, 2));
-    // After the end of the system, too.
+    // The same holds after the end of the system.
     let ended = simulated(2);
     let clock = ended.spawn(Clock);
     ended.shutdown().unwrap();
@@ -216,7 +216,7 @@ fn many_are_asked_on_threads() {
 
 // -- retry --------------------------------------------------------------------------------------------------------------
 
-/// Takes a long time for the first requests, or crashes; does each thing once.
+/// Takes a long time for the first requests, or crashes. Does each operation once.
 struct Till {
     sum: u64,
     trouble: u32,
@@ -245,7 +245,7 @@ impl AsyncHandler<Pay> for Till {
         if self.trouble > 0 {
             self.trouble -= 1;
             assert!(!self.crashes, "meant: the till is stuck");
-            // Done, but the answer is late.
+            // The operation is done, but its answer is late.
             sleep(SECOND * 2, ctx).await;
         }
         self.sum
@@ -267,7 +267,7 @@ fn a_late_answer_is_asked_for_again_and_nothing_is_done_twice() {
         let retry = Retry::attempts(5).within(SECOND).backoff(SECOND * 4, SECOND * 60);
         let pay = Pay { key: IdempotencyKey::random(), amount: 10 };
         assert_eq!(retry.ask(till, pay.clone()).wait(), Ok(10), "seed {seed}");
-        // Another request is another one.
+        // A request with another key is a new request.
         assert_eq!(retry.ask(till, Pay { key: IdempotencyKey::random(), amount: 5 }).wait(), Ok(15));
         let seen = seen.take();
         assert_eq!(seen.len(), 3);
@@ -292,11 +292,11 @@ fn attempts_end_and_pauses_grow_up_to_their_limit() {
     let start = system.now();
     let error = retry.ask(clock, Wait).wait().unwrap_err();
     let taken = system.now() - start;
-    // 5 times three seconds; pauses of 1, 2, 3 and 3.
+    // 5 attempts of 3 seconds; pauses of 1, 2, 3 and 3.
     assert!(taken >= SECOND * 24 && taken < SECOND * 25, "{taken:?}");
     assert_eq!(error.attempts, 5);
     assert!(error.to_string().starts_with("asked 5 times, the last time: no answer before the deadline"), "{error}");
-    // One that has ended will not answer.
+    // An actor that has ended will not answer.
     stuck.stop();
     till.stop();
     system.run_until_idle();
@@ -342,7 +342,7 @@ fn a_request_whose_handler_crashes_is_asked_again_only_where_that_is_wanted() {
     assert_eq!(seen.take().len(), 2);
 }
 
-/// Has money; gives some to another one, which has to say that it has come.
+/// Has money. Gives some to another account, which must confirm that it has come.
 struct Account {
     balance: u64,
 }
@@ -389,7 +389,7 @@ impl Handler<Balance> for Account {
     }
 }
 
-/// All of them give to all others at the same time. Returns the numbers of transfers that have failed, and of all.
+/// All accounts give to all others at the same time. Returns the number of failed transfers and the number of all.
 fn trade(system: &System, retry: Retry) -> (usize, usize) {
     let accounts: Vec<ActorRef<Account>> = (0..4).map(|_| system.spawn(Account { balance: 10_000 })).collect();
     let log = Log::new();
@@ -432,7 +432,7 @@ fn asks_that_meet_in_cycles_are_tried_again_until_all_have_been_answered() {
 }
 
 // GUARANTEE: Retries
-/// An actor that asks itself meets itself each time.
+/// The account is its own receiver: it asks itself in each attempt.
 #[test]
 fn an_answer_that_is_not_good_is_asked_for_again_with_random_pauses() {
     let pauses = |seed| {
@@ -445,7 +445,7 @@ fn an_answer_that_is_not_good_is_asked_for_again_with_random_pauses() {
         system.now() - start
     };
     let taken: Vec<Duration> = (0..8).map(pauses).collect();
-    // At most 1, 2, 4, 8 and 16 seconds.
+    // The pauses are at most 1, 2, 4, 8 and 16 seconds.
     assert!(taken.iter().all(|taken| *taken > Duration::ZERO && *taken < SECOND * 32), "{taken:?}");
     assert!(taken.windows(2).all(|two| two[0] != two[1]), "{taken:?}");
     assert_eq!(taken, (0..8).map(pauses).collect::<Vec<_>>());
@@ -481,7 +481,7 @@ fn an_answer_cache_forgets_the_oldest_first() {
     assert_eq!(key(255).to_string(), "000000000000000000000000000000ff");
     assert_eq!(uuid.to_string(), "fffffffffffffffffffffffffffffffe");
     assert_eq!(IdempotencyKey::from(255_u128.to_be_bytes()), key(255));
-    // In a message to another theater, too.
+    // The same holds for a message to another theater.
     for codec in [Codec::Positional, Codec::Named] {
         let mut bytes = Vec::new();
         codec.write(&uuid, &mut bytes).unwrap();

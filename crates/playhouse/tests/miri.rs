@@ -94,7 +94,7 @@ fn system(workers: usize) -> System {
     System::builder().workers(workers).stages(workers).start().unwrap()
 }
 
-/// A pair of actors, on different workers if there are two.
+/// Returns a pair of actors, on different workers if there are 2.
 fn pair(system: &System) -> [ActorRef<Counter>; 2] {
     let pair = [0, 1].map(|at| {
         let stage = at % system.stages() as u16;
@@ -104,7 +104,7 @@ fn pair(system: &System) -> [ActorRef<Counter>; 2] {
     pair
 }
 
-/// Shuts the system down. Miri takes long.
+/// Shuts the system down within a long limit, because Miri takes long.
 fn end(system: System) -> Result<ShutdownReport, ShutdownError> {
     system.shutdown_within(Duration::from_secs(600))
 }

@@ -1,4 +1,4 @@
-//! Messages of one actor to another are handled in the order they were sent in, each exactly once.
+//! One actor's messages to another are handled in the order of the sends, each exactly once.
 
 mod support;
 
@@ -113,7 +113,8 @@ fn started_comes_before_urgent_messages_and_before_stopped() {
         eager.stop();
         system.run_until_idle();
         assert_eq!(log.take(), ["stopped"], "seed {seed}");
-        // Stopped and drained before it was started: it is started all the same, and handles what came before the drain.
+        // The actor is stopped or drained before its start. It starts all the same, and handles the messages from
+        // before the drain.
         for (end, expected) in [
             (ActorRef::stop as fn(ActorRef<Eager>), &["started", "stopped"][..]),
             (ActorRef::drain, &["started", "handled", "stopped"]),
@@ -228,7 +229,7 @@ fn actors_of_a_group_share_a_stage_and_keep_their_order() {
         let group = Group::new(&system);
         let options = || SpawnOptions::new().placement(Placement::Group(group));
         let scribes: Vec<_> = (0..4).map(|_| system.spawn_with(options(), Scribe(log.clone()))).collect();
-        // One stage, one thread of control: from one sender the order holds even across the actors of a group.
+        // A stage is one thread of control: one sender's order holds even across the actors of a group.
         for n in 0..4_000 {
             scribes[n % 4].tell(Write(n as u64));
         }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use playhouse::prelude::*;
 use support::{Adder, Increment, LIMIT, finishes, on_stage};
 
-/// Messages under way, counted by the test.
+/// In-flight messages, counted by the test.
 #[derive(Clone, Default)]
 struct InFlight(Arc<(AtomicU64, AtomicU64)>);
 
@@ -32,7 +32,8 @@ impl InFlight {
     }
 }
 
-/// Two worker's worth of messages of some 40 bytes at the high-water mark, and what is sent before a sender notices.
+/// The messages of 2 workers at the high-water mark, with some 40 bytes each, and the messages sent before a sender
+/// notices.
 const BOUND: u64 = 400_000;
 
 fn spin(microseconds: u64) {
@@ -47,7 +48,7 @@ struct Consumer {
     flow: InFlight,
     next: u64,
     handled: Arc<AtomicU64>,
-    /// Passed on to, if there is one.
+    /// The next consumer, if there is one.
     to: Option<(ActorRef<Consumer>, InFlight)>,
 }
 
@@ -149,13 +150,13 @@ fn the_backlog_of_a_consumer_that_blocks_stays_bounded() {
         let handled = Arc::default();
         let consumer = Consumer { work_us: 0, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
         let to = system.spawn_with(on_stage(0), consumer);
-        // The consumer's stage is blocked, for longer than it takes to be taken over.
+        // The consumer's stage is blocked for longer than a takeover takes.
         blocker.tell(support::Do::this(move |_| turnstile.pass()));
         gate.wait_entered();
         let stop = Arc::default();
         let producer = Producer { to, flow: flow.clone(), next: 0, end: 4_000_000, batch: 100, stop };
         system.spawn_with(on_stage(1), producer).tell(Produce);
-        // Until nothing more is sent, for as long as many asks take.
+        // Until nothing more is sent, for the time of many asks.
         let adder = system.spawn_with(on_stage(2), Adder);
         let (mut quiet, mut last) = (0, 0);
         let start = Instant::now();
@@ -173,7 +174,7 @@ fn the_backlog_of_a_consumer_that_blocks_stays_bounded() {
     });
 }
 
-/// Tells itself and another one of each item that comes.
+/// Tells itself and another actor of each item that comes.
 struct Echoing {
     other: Option<ActorRef<Echoing>>,
     items: Arc<AtomicU64>,
@@ -208,7 +209,7 @@ impl Handler<Echo> for Echoing {
     }
 }
 
-/// Sends items until told to end.
+/// Sends items until it gets the end message.
 struct Feeder {
     to: ActorRef<Echoing>,
     left: u64,
@@ -239,7 +240,7 @@ fn block(system: &System, stage: u16) -> support::Gate {
     gate
 }
 
-/// Until `count` has not changed for a while.
+/// Waits until `count` has not changed for a while.
 fn settles(count: &AtomicU64) {
     let (mut last, mut since) = (0, Instant::now());
     while last == 0 || since.elapsed() < Duration::from_millis(100) {
@@ -290,7 +291,7 @@ fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler(
         let [items, echoes, sent]: [Arc<AtomicU64>; 3] = Default::default();
         let stuck = system.spawn_with(on_stage(2), Echoing { other: None, items, echoes });
         stuck.tell(Other(stuck));
-        // On the worker of one of them.
+        // The third actor is on the worker of one of them.
         let feeder = Feeder { to: stuck, left: 300_000, sent: Arc::clone(&sent) };
         system.spawn_with(on_stage(3), feeder).tell(Push);
         settles(&sent);
@@ -308,7 +309,7 @@ fn actors_that_flood_each_other_go_on_beside_one_that_waits_for_a_stuck_handler(
 // GUARANTEE: Bounded backlog
 #[test]
 fn a_pipeline_is_slowed_from_its_slow_end_to_its_start() {
-    // The producer has a worker of its own, or is on that of the middle.
+    // The producer has a worker of its own, or shares the worker of the middle.
     for producer in [2, 4] {
         finishes(move || pipeline(producer));
     }
@@ -346,7 +347,7 @@ fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
         let flow = InFlight::default();
         let handled: Arc<AtomicU64> = Arc::default();
         let end = Consumer { work_us: 2, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
-        // All on worker 0. What is passed on is no backlog that the worker makes itself.
+        // All actors are on worker 0. Passed-on items are no backlog that the worker makes itself.
         let mut to = system.spawn_with(on_stage(0), end);
         for stage in [2, 4, 6] {
             let next = Some((to, flow.clone()));
@@ -365,8 +366,8 @@ fn a_flood_that_is_passed_on_within_the_slow_worker_stays_bounded() {
 // GUARANTEE: Bounded backlog
 #[test]
 fn a_flood_that_two_workers_pass_on_to_each_other_many_times_stays_bounded() {
-    // The bound does not depend on how many are sent: some 270,000 wait on the two workers, of any number, and 410,000 where the
-    // machine has much else to do. Without it, nearly all wait. 600,000 take 24 MB.
+    // The bound does not depend on the number sent. Some 270,000 messages wait on the 2 workers for any number, and 410,000 on a
+    // busy machine. Without the bound, nearly all wait. 600,000 take 24 MB.
     const WAITING: u64 = 600_000;
     // With delays at the seams, each takes some 30 us.
     let items: u64 = if std::env::var_os("PLAYHOUSE_JITTER").is_some() { 500_000 } else { 1_000_000 };
@@ -376,7 +377,7 @@ fn a_flood_that_two_workers_pass_on_to_each_other_many_times_stays_bounded() {
         let handled: Arc<AtomicU64> = Arc::default();
         let end = Consumer { work_us: 0, flow: flow.clone(), next: 0, handled: Arc::clone(&handled), to: None };
         let mut to = system.spawn_with(on_stage(0), end);
-        // Each pass is mail that a worker runs, so the workers run 60 times as much as the thread outside sends.
+        // Each pass is mail that a worker runs. The workers therefore run 60 times as much as the outside thread sends.
         for relay in 1..60 {
             let next = Some((to, flow.clone()));
             let stage = relay % 4;
@@ -455,7 +456,7 @@ fn actors_that_send_at_each_tick_of_a_timer_are_slowed() {
     });
 }
 
-/// Sends each ball on to the other one, until told to end.
+/// Sends each ball to the other juggler, until it gets the end message.
 struct Juggler {
     work_us: u64,
     other: Option<ActorRef<Juggler>>,
@@ -474,7 +475,7 @@ impl Handler<Partner> for Juggler {
     }
 }
 
-/// As large as a ball.
+/// A message with the size of a ball.
 #[derive(Message)]
 struct Note([u64; 28]);
 
@@ -512,7 +513,7 @@ fn a_backlog_that_no_source_has_sent_presses_nobody_after_a_while() {
         let (mut seen, mut looks) = (0, 0);
         while looks < LOOKS {
             let handled = balls.load(Ordering::Relaxed);
-            // Who is refused is a sign of a source: the backlog stands some turnovers later.
+            // A refused send is a sign of a source. The backlog must stand for some turnovers first.
             if handled < seen + 8 * BALLS {
                 std::thread::yield_now();
                 continue;
@@ -527,7 +528,7 @@ fn a_backlog_that_no_source_has_sent_presses_nobody_after_a_while() {
     });
 }
 
-/// Two actors of different workers that throw all balls to each other. Each keeps a ball for so many microseconds.
+/// Two actors of different workers that throw all balls to each other. Each keeps a ball for the given microseconds.
 fn jugglers(
     system: &System,
     work_us: [u64; 2],
@@ -564,7 +565,8 @@ fn sources_go_on_beside_a_backlog_that_never_ends() {
         while floods.iter().any(|flood| flood.handled.load(Ordering::Relaxed) < ITEMS) {
             assert_eq!(adder.ask(Increment(1)).wait(), Ok(2));
         }
-        // Each 100 items wait behind the balls of one worker; without admission, it is 10 times as many.
+        // Each batch of 100 items waits behind the balls of one worker. Without admission, 10 times as many balls are
+        // in front of it.
         let balls = balls.load(Ordering::Relaxed);
         assert!(balls < 300 * ITEMS, "{balls} balls were handled meanwhile");
         stop.store(true, Ordering::Relaxed);
@@ -581,7 +583,7 @@ fn who_is_refused_goes_on_beside_a_backlog_that_never_ends() {
     finishes(|| {
         let system = pinned(2);
         let (balls, stop): (Arc<AtomicU64>, Arc<AtomicBool>) = Default::default();
-        // All balls always wait for the first one: 20 ms of work.
+        // All balls always wait for the first juggler: 20 ms of work.
         let jugglers = jugglers(&system, [10, 0], &balls, &stop);
         for _ in 0..BALLS {
             jugglers[0].tell(Ball([0; 28]));
@@ -607,7 +609,7 @@ fn asks_to_others_are_answered_during_a_flood() {
     finishes(|| {
         let system = pinned(2);
         let flood = flood(&system, 2, u64::MAX);
-        // One beside the consumer, one beside the producer.
+        // One clerk is beside the consumer, one beside the producer.
         let others = [2, 3].map(|stage| system.spawn_with(on_stage(stage), Adder));
         for n in 0..50 {
             for other in others {
@@ -635,7 +637,7 @@ impl Actor for Mutual {}
 #[derive(Message)]
 struct Peer(ActorRef<Mutual>);
 
-/// As large as lies in an envelope: then a few thousand are too many.
+/// A message that just fits into an envelope. A few thousand of them are therefore too many.
 #[derive(Message)]
 struct Ball(#[expect(dead_code, reason = "only its size counts")] [u64; 28]);
 
@@ -698,7 +700,7 @@ fn actors_that_flood_each_other_do_not_deadlock() {
     });
 }
 
-/// Keeps its worker awake until it is told not to.
+/// Keeps its worker awake until the test ends it.
 struct Bystander(Arc<AtomicBool>);
 
 impl Actor for Bystander {}
@@ -773,7 +775,7 @@ fn outside_threads_are_slowed_and_try_tell_says_full() {
                 Err(error) => {
                     assert!(matches!(error, TrySendError::Full(_)), "{error}");
                     full += 1;
-                    // This one waits until there is room.
+                    // This send waits until the receiver has room.
                     to.tell(error.into_message());
                 }
             }

@@ -1,4 +1,4 @@
-//! A system knows when it is done: nothing queued, nothing handled, no timer, no handler that waits.
+//! A system detects that it is done: nothing queued, nothing handled, no timer, no handler that waits.
 
 mod support;
 
@@ -10,7 +10,7 @@ use playhouse::prelude::*;
 use support::{Dice, Do, Log, Puppet, finishes, simulated, threads};
 use tokio::sync::oneshot;
 
-/// Passes a token on to a random other, a number of times.
+/// Passes a token on to a random actor, a number of times.
 struct Hopper {
     others: Vec<ActorRef<Hopper>>,
     dice: Dice,
@@ -132,7 +132,7 @@ fn idle_means_that_no_handler_waits() {
             system.run_until_idle();
             assert_eq!(log.take(), [1]);
             waking.join().unwrap();
-            // A handler that is killed does not wait any more.
+            // A killed handler does not wait any more.
             let (_never, until) = oneshot::channel();
             waiter.tell(WaitFor(until, log));
             waiter.kill();

@@ -1,4 +1,4 @@
-//! Actors find each other by type and key, and those that have ended are not found.
+//! Actors find each other by type and key. Actors that have ended are not found.
 
 mod support;
 
@@ -37,7 +37,7 @@ fn actors_are_found_by_type_and_key_until_they_end() {
         }
         receptionist.tell(Register::new("puppets", puppets[0]));
         receptionist.tell(Register::new("others", puppets[0]));
-        // The same key, another type.
+        // The same key, but another type.
         receptionist.tell(Register::new("puppets", adder));
         assert_eq!(find(receptionist, "puppets"), puppets);
         assert_eq!(find(receptionist, "others"), [puppets[0]]);
@@ -49,7 +49,7 @@ fn actors_are_found_by_type_and_key_until_they_end() {
         assert_eq!(receptionist.ask(Deregister::new("puppets", puppets[1])).wait(), Ok(true));
         assert_eq!(receptionist.ask(Deregister::new("puppets", puppets[1])).wait(), Ok(false));
         assert_eq!(find(receptionist, "puppets"), [puppets[2]], "seed {seed}");
-        // One that had ended before is soon gone.
+        // An actor that had ended before its registration is soon gone.
         receptionist.tell(Register::new("others", puppets[0]));
         system.run_until_idle();
         assert_eq!(find(receptionist, "others"), []);
@@ -73,13 +73,13 @@ fn a_subscriber_gets_a_listing_now_and_at_each_change() {
         assert_eq!(step(&|| receptionist.tell(Register::new("puppets", a))), Vec::<Vec<_>>::new());
         assert_eq!(step(&|| receptionist.tell(Subscribe::<Puppet>::new("puppets", guest))), [vec![a]]);
         assert_eq!(step(&|| receptionist.tell(Register::new("puppets", b))), [vec![a, b]]);
-        // What changes nothing is no news.
+        // A registration that changes nothing is no news.
         assert_eq!(step(&|| receptionist.tell(Register::new("puppets", b))), Vec::<Vec<_>>::new());
         assert_eq!(step(&|| receptionist.tell(Register::new("others", b))), Vec::<Vec<_>>::new());
         assert_eq!(step(&|| a.stop()), [vec![b]]);
         assert_eq!(step(&|| receptionist.tell(Deregister::new("puppets", b))), [vec![]]);
         assert_eq!(step(&|| receptionist.tell(Deregister::new("puppets", b))), Vec::<Vec<_>>::new());
-        // Whoever asks again is told again, and is subscribed once.
+        // A repeated subscription gets the listing again, and subscribes the actor once.
         assert_eq!(step(&|| receptionist.tell(Subscribe::<Puppet>::new("puppets", guest))), [vec![]]);
         assert_eq!(step(&|| receptionist.tell(Register::new("puppets", b))), [vec![b]]);
         assert_eq!(step(&|| receptionist.tell(Unsubscribe::<Puppet>::new("puppets", guest))), Vec::<Vec<_>>::new());
@@ -150,11 +150,11 @@ fn an_alias_belongs_to_one_actor_until_it_ends() {
         assert_eq!(claim(first), Ok(()), "seed {seed}");
         assert_eq!(claim(first), Ok(()), "again, it changes nothing");
         assert_eq!((claim(second), find()), (Err(first), vec![first]));
-        // Other keys, and actors of other types, are not concerned.
+        // Other keys, and actors of other types, stay free.
         assert_eq!(receptionist.ask(Claim::new("another", second)).wait().unwrap(), Ok(()));
         assert_eq!(receptionist.ask(Claim::new("the one", receptionist)).wait().unwrap(), Ok(()));
 
-        // At its end it is free, also before the receptionist was told.
+        // The end of its owner frees the alias, also before the receptionist has the notice.
         first.stop();
         while !first.is_stopped() {
             let _ = second.ask(Do::this(|_| ())).wait();

@@ -23,7 +23,8 @@ fn the_same_seed_gives_the_same_run_to_the_last_message() {
         let first = trace_of(seed, 7);
         assert_eq!(first, trace_of(seed, 7), "seed {seed}");
     }
-    // These runs are the same on each machine until a change is made to what workers do in which order, or to the draws of the simulation.
+    // These runs are the same on each machine. They change only with the order of the workers' actions, or with the
+    // draws of the simulation.
     assert_eq!(
         [trace_of(0, 7), trace_of(1, 7)],
         [5_447_581_536_062_734_173, 1_716_518_599_520_151_020],
@@ -38,7 +39,7 @@ fn different_seeds_give_different_interleavings() {
     assert!(traces.len() >= 45, "only {} different runs under 50 seeds", traces.len());
 }
 
-/// Two senders and one receiver: every interleaving of the two is possible, so many must be found.
+/// Two senders and one receiver. Every interleaving of the two is possible, and the seeds must find many.
 #[test]
 fn seeds_explore_the_interleavings_of_two_senders() {
     let mut seen = HashSet::new();
@@ -57,7 +58,7 @@ fn seeds_explore_the_interleavings_of_two_senders() {
         seen.insert(log.take());
         system.shutdown().unwrap();
     }
-    // There are 20 of them.
+    // 20 interleavings exist.
     assert!(seen.len() >= 15, "only {} of 20 interleavings under 1000 seeds", seen.len());
 }
 

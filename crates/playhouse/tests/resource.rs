@@ -1,4 +1,4 @@
-//! Blocking work is done beside the workers, within bounds, and ends with who wanted it.
+//! Blocking work is done beside the workers, within bounds, and ends with its requester.
 
 mod support;
 
@@ -11,7 +11,7 @@ use playhouse::prelude::*;
 use playhouse::resource::{CancelToken, JobError, ResourcePool, TryRunError};
 use support::{Adder, Dice, Do, Gate, Increment, LIMIT, Log, Puppet, finishes, quiet_panics, simulated, threads};
 
-/// Has its work done by a pool.
+/// Has a pool do its work.
 struct Disk {
     pool: ResourcePool,
     log: Log<u64>,
@@ -19,7 +19,7 @@ struct Disk {
 
 impl Actor for Disk {}
 
-/// Waits for the result, and for room before.
+/// Waits for room, and then for the result.
 #[derive(Message)]
 #[message(reply = Result<u64, JobError>)]
 struct Read(u64);
@@ -35,7 +35,7 @@ impl AsyncHandler<Read> for Disk {
     }
 }
 
-/// Does not wait. The answer is whether there was room.
+/// Does not wait. Answers whether the pool had room.
 #[derive(Message)]
 #[message(reply = bool)]
 struct Start(u64);
@@ -101,9 +101,9 @@ fn what_is_too_much_is_given_back_or_waits() {
         let queued = [1, 2].map(|number| pool.try_run(move |_| number).unwrap());
         let error = pool.try_run(|_| 3).unwrap_err();
         assert!(error.to_string().starts_with("the resource pool is full: all threads are busy"));
-        // The work is there again, whole.
+        // The error returns the whole work.
         let work = error.into_work();
-        // Three that wait for room: an actor, which handles nothing else meanwhile, and two threads.
+        // Three requesters wait for room: an actor, which handles nothing else until then, and two threads.
         let log = Log::new();
         let disk = system.spawn(Disk { pool: pool.clone(), log: log.clone() });
         disk.tell(Read(1));
@@ -152,7 +152,7 @@ fn work_that_is_dropped_is_not_begun_or_sees_it() {
         let second = pool.try_run(move |_| counted.fetch_add(1, Ordering::Relaxed)).unwrap();
         drop(second);
         assert_eq!(Arc::strong_count(&runs), 1, "what it owns is dropped with it");
-        // Its room is free at once.
+        // The job's room is free at once.
         let third = pool.try_run(|_| 3).unwrap();
         drop(first);
         wait_seen.recv_timeout(LIMIT).unwrap();
@@ -208,7 +208,7 @@ fn a_pool_that_is_stopped_begins_nothing_more() {
         assert_eq!(pool.run(|_| 1).wait(), Err(JobError::Stopped));
         assert!(matches!(pool.try_run(|_| 1), Err(TryRunError::Stopped(_))));
         gate.open();
-        // What was begun has a result.
+        // A job that has begun has a result.
         assert_eq!(first.wait(), Ok("through"));
         assert_eq!(pool.stop_within(LIMIT), Ok(()));
         system.shutdown().unwrap();
@@ -227,7 +227,7 @@ fn who_waits_for_room_is_told_that_the_pool_has_stopped() {
         let disk = system.spawn(Disk { pool: pool.clone(), log: Log::new() });
         std::thread::scope(|scope| {
             scope.spawn(|| ran.send(disk.ask(Read(1)).wait()).unwrap());
-            // It is not known when the actor waits: in either case it is told.
+            // The test does not know when the actor waits. In either case the actor gets the error.
             assert!(pool.stop_within(Duration::ZERO).is_err());
             assert_eq!(told.recv_timeout(LIMIT).unwrap(), Ok(Err(JobError::Stopped)));
         });
@@ -276,7 +276,7 @@ fn the_bound_holds_and_nothing_accepted_is_lost_under_every_seed() {
         done.sort_unstable();
         assert!(accepted.len() >= 5, "seed {seed}: {accepted:?}");
         assert_eq!(done, accepted, "seed {seed}");
-        // All at once, five fit.
+        // The pool has room for five at once.
         let jobs: Vec<_> = (0..9).map(|number| pool.try_run(move |_| number)).collect();
         let results: Vec<_> = jobs.into_iter().map(|job| job.ok().map(|job| job.wait())).collect();
         assert_eq!(results[..5], [0, 1, 2, 3, 4].map(|number| Some(Ok(number))));
@@ -293,7 +293,7 @@ fn who_waits_for_room_gets_it_whoever_gives_up_under_every_seed() {
         let log = Log::new();
         let disks: Vec<_> = (0..12).map(|_| system.spawn(Disk { pool: pool.clone(), log: log.clone() })).collect();
         disks.iter().zip(0..).for_each(|(disk, number)| disk.tell(Read(number)));
-        // Some are killed at some moment: before they wait, while they do, or when they were woken.
+        // Some disks are killed at some moment: before their wait, during it, or after they were woken.
         let mut dice = Dice(seed);
         let killed: Vec<_> = (0..6).map(|_| dice.below(12)).collect();
         for victim in &killed {
@@ -310,7 +310,7 @@ fn who_waits_for_room_gets_it_whoever_gives_up_under_every_seed() {
     }
 }
 
-/// Kills somebody, some messages later.
+/// Kills a disk, some messages later.
 struct Killer;
 
 impl Actor for Killer {}
@@ -331,7 +331,7 @@ const fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Begins jobs on a slow disk with two threads, and returns which were done when.
+/// Begins jobs on a slow disk with two threads. Returns the order and the times of their ends.
 fn on_a_slow_disk(seed: u64) -> Vec<(u64, Duration)> {
     let system = simulated(seed);
     let pool = ResourcePool::start(&system, 2, 10).unwrap();
@@ -340,7 +340,7 @@ fn on_a_slow_disk(seed: u64) -> Vec<(u64, Duration)> {
     for number in 0..8 {
         let (log, system) = (log.clone(), system.clone());
         let work = move |_: &CancelToken| log.push((number, system.core().now()));
-        // Nobody wants the result, but it is to be done.
+        // The requester drops the result, but the job must be done.
         std::mem::forget(pool.try_run(work).unwrap());
     }
     system.run_until_idle();
@@ -356,7 +356,7 @@ fn a_slow_disk_takes_its_time_and_no_more_at_once_than_it_has_threads_under_ever
         assert_eq!(done.len(), 8, "seed {seed}");
         assert_eq!(done, on_a_slow_disk(seed), "seed {seed}");
         for (place, (_, at)) in done.iter().enumerate() {
-            // Of two threads, each has done half of those before it, one more or less.
+            // Each of two threads has done half of the earlier jobs, one more or less.
             let rounds = place as u32 / 2 + 1;
             assert!(*at >= ms(2) * rounds && *at <= ms(5) * (place as u32 + 1), "seed {seed}: {done:?}");
         }

@@ -1,4 +1,4 @@
-//! Routers choose as they say, know who lives, and lose nothing.
+//! Routers keep to their strategy, track which members live, and lose nothing.
 
 mod support;
 
@@ -11,10 +11,10 @@ use playhouse::prelude::*;
 use playhouse::router::{Pool, Router, Routing};
 use support::{Adder, Clock, Do, Increment, Log, Never, Puppet, finishes, on_stage, quiet_panics, simulated, threads};
 
-/// Who had which job.
+/// The member that had each job.
 type Jobs = Log<(u64, u64)>;
 
-/// Logs which jobs it gets.
+/// Logs the jobs that it gets.
 struct Member {
     number: u64,
     log: Jobs,
@@ -48,7 +48,7 @@ fn group(system: &System, routing: Routing, members: u64) -> (Router<Member>, Ve
     (router, members, log)
 }
 
-/// How many jobs each has had.
+/// Counts the jobs of each member.
 fn shares(log: &Jobs) -> BTreeMap<u64, usize> {
     let mut shares = BTreeMap::new();
     for (member, _) in log.take() {
@@ -117,7 +117,7 @@ fn the_order_of_one_sender_holds_for_each_member() {
     }
 }
 
-/// Answers when it is told to.
+/// Answers when the test opens it.
 struct Slow;
 
 #[derive(Message)]
@@ -143,7 +143,7 @@ fn the_least_loaded_is_who_has_least_to_do() {
         let router = Router::new(&system, Routing::LeastLoaded);
         let members = [0, 1, 2].map(|_| system.spawn(Slow));
         members.iter().for_each(|member| router.add(*member));
-        // One member has work for three minutes: nobody gives it more.
+        // One member has work for 3 minutes. The router gives it no more.
         let busy = {
             let picked = router.pick().unwrap();
             (0..3).for_each(|_| picked.tell(Work(Duration::from_secs(60))));
@@ -154,7 +154,7 @@ fn the_least_loaded_is_who_has_least_to_do() {
             assert_ne!(*picked, busy, "seed {seed}");
             assert_eq!(picked.ask(Work(Duration::from_millis(1))).wait(), Ok(1));
         }
-        // When it is done, it is as good as any other.
+        // A member without work is as good as any other.
         system.run_until_idle();
         let turns: HashSet<_> = (0..3).map(|_| *router.pick().unwrap()).collect();
         assert_eq!(turns.len(), 3);
@@ -170,7 +170,7 @@ fn an_ask_is_load_until_it_is_answered_and_a_tell_until_it_is_handled() {
     members.iter().for_each(|member| router.add(*member));
     let first = router.pick().unwrap();
     for _ in 0..5 {
-        // Held, the first one is loaded.
+        // The first member is held, and therefore loaded.
         let second = router.pick().unwrap();
         assert_ne!(*second, *first);
         assert_eq!(second.ask(Increment(1)).wait(), Ok(2));
@@ -179,7 +179,7 @@ fn an_ask_is_load_until_it_is_answered_and_a_tell_until_it_is_handled() {
     }
     let loaded = *first;
     drop(first);
-    // Until it has seen the mark, it is loaded still.
+    // The member counts as loaded until it has seen the mark.
     assert_ne!(*router.pick().unwrap(), loaded);
     system.run_until_idle();
     let turns: HashSet<_> = (0..2).map(|_| *router.pick().unwrap()).collect();
@@ -204,7 +204,7 @@ fn equal_keys_go_to_the_same_member_and_only_those_of_who_leaves_move() {
     for (before, after) in before.iter().zip(&after) {
         assert_eq!(before == after, *before != members[2]);
     }
-    // A new one takes keys from the others, and changes nothing else.
+    // A new member takes keys from the others, and changes nothing else.
     let sixth = system.spawn(Member { number: 5, log: Log::new() });
     router.add(sixth);
     let moved = places(&router);
@@ -219,7 +219,7 @@ fn a_broadcast_reaches_every_member_once() {
     for seed in 0..20 {
         let system = simulated(seed);
         let (router, members, log) = group(&system, Routing::RoundRobin, 4);
-        // Twice a member is once a member.
+        // A member that was added twice is a member once.
         router.add(members[0]);
         assert_eq!(router.broadcast(Job(7)), Ok(4));
         system.run_until_idle();
@@ -345,7 +345,7 @@ fn a_pool_grows_and_shrinks_and_loses_nothing() {
         for job in 10..20 {
             pool.pick().unwrap().tell(Job(job));
         }
-        // Those that are taken out handle what they were sent.
+        // Members that are taken out handle the messages that they have.
         pool.resize(1);
         assert_eq!(pool.members().len(), 1);
         for job in 20..30 {
@@ -387,7 +387,7 @@ fn a_pool_whose_members_end_at_once_does_not_spin() {
     assert!((8..30).contains(&made), "{made}");
     let error = pool.pick().unwrap_err().to_string();
     assert_eq!(error, "the pool has no Mayfly to send to: all 1 have ended and are being replaced, try again");
-    // When it is given up, nothing goes on.
+    // A pool that is given up leaves nothing running.
     drop(pool);
     clock.kill();
     system.run_until_idle();

@@ -19,7 +19,7 @@ impl Handler<Increment> for Small {
     }
 }
 
-/// Resident memory of this process in KiB, where the system tells it.
+/// Returns the resident memory of this process in KiB, if the system reports it.
 fn resident_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
@@ -29,14 +29,15 @@ fn resident_kib() -> Option<u64> {
 const WAVE: u64 = 50_000;
 
 // GUARANTEE: Memory of actors
-/// Grows by no more than a tenth after the first waves. One test only: the memory is that of the whole program.
+/// Memory grows by no more than a tenth after the first waves. The program has one test only, because the memory is the
+/// whole program's.
 #[test]
 fn waves_of_actors_do_not_grow_memory() {
     finishes(|| {
         let system = threads(2);
         let mut peak_early = 0;
         for wave in 0..12 {
-            // From outside, and from inside by another one.
+            // The test's thread spawns half of them, and an actor the other half.
             let outside: Vec<_> = (0..WAVE / 2).map(|n| system.spawn(Small(n))).collect();
             system.spawn(support::Puppet).tell(support::Do::this(|ctx| {
                 for n in 0..WAVE / 2 {

@@ -1,5 +1,5 @@
-//! Programs without unsafe code that have crashed or hung the process: whatever handlers, hooks, drops and wakers do, what panics ends
-//! alone, and everything else goes on.
+//! Programs without unsafe code that have crashed or hung the process. Handlers, hooks, drops and wakers may panic in any place: only
+//! their actor ends, and everything else goes on.
 
 mod support;
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 use playhouse::prelude::*;
 use support::{finishes, on_stage};
 
-/// What the drop of a [`Later`] does.
+/// The action in the drop of a [`Later`].
 #[derive(Clone, Copy, PartialEq)]
 enum Drops {
     Tells,
@@ -241,7 +241,7 @@ fn a_waker_that_panics_ends_nobody() {
     }
 }
 
-/// Its hook and its drop panic, if they shall.
+/// Its hook and its drop panic if the test asks for that.
 struct Frail {
     in_drop: bool,
     in_stopped: bool,
@@ -333,7 +333,7 @@ fn an_end_that_panics_on_the_stack_of_another_actor_is_none_of_its_business() {
                 assert_eq!(asker.ask(Bear).wait(), Ok(1));
             }
             system.run_until_idle();
-            // The actors that are left end with the system, with their hooks and drops.
+            // The remaining actors end with the system, with their hooks and drops.
             for (in_drop, in_stopped) in [(true, false), (false, true), (true, true)] {
                 system.spawn(Frail { in_drop, in_stopped });
             }
@@ -382,7 +382,7 @@ fn all_timers_of_an_actor_end_with_it_though_the_drops_of_their_messages_panic()
             let system = if simulated { support::simulated(7) } else { support::threads(2) };
             let ticking = system.spawn(Ticking);
             ticking.tell(Tick(Arc::default()));
-            // Idle only when no timer is left.
+            // The system is idle only when no timer is left.
             system.run_until_idle();
             assert!(ticking.is_stopped());
             system.shutdown().unwrap();

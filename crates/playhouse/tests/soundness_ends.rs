@@ -1,4 +1,4 @@
-//! Ends that end, whatever user code does.
+//! Shutdowns end, whatever user code does.
 
 mod support;
 
@@ -44,7 +44,7 @@ impl Handler<Note> for Patient {
     fn handle(&mut self, _: Note, _: &mut Context<Self>) {}
 }
 
-/// Counts what it is told.
+/// Counts the messages that it gets.
 struct Counter;
 
 impl Actor for Counter {}
@@ -91,7 +91,7 @@ fn a_hook_is_not_called_for_what_hooks_send_to_actors_that_are_gone() {
             system.run_until_idle();
             assert_eq!(calls.load(Ordering::Relaxed), 3);
             assert_eq!(system.stats().total.dead_letters, 12);
-            // A handler that runs afterwards sends what is no hook's.
+            // A send of a later handler is no hook's send.
             system.spawn(Puppet).tell(Do::this(move |_| gone.tell(Note)));
             system.run_until_idle();
             assert_eq!(calls.load(Ordering::Relaxed), 4);
@@ -150,7 +150,7 @@ fn a_hook_that_panics_ends_nothing() {
     });
 }
 
-/// An actor whose `stopped` stands in a gate.
+/// An actor with a `stopped` that stands in a gate.
 struct SlowToStop(Option<Turnstile>);
 
 impl Actor for SlowToStop {
@@ -194,7 +194,7 @@ fn a_shutdown_keeps_its_limit_whatever_stopped_and_hooks_and_drops_do() {
         let (gate, turnstile) = Gate::new();
         system.spawn(SlowToStop(Some(turnstile)));
         ends_in_time(&system).unwrap_err();
-        // What was slow has ended: so does the system.
+        // The slow hook has ended, and therefore the system ends.
         gate.open();
         system.shutdown().unwrap();
 
@@ -256,7 +256,7 @@ fn a_shutdown_that_is_late_names_who_has_not_returned() {
             assert_eq!(error.to_string(), said);
         }
 
-        // Of two handlers that run within each other, the inner one; or the only one, if the first has returned.
+        // The error names the inner one of two nested handlers. If the first has returned, it names the only one.
         let error = fails(threads(1), |system, turnstile| {
             let inner = system.spawn_with(named("inner"), Puppet);
             let outer = system.spawn_with(named("outer"), Puppet);
@@ -264,7 +264,7 @@ fn a_shutdown_that_is_late_names_who_has_not_returned() {
         });
         assert_eq!(error.actors(), ["Puppet \"inner\""]);
 
-        // Nobody is blamed for a message to another one, which has ended before.
+        // The error names no actor for a message to another one that has ended before.
         struct Slow(Option<Turnstile>);
         impl Drop for Slow {
             fn drop(&mut self) {
@@ -359,7 +359,7 @@ fn asks_of_a_system_that_leaves_a_stuck_handler_behind_end() {
         gate.wait_entered();
         let later = Duration::from_millis(400);
         let asks = [
-            // Queued behind the stuck handler; handled by one that waits; the same, awaited.
+            // Queued behind the stuck handler; handled by an actor that waits; the same, awaited.
             std::thread::spawn(move || stuck.ask(Do::this(|_| {})).wait()),
             std::thread::spawn(move || stuck.ask(Do::this(|_| {})).within(later).wait()),
             std::thread::spawn(move || waits.ask(Never).wait()),
@@ -385,7 +385,7 @@ fn asks_of_a_system_that_leaves_a_stuck_handler_behind_end() {
 fn a_deadline_ends_an_ask_though_no_worker_of_its_system_runs_any_more() {
     finishes(|| {
         let system = threads(1);
-        // In whatever order the actors are ended, the one that is asked is not the first.
+        // The actors may end in any order, but the asked actor is not the first.
         let [(gate, first), (other, last)] = [Gate::new(), Gate::new()];
         let [_, waits, _] = [Some(first), None, Some(last)].map(|turnstile| system.spawn(SlowToStop(turnstile)));
         let (asking, asked) = std::sync::mpsc::channel();
@@ -518,7 +518,8 @@ fn a_hook_for_slow_handlers_that_tells_an_actor_keeps_no_worker_from_being_taken
     }
     const ENOUGH: u64 = if cfg!(miri) { 70 } else { 2_000 };
     finishes(|| {
-        // Under Miri each handler would be slow, the logger's too: it would be told of itself for ever.
+        // Under Miri each handler would be slow, also the logger's. The hook would report the logger to itself for
+        // ever.
         let slow = Duration::from_millis(if cfg!(miri) { 500 } else { 1 });
         let system = System::builder().workers(1).stages(4).slow_handlers(slow).start().unwrap();
         let handled = Arc::<AtomicU64>::default();
@@ -539,7 +540,7 @@ fn a_hook_for_slow_handlers_that_tells_an_actor_keeps_no_worker_from_being_taken
                 std::thread::yield_now();
             }
         };
-        // Enough that the worker is pressed.
+        // The number is enough to press the worker.
         more_than(ENOUGH);
         let (gate, turnstile) = Gate::new();
         stuck.tell_urgent(Do::this(move |_| turnstile.pass()));

@@ -1,4 +1,4 @@
-//! Errors of programs: what a handler fails with, whatever that does when it is shown or dropped.
+//! Errors of programs: the errors that handlers fail with. Their `Display`, `Debug` and `Drop` may do anything.
 
 use std::fmt;
 use std::future::{pending, poll_fn};
@@ -43,7 +43,7 @@ impl Drop for Bad {
 #[derive(Message, Clone)]
 struct Tick;
 
-/// Fails in every way that there is.
+/// Fails in every possible way.
 struct Fails {
     how: How,
     ticks: Arc<AtomicUsize>,
@@ -166,7 +166,7 @@ fn watchers_are_told_and_timers_end_whatever_an_error_does() {
             let log = watched(&system, fails);
             fails.tell(TickOn);
             fails.tell(Fail);
-            // Returns, because the timer has ended with its actor.
+            // The ask returns, because the timer has ended with its actor.
             system.run_until_idle();
             assert_eq!(reasons(&log), [as_told(how)], "{how:?}");
             assert_eq!((ticks.load(Ordering::Relaxed), dropped.load(Ordering::Relaxed)), (0, 1), "{how:?}");
@@ -253,7 +253,7 @@ fn an_error_does_not_outlive_the_crash_that_it_was_part_of() {
     });
 }
 
-/// Two children that are restarted together.
+/// Two children that restart together.
 fn two_children(system: &System) -> [ActorRef<Fails>; 2] {
     let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_all()));
     ["first", "second"].map(|name| {

@@ -10,7 +10,7 @@ use playhouse::DeadLetter;
 use playhouse::prelude::*;
 use support::{Adder, Do, Gate, Increment, LIMIT, Puppet, finishes, on_stage, shut_down, threads};
 
-/// Messages under way, and the most at one time.
+/// In-flight messages, and their maximum at one time.
 #[derive(Clone, Default)]
 struct UnderWay(Arc<(AtomicU64, AtomicU64)>);
 
@@ -32,7 +32,7 @@ impl UnderWay {
 #[derive(Message, Clone, Copy)]
 struct Item(u64);
 
-/// Handles items in order, and passes them on to another one.
+/// Handles items in order, and passes them on to another consumer.
 struct Consumer {
     flow: UnderWay,
     next: u64,
@@ -182,7 +182,7 @@ fn systems_that_flood_each_other_go_on_and_stay_bounded() {
 #[test]
 fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up() {
     const LEVELS: u32 = if cfg!(miri) { 7 } else { 17 };
-    /// Sends two items for each that it gets: it is a source, and what is put aside for it presses its worker.
+    /// Sends two items for each that it gets. It is a source, and its parked messages press its worker.
     struct Doubles(Option<ActorRef<Doubles>>, Arc<AtomicU64>);
     impl Actor for Doubles {}
     #[derive(Message)]
@@ -253,7 +253,7 @@ fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters()
                 // On a busy machine the threads may take longer.
                 while !shut_down() {}
             }
-            // The sender is let go: all that it sends now is a dead letter.
+            // The sender is released. All its later messages are dead letters.
             from.run_until_idle();
             gate.open();
             if stuck {
@@ -281,7 +281,7 @@ fn floods_of_simulated_systems_to_threads_and_back_end() {
             on_threads.run_until_idle();
         }
         there.check(THERE);
-        // Nobody waits for a simulated system: it runs only while somebody runs it.
+        // A worker does not wait for a simulated system, because that system runs only while a thread runs it.
         let back = consumer(&simulated, 0, None);
         back.begin(&on_threads, BACK);
         on_threads.run_until_idle();

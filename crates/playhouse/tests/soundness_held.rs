@@ -1,4 +1,5 @@
-//! What a review suspected, and what held: sizes and alignments, references across systems, generations of cells, many workers.
+//! Suspicions of a review that proved wrong: sizes and alignments, references across systems, generations of cells,
+//! many workers.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -25,7 +26,7 @@ async fn woken_by_a_thread() {
     .await;
 }
 
-/// The bytes by which a value is out of its alignment.
+/// Returns the number of bytes by which a value is out of its alignment.
 fn off<T>(value: &T) -> usize {
     std::ptr::from_ref(value).addr() % align_of::<T>()
 }
@@ -87,12 +88,12 @@ impl Contents for Aligned4096 {
 }
 impl<const N: usize> Contents for Large<N> {
     fn is_whole(&self) -> bool {
-        // At once: Miri takes 10 s for a loop over 100,000 bytes.
+        // The comparison covers the whole array at once, because Miri takes 10 s for a loop over 100,000 bytes.
         self.0 == [5; N]
     }
 }
 
-/// Each handler returns 0 if all that it sees is whole and aligned.
+/// Each handler returns 0 if all its values are whole and aligned.
 macro_rules! handle_all {
     ($($actor:ty),*) => {$(
         impl Handler<Nothing> for $actor {
@@ -143,7 +144,7 @@ where
             actor.ask(Bytes([7; 257])).wait(),
         ];
         assert!(answers.iter().all(|answer| *answer == Ok(0)), "{}: {answers:?}", std::any::type_name::<A>());
-        // And once more without an answer, while the next round's are under way.
+        // A second send needs no answer, and is in flight during the next round.
         actor.tell(Line);
         actor.tell(Pages([7; 5000]));
         actor.tell(Page);

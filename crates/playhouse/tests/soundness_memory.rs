@@ -1,4 +1,4 @@
-//! What systems leave behind: nothing. Counted by an allocator of its own, so this runs in its own program.
+//! Systems leave no memory behind. The test has its own program, because it counts by an allocator of its own.
 
 mod support;
 
@@ -12,17 +12,17 @@ struct Counting;
 
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         BYTES.fetch_sub(layout.size() as i64, Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.dealloc(at, layout) }
     }
 }
@@ -57,7 +57,7 @@ impl Busy {
         self.children.len()
     }
 
-    /// Waits to the end.
+    /// Waits to the end of the system.
     #[message]
     async fn wait(&mut self) {
         std::future::pending::<()>().await;
@@ -75,10 +75,10 @@ fn use_and_end(system: System) {
 }
 
 // GUARANTEE: Systems leave no memory behind
-/// One test only: the counter is of the whole program.
+/// The program has one test only, because the counter is the whole program's.
 #[test]
 fn systems_that_have_ended_leave_no_memory_behind() {
-    /// A chunk of cells for a further size of states, and what lists of vacant cells have grown by.
+    /// The allowed growth: a chunk of cells for another size of states, and the growth of the lists of vacant cells.
     const SLACK: i64 = 64 * 1024;
     support::finishes(|| {
         for simulated in [false, true] {

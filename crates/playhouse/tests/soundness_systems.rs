@@ -1,4 +1,4 @@
-//! Systems that are used by several threads, at the ends of threads, and at their own ends.
+//! Systems that several threads use, at the ends of threads, and at their own ends.
 
 mod support;
 
@@ -43,7 +43,7 @@ impl Counter {
     }
 }
 
-/// Calls a function when it is dropped, and tells what came of it.
+/// Calls a function when it is dropped, and sends the function's result.
 struct AtExit<R: Send>(Option<Box<dyn FnOnce() -> R>>, Sender<std::thread::Result<R>>);
 
 impl<R: Send> Drop for AtExit<R> {
@@ -53,8 +53,8 @@ impl<R: Send> Drop for AtExit<R> {
     }
 }
 
-/// Calls `before` on a new thread, and `at_exit` in the destructor of a thread-local that is destroyed behind all those that `before` has
-/// used.
+/// Calls `before` on a new thread. Calls `at_exit` in the destructor of a thread-local, which is destroyed behind all thread-locals that
+/// `before` has used.
 fn at_thread_exit<R: Send + 'static>(before: impl FnOnce() + Send, at_exit: impl FnOnce() -> R + Send + 'static) -> R {
     thread_local! {
         static LAST: RefCell<Option<Box<dyn std::any::Any>>> = const { RefCell::new(None) };
@@ -157,7 +157,7 @@ impl Ticker {
         self.left
     }
 
-    /// Runs the system that it is in.
+    /// Runs its own system.
     #[message]
     fn nest(&mut self, system: System) {
         system.run_until_idle();
@@ -257,7 +257,7 @@ fn threads_that_run_simulated_theaters_take_turns() {
 /// An actor that counts itself while its state exists. Its last code starts others.
 struct Parent {
     alive: Arc<AtomicI64>,
-    /// How its `stopped` starts children, and for how many generations.
+    /// The way in which its `stopped` starts children. `generations` limits the depth.
     spawns: Spawns,
     generations: u32,
 }
@@ -315,7 +315,7 @@ impl Parent {
     }
 }
 
-/// A state of the executor, which `Drop` can spawn.
+/// A state of the executor whose `Drop` can spawn.
 struct Raw(#[allow(dead_code, reason = "it is dropped")] Parent);
 struct RawStart;
 
@@ -343,7 +343,7 @@ fn states_that_are_spawned_while_a_system_ends_are_dropped() {
         let alive = Arc::<AtomicI64>::default();
         for seed in [None, Some(1)] {
             for workers in [1, 2] {
-                // The last ones would start children for ever.
+                // The actors of the last entry would start children for ever.
                 for (spawns, generations) in
                     [(Spawns::Near, 3), (Spawns::Spread, 3), (Spawns::InDrop, 3), (Spawns::Near, u32::MAX)]
                 {
@@ -395,7 +395,7 @@ fn states_that_threads_spawn_while_a_system_ends_are_dropped() {
                             let parent = Parent::new(alive, Spawns::Near, 0);
                             match system.try_spawn_with(options, parent) {
                                 Ok(parent) => parent.stop(),
-                                // All threads of their own are taken, or the system has ended.
+                                // All dedicated threads are taken, or the system has ended.
                                 Err(error) if error.to_string().contains("shut down") => break,
                                 Err(_) => std::thread::yield_now(),
                             }
@@ -404,7 +404,8 @@ fn states_that_threads_spawn_while_a_system_ends_are_dropped() {
                 }
                 begun.wait();
                 let ended = system.clone().shutdown_within(Duration::from_millis(round % 3));
-                // Under Miri, threads take longer than such a limit allows. The system is closed by then, and ends later.
+                // Under Miri, threads take longer than such a limit allows. The system is closed by then, and ends
+                // later.
                 if cfg!(miri) && ended.is_err() {
                     shut_down(system)
                 } else {

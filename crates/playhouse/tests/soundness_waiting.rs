@@ -54,7 +54,7 @@ impl Echo {
     }
 }
 
-/// Handles numbers in the order in which they were sent.
+/// Handles numbers in the order of their sends.
 struct Reader {
     gate: Gate,
     echo: ActorRef<Echo>,
@@ -101,7 +101,7 @@ impl Reader {
     }
 }
 
-/// Counts its turns, until it is told to stop.
+/// Counts its turns up to `until`.
 struct Ticker {
     ticks: Arc<AtomicU64>,
     read: Arc<AtomicU64>,
@@ -119,7 +119,7 @@ impl Ticker {
     }
 }
 
-/// Sends what `how` says for all numbers below `messages`.
+/// Calls `how` for all numbers below `messages`, to send them.
 struct Sender {
     to: ActorRef<Reader>,
 }
@@ -291,12 +291,12 @@ fn asks_carry_messages_of_a_mebibyte_by_value() {
         asker.tell(AskLaterThen);
         system.run_until_idle();
         assert_eq!(answered.load(Ordering::SeqCst), 3 + 4 + 5 + 6);
-        // By a recipient, and forwarded to one.
+        // The message goes by a recipient, and is forwarded to one.
         asker.tell(AskRecipient);
         system.run_until_idle();
         assert_eq!(answered.load(Ordering::SeqCst), 3 + 4 + 5 + 6 + 8 + 9);
         assert_eq!(asker.ask(PassOn).wait(), Ok(10));
-        // From outside, each on a stack of 8 MiB.
+        // The threads are outside, each with a stack of 8 MiB.
         type Asks = fn(ActorRef<Receiver>) -> Result<u8, AskError>;
         let asks: [Asks; 4] = [
             |to| to.ask(Large([7; MIB])).wait(),

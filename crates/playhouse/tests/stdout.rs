@@ -9,7 +9,7 @@ use playhouse::prelude::*;
 use playhouse::stdout::{Flush, Print, Stdout};
 use support::{Do, Log, Mourn, Mourner, Puppet, finishes, lock, simulated, threads};
 
-/// Keeps what is written: what was flushed apart from what was not.
+/// Keeps the written bytes: the flushed ones apart from the others.
 #[derive(Clone, Default)]
 struct Paper(Arc<Mutex<(Vec<u8>, Vec<u8>)>>);
 
@@ -20,7 +20,7 @@ impl Paper {
 }
 
 impl Write for Paper {
-    /// Takes little at a time: who writes has to come again.
+    /// Takes little at a time, and the writer has to call again.
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let some = &bytes[..bytes.len().min(3)];
         lock(&self.0).0.extend_from_slice(some);
@@ -62,7 +62,7 @@ fn lines_of_many_actors_and_threads_never_mix_and_keep_each_one_s_order() {
         let mut lines = text.lines();
         let mut next = [0; 10];
         while let Some(line) = lines.next() {
-            // What was sent as one piece is not cut.
+            // Text that was sent as one piece is not cut.
             let line = if line.ends_with("says") { lines.next().unwrap() } else { line };
             let words: Vec<&str> = line.split(' ').collect();
             let writer: usize = words[1].parse().unwrap();
@@ -90,7 +90,7 @@ fn what_was_written_goes_out_with_a_flush_and_at_the_end() {
     assert_eq!(paper.text(), "one\ntwo");
 }
 
-/// Cannot be written to.
+/// Fails at each write.
 struct Wall;
 
 impl Write for Wall {

@@ -1,4 +1,5 @@
-//! A subscriber of `tracing` that panics harms no handler and no message. The subscriber is the process's, so this is one test.
+//! A subscriber of `tracing` that panics harms no handler and no message. The file has one test, because the subscriber
+//! is the process's.
 #![cfg(feature = "tracing")]
 
 use std::cell::RefCell;
@@ -40,7 +41,7 @@ const METHODS: [Method; 9] = [
     Method::CurrentSpan,
 ];
 
-/// The panics that are still to come, by method.
+/// The number of due panics of each method.
 static DUE: [AtomicU64; METHODS.len()] = [const { AtomicU64::new(0) }; METHODS.len()];
 
 impl Method {
@@ -48,7 +49,7 @@ impl Method {
         DUE[self as usize].store(panics, Ordering::Relaxed);
     }
 
-    /// Returns the number of panics that are still to come.
+    /// Returns the number of due panics.
     fn left(self) -> u64 {
         DUE[self as usize].load(Ordering::Relaxed)
     }
@@ -56,7 +57,7 @@ impl Method {
     fn called(self) {
         let less = |left: u64| left.checked_sub(1);
         if DUE[self as usize].fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok() {
-            // Says nothing on the terminal.
+            // This panic prints nothing on the terminal.
             std::panic::resume_unwind(Box::new("meant: a subscriber"));
         }
     }
@@ -65,11 +66,11 @@ impl Method {
 type Kind = &'static Metadata<'static>;
 
 thread_local! {
-    /// The spans that this thread is in.
+    /// The spans that the thread is in.
     static ENTERED: RefCell<Vec<(Id, Kind)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Knows the kinds of all spans there were.
+/// Knows the kinds of all spans that ever existed.
 #[derive(Default)]
 struct Panics(Mutex<BTreeMap<u64, Kind>>);
 
@@ -168,12 +169,12 @@ impl Clerk {
     }
     #[message]
     fn crash(&mut self, _message: Dropped) {
-        // Says nothing on the terminal.
+        // This panic prints nothing on the terminal.
         std::panic::resume_unwind(Box::new("meant: a handler"));
     }
 }
 
-/// Plays a small program while `method` panics as often as `panics` says. Returns the number of handlers that were timed.
+/// Plays a small program while `method` panics `panics` times. Returns the number of timed handlers.
 fn play(method: Method, panics: u64) -> u64 {
     let told = Arc::new(AtomicU64::new(0));
     let slow = Arc::clone(&told);
@@ -198,7 +199,7 @@ fn play(method: Method, panics: u64) -> u64 {
     first.tell(Open);
     system.run_until_idle();
     assert_eq!(first.ask(Count(message())).within(LIMIT).wait(), Ok(7), "{at:?}");
-    // Their spans are still there when the system ends.
+    // These messages' spans still exist when the system ends.
     for _ in 0..3 {
         second.tell(CountWhenOpen(message()));
     }

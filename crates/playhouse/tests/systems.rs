@@ -67,7 +67,7 @@ fn a_message_to_a_system_that_was_shut_down_is_refused_and_an_ask_says_so() {
         adder.stop();
         assert!(adder.try_tell(Increment(1)).is_err());
         assert_eq!(adder.ask(Increment(1)).wait(), Err(AskError::Shutdown));
-        // Whatever system comes next must not get it either.
+        // The next system must not get the message either.
         let next = threads(1);
         let other = next.spawn(Adder);
         adder.tell(Increment(1));
@@ -105,7 +105,7 @@ fn systems_live_side_by_side_and_their_actors_talk() {
         for system in &systems {
             system.run_until_idle();
         }
-        // A message may have come from a system that was waited for later: once more.
+        // A message may have come from a system that the loop waits for later. A second pass covers it.
         for system in systems {
             system.run_until_idle();
             system.shutdown().unwrap();
@@ -142,12 +142,12 @@ fn what_nobody_sets_has_a_default_that_follows_from_the_rest() {
     assert_eq!(size(System::builder()), (cores, 16 * cores));
     assert_eq!(size(System::builder().workers(3)), (3, 48));
     assert_eq!(size(System::builder().stages(5).workers(3)), (3, 5));
-    // On whatever machine, or a seed would be another run on another one.
+    // The size is the same on each machine, because a seed must mean the same run everywhere.
     assert_eq!(size(System::builder().simulated(7)), (4, 64));
     assert_eq!(size(System::builder().workers(2).simulated(7)), (2, 32));
 }
 
-/// Notes when it is dropped.
+/// Records its drop.
 struct Client(&'static str, Log<&'static str>);
 
 impl Drop for Client {
@@ -156,7 +156,7 @@ impl Drop for Client {
     }
 }
 
-/// Says which client it finds, and notes the one that it finds at its end.
+/// Reports the client that it finds, and records the client that it finds at its end.
 struct Caller(Log<&'static str>);
 
 #[actor]
@@ -236,7 +236,7 @@ fn the_report_of_a_shutdown_is_shown_in_a_line() {
     assert!(text.starts_with("shut down in ") && text.ends_with(": 1 actor stopped, 0 messages undelivered"), "{text}");
 }
 
-/// Saves what it is told, which takes a while.
+/// Saves each entry, which takes a while.
 struct Ledger(Log<u32>);
 
 #[actor]
@@ -247,7 +247,7 @@ impl Ledger {
         self.0.push(entry);
     }
 
-    /// `told` is told by a thread of the test.
+    /// A thread of the test sends the number.
     #[message]
     async fn save_what_comes(&mut self, told: tokio::sync::oneshot::Receiver<u32>) {
         self.0.push(told.await.unwrap_or(0));
@@ -280,7 +280,7 @@ fn a_shutdown_waits_for_handlers_that_await_if_that_is_asked_for() {
             };
             let log = Log::new();
             let ledgers = [(); 3].map(|()| system.spawn(Ledger(log.clone())));
-            // A timer that fires again and again is not waited for.
+            // The shutdown does not wait for a periodic timer.
             let restless = system.spawn(Periodic);
             restless.tell(Tick);
             for entry in 0..5 {
@@ -326,7 +326,7 @@ fn a_shutdown_waits_for_a_thread_and_no_longer_than_its_limit() {
     });
 }
 
-/// Notes that it has stopped.
+/// Records that it has stopped.
 struct Farewell(Log<u32>);
 
 impl Actor for Farewell {
@@ -409,13 +409,13 @@ fn the_last_handle_of_a_simulated_system_may_be_dropped_by_any_actor() {
         let system = simulated(2);
         let keeps = system.spawn(Keeps(Some(system.clone())));
         drop(system);
-        // The thread that waits runs the system, whose last handle an actor of it drops: it goes on.
+        // The waiting thread runs the system. An actor of the system drops its last handle, and the system goes on.
         keeps.ask(Again).wait().unwrap();
         keeps.ask(Again).wait().unwrap();
     });
 }
 
-/// Runs another system in its handler, which drops the last handle of the own one.
+/// Runs another system in its handler, and that system drops the last handle of its own system.
 struct RunsAnother {
     another: System,
     keeps: ActorRef<Keeps>,
@@ -535,7 +535,7 @@ fn an_ask_of_a_simulated_system_that_another_thread_ends_says_so() {
     });
 }
 
-/// Keeps what a program gets from the toolbox.
+/// Keeps values that a program gets from the toolbox.
 struct Tools {
     _pool: ResourcePool,
     _router: Router<Adder>,

@@ -1,4 +1,4 @@
-//! What a program sees of theaters: actors made by the macros, names that cannot be forged, what does not cross.
+//! Theaters as a program sees them: actors made by the macros, names that cannot be forged, values that cannot be sent.
 
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Till {
         self.sum
     }
 
-    /// What the handler returns is an answer, errors too.
+    /// The handler's result is the answer, also if it is an error.
     #[message]
     async fn take_from(&mut self, other: ActorRef<Till>) -> Result<i64, String> {
         match other.ask(Sum).await.map_err(|error| error.to_string())? {
@@ -78,7 +78,7 @@ fn actors_made_by_macros_are_used_from_another_theater() {
         theirs.tell(Put(3));
     }
     assert_eq!(theirs.ask(Sum).wait(), Ok(301));
-    // There and back again.
+    // The asks go to the other theater and back.
     assert_eq!(theirs.ask(TakeFrom(mine)).wait(), Ok(Ok(321)));
     assert_eq!(mine.ask(TakeFrom(theirs)).wait(), Ok(Ok(341)));
     let empty = here.system().spawn(Till { sum: 0 });
@@ -112,7 +112,8 @@ fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
     let sum_of_found = || here.find::<Till>(&name).wait().map(|till| till.ask(Sum).wait());
     there.publish("till", first).unwrap();
     assert_eq!(sum_of_found(), Ok(Ok(1)));
-    // It may be said again, or under another name, but another one is an error, and changes nothing.
+    // The same actor may be published again, or under another name. Another actor under the name is an error, and
+    // changes nothing.
     there.publish("till", first).unwrap();
     there.publish("first", first).unwrap();
     let taken = there.publish("till", second).unwrap_err().to_string();
@@ -127,7 +128,7 @@ fn an_actor_that_is_published_may_be_taken_back_and_replaced() {
     assert!(there.unpublish("till"));
     assert!(!there.unpublish("till"));
     assert!(sum_of_found().is_err());
-    // Who has ended is not found.
+    // An actor that has ended is not found.
     there.publish("till", first).unwrap();
     assert_eq!(sum_of_found(), Ok(Ok(1)));
     first.stop();
@@ -147,7 +148,7 @@ fn theaters_of_different_clusters_do_not_talk() {
 
 // -- forged names -------------------------------------------------------------------------------------------------------
 
-/// Lives in one theater, and nobody in the other one is given its reference; only its name, to forge it.
+/// Lives in one theater. No actor in the other theater has its reference. The forger gets only its name.
 struct Vault {
     gold: i64,
 }
@@ -160,7 +161,7 @@ impl Vault {
     }
 }
 
-/// Gives away what a reference looks like on the wire.
+/// Gives away the wire form of a reference.
 struct Clerk {
     vault: ActorRef<Vault>,
 }
@@ -173,7 +174,7 @@ impl Clerk {
     }
 }
 
-/// A reference that is written as the bytes of its name, which is read as bytes.
+/// A reference that is written as the bytes of its name, and read as bytes.
 struct Name {
     vault: Option<ActorRef<Vault>>,
     written: Vec<u8>,
@@ -189,7 +190,7 @@ impl Serialize for Name {
 
 type Forge = fn(&mut RefName);
 
-/// What the reader of the name does to it, and whom it takes it for then.
+/// A change that the reader makes to the name, and the actor that the changed name stands for.
 struct Forgery {
     forge: Forge,
     taken_for: Option<ActorRef<Vault>>,
@@ -206,7 +207,8 @@ impl<'de> Deserialize<'de> for Name {
             (forgery.forge)(&mut name);
             let mut forged = Vec::new();
             Codec::Positional.write(&name, &mut forged).map_err(D::Error::custom)?;
-            // As if the other theater had said so: here the reader is at the border.
+            // The reader simulates the other theater: it decodes the forged name with the reference codec, as the link
+            // does.
             forgery.taken_for = Some(Codec::Positional.read(&forged).map_err(D::Error::custom)?);
         }
         Ok(Name { vault: None, written })
@@ -294,14 +296,14 @@ fn a_mobile_actor_is_told_where_it_comes_to() {
     let traveller = here.system().spawn(Traveller::default());
     here.migrate(traveller, &peer).wait().unwrap();
     assert_eq!(traveller.ask(Seen).wait(), Ok(vec!["departing".to_owned(), "arrived".to_owned()]));
-    // It can be started elsewhere too, like any actor under `spawn`.
+    // A theater can also start it in another theater, like any actor under `spawn`.
     let started = here.spawn_at(&peer, &Traveller { seen: vec!["a".to_owned()] }).unwrap();
     assert_eq!(started.ask(Seen).wait(), Ok(vec!["a".to_owned()]));
     assert_eq!(here.migrate(started, &peer).wait(), Err(MigrateError::Elsewhere));
     end([here, there]);
 }
 
-/// Notices what is lost, repeated, or out of order.
+/// Detects words that are lost, repeated, or out of order.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(crate = "playhouse::serde")]
 struct Listener {
@@ -325,7 +327,7 @@ impl Listener {
     }
 }
 
-/// Tells the listener one word after the other, as fast as it may.
+/// Sends the listener one word after the other, as fast as it can.
 struct Speaker {
     listener: ActorRef<Listener>,
     next: u64,
@@ -353,7 +355,8 @@ impl Speaker {
 }
 
 // GUARANTEE: A slow reader slows the writer
-/// Its speaker is in a theater that has no link yet to the one that the listener goes to. It says many times more than what is kept until there is one.
+/// The speaker's theater has no link yet to the listener's new theater. The speaker says many times more than a theater
+/// queues for a link that is not yet there.
 #[test]
 fn a_listener_that_moves_to_a_theater_that_its_speaker_has_not_called_hears_all_in_order() {
     const WORDS: u64 = 60_000;
@@ -376,7 +379,7 @@ fn a_listener_that_moves_to_a_theater_that_its_speaker_has_not_called_hears_all_
     }
 }
 
-/// Crashes where it comes to.
+/// Crashes on arrival.
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Stumbler {
@@ -403,7 +406,7 @@ fn a_crash_where_an_actor_comes_to_is_told_as_such_in_groups_too() {
         for panics in [true, false] {
             let options = SpawnOptions::new().placement(placement);
             let stumbler = here.system().spawn_with(options, Stumbler { panics });
-            // It comes as a whole, and crashes then.
+            // The migration is complete before the crash.
             let _moved = here.migrate(stumbler, &peer).wait();
             let crash = told.recv_timeout(Duration::from_secs(60)).unwrap();
             assert_eq!(crash.during, Some(CrashedIn::Hook("arrived")), "{placement:?}, {panics}");
@@ -413,7 +416,7 @@ fn a_crash_where_an_actor_comes_to_is_told_as_such_in_groups_too() {
     end([here, there]);
 }
 
-/// The reference is that of the theater that the actor was started in: the other one has a reference of its own.
+/// The reference belongs to the theater that started the actor. The other theater has a reference of its own.
 #[test]
 fn only_a_reference_of_its_own_sends_an_actor_out_of_a_theater() {
     let net = playhouse::Simulation::new(1);
@@ -425,14 +428,14 @@ fn only_a_reference_of_its_own_sends_an_actor_out_of_a_theater() {
     assert_eq!(there.migrate(traveller, &back).wait(), Err(MigrateError::Elsewhere));
 }
 
-/// One of a crowd that roams: each asks others, and forwards, answers or drops what it is asked.
+/// A member of a crowd that roams. Each asks others, and forwards, answers or drops its requests.
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Roamer {
     dice: u64,
     others: Vec<ActorRef<Roamer>>,
     theaters: Vec<String>,
-    /// Asked, answered, unanswered, failed otherwise.
+    /// The numbers of asks: made, answered, unanswered, failed otherwise.
     counts: [u64; 4],
 }
 
@@ -520,14 +523,14 @@ fn replies_find_their_askers_while_both_roam_and_requests_are_forwarded_over_the
     assert!(answered > 1_000 && unanswered > 300, "{all:?}");
 }
 
-/// Counts what a stream gives.
+/// Counts the items of a stream.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(crate = "playhouse::serde")]
 struct Meter {
     count: u32,
 }
 
-/// A stream without an end, which has something whenever it is polled. Tells when it is dropped.
+/// A stream without an end, which has an item at each poll. Reports its drop.
 struct Endless(std::sync::mpsc::Sender<()>);
 
 impl futures_core::Stream for Endless {
@@ -574,7 +577,7 @@ fn a_stream_without_an_end_leaves_others_their_turns_and_ends_where_its_actor_le
     while meter.ask(Count).wait().unwrap() < 1_000 {}
     here.migrate(meter, &peer).wait().unwrap();
     assert_eq!(drops.recv_timeout(Duration::from_secs(60)), Ok(()));
-    // What had become messages by then has come along.
+    // The items that were messages by then have migrated with the actor.
     let count = meter.ask(Count).wait().unwrap();
     assert!(count >= 1_000);
     assert_eq!(meter.ask(Count).wait(), Ok(count));

@@ -1,4 +1,5 @@
-//! Actors in the context of a tokio runtime: what uses tokio works in handlers and hooks, and without the context the report says what to write.
+//! Actors in the context of a tokio runtime: code that uses tokio works in handlers and hooks. Without the context the
+//! report names the remedy.
 #![cfg(feature = "tokio")]
 
 use std::sync::mpsc::{self, Sender};
@@ -13,7 +14,8 @@ use support::{LIMIT, finishes};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Tells of each hook and handler the name of what a task that it has spawned has found.
+/// Spawns a task in each hook and handler. Sends the name of each hook or handler with a task that has found the
+/// context.
 struct Clerk {
     told: Sender<&'static str>,
 }
@@ -65,7 +67,7 @@ fn works_in(runtime: &Runtime, builder: playhouse::SystemBuilder) {
     let clerk = system.spawn(Clerk { told });
     clerk.tell(Work);
     let mut expected = vec!["started", "handler", "stopped"];
-    // In simulation, nothing waits for a runtime's own threads.
+    // A simulation waits for no thread of a runtime.
     if system.workers() != 1 {
         assert_eq!(clerk.ask(Wait).wait(), Ok(42));
         expected.push("async handler");

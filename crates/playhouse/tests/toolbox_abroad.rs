@@ -1,4 +1,5 @@
-//! The toolbox with several theaters: routers and the receptionist take actors of others like their own, and their disks are slow.
+//! The toolbox with several theaters: routers and the receptionist treat remote actors like local ones, and their disks
+//! are slow.
 
 mod support;
 
@@ -62,7 +63,7 @@ fn actors_of_another_theater_are_members_until_they_end() {
         router.add(theirs);
         let find = || receptionist.ask(Find::<Teller>::new("tellers")).wait().unwrap();
         assert_eq!(find(), [theirs, mine]);
-        // The watchers are told of the end over the link.
+        // The watchers get the notice of the end over the link.
         theirs.tell(Close);
         while router.pick().is_ok() || find() != [mine] {
             std::thread::yield_now();
@@ -80,7 +81,7 @@ struct Library {
 
 #[actor(remote = "toolbox_abroad.Library")]
 impl Library {
-    /// The how manyth it was; `u64::MAX` where nobody has fetched it.
+    /// The number of the fetch; `u64::MAX` before the first fetch.
     #[message]
     async fn lend(&mut self) -> u64 {
         self.lent += 1;
@@ -102,7 +103,7 @@ fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
         there.publish("library", there.system().spawn(Library { pool: pool.clone(), lent: 0 })).unwrap();
         let library = format!("playhouse://{}/library", there.address().unwrap());
         let library = here.find::<Library>(&library).wait().unwrap();
-        // Connections break, and are made again, meanwhile.
+        // Connections break and are made again while the actors work.
         net.break_by_chance(Duration::from_secs(1));
         let began = net.now();
         match library.ask(Lend).within(Duration::from_secs(10)).wait() {
@@ -120,7 +121,7 @@ fn a_disk_of_a_simulated_theater_is_slow_and_stalls_under_every_seed() {
     assert!(in_time > 600 && too_late > 150, "{in_time} in time, {too_late} too late");
 }
 
-/// Has its work done by the pool of the theater that it is in.
+/// Has its work done by the pool of its current theater.
 #[derive(Default, playhouse::serde::Serialize, playhouse::serde::Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Clerk {
@@ -145,7 +146,7 @@ impl Clerk {
         (self.moves, format!("{thread:?}"))
     }
 
-    /// Answers when it was told to go on, wherever it is then.
+    /// Answers after its go-ahead, in the theater where it then lives.
     #[message(reentrant)]
     fn errand(&mut self, number: u64, gate: ActorRef<Gate>) -> impl Future<Output = (u64, Option<u64>)> + Send + use<> {
         async move { (number, gate.ask(Pass(number)).await.ok()) }
@@ -194,7 +195,7 @@ fn a_reentrant_request_is_answered_though_its_actor_has_left_and_though_others_a
             }
         };
         (6..=10).for_each(open);
-        // The others were begun in this theater or in the other one, and the actor comes back meanwhile.
+        // The other requests began in either theater, and the actor comes back before their end.
         clerk.tell(Go(here.address().unwrap()));
         let asked: Vec<_> = asked.into_iter().chain([ask(11)]).collect();
         (1..=5).chain([11]).for_each(open);
@@ -222,7 +223,7 @@ fn a_mobile_actor_finds_the_pool_of_each_theater_that_it_comes_to() {
         let mut threads = Vec::new();
         for round in 0..4 {
             let thread = loop {
-                // It leaves soon after it was told to.
+                // It leaves soon after the message.
                 match clerk.ask(Work).wait().unwrap() {
                     (moves, thread) if moves == round + 1 => break thread,
                     (moves, _) => assert_eq!(moves, round),
@@ -240,7 +241,7 @@ fn a_mobile_actor_finds_the_pool_of_each_theater_that_it_comes_to() {
     });
 }
 
-/// Its state cannot be written, so it stays.
+/// Its state cannot be written, and therefore it stays.
 #[derive(Default, playhouse::serde::Serialize, playhouse::serde::Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Rooted {

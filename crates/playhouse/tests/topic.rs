@@ -1,4 +1,4 @@
-//! Who subscribes gets what is published, in order, while it lives and keeps up.
+//! A subscriber gets the published messages in order, while it lives and keeps up.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{Do, Gate, Log, Puppet, Turnstile, finishes, simulated, threads};
 
 use WhenOverloaded::{DropNewest, SlowPublisher, Unsubscribe};
 
-/// Logs what it gets.
+/// Logs the messages that it gets.
 struct Reader {
     name: &'static str,
     log: Log<(&'static str, u64, u64)>,
@@ -20,7 +20,7 @@ struct Reader {
 
 impl Actor for Reader {}
 
-/// News of a publisher, numbered.
+/// Numbered news of a publisher.
 #[derive(Message, Clone)]
 struct News(u64, u64);
 
@@ -92,7 +92,7 @@ fn patterns_narrow_what_a_subscriber_gets() {
             ("orders", 0, 2),
         ];
         assert_eq!(got, expected, "seed {seed}");
-        // What is wrong changes nothing.
+        // A wrong pattern changes nothing.
         let reader = system.spawn(Reader { name: "none", log: log.clone() });
         let error = topic.subscribe_to("orders..eu", reader, SlowPublisher).unwrap_err().to_string();
         assert!(error.starts_with("\"orders..eu\" is no pattern: "), "{error}");
@@ -124,7 +124,7 @@ fn who_ends_or_cancels_gets_nothing_more() {
         system.run_until_idle();
         assert_eq!(log.take(), [("c", 0, 1)]);
         assert_eq!(system.stats().total.dead_letters, 0, "seed {seed}");
-        // One that ended before it was subscribed leaves, too.
+        // A subscriber that ended before its subscription leaves, too.
         topic.subscribe(readers[0], SlowPublisher);
         system.run_until_idle();
         assert_eq!(topic.subscriptions(), 1);
@@ -158,7 +158,7 @@ struct Sleeper {
 
 impl Actor for Sleeper {}
 
-/// As large as a message may be that lies in the queue.
+/// A message of the largest size that fits into the queue.
 #[derive(Message, Clone)]
 struct Large(u64, #[expect(dead_code, reason = "it is there to be large")] [u64; 24]);
 
@@ -205,7 +205,7 @@ fn a_slow_subscriber_is_treated_as_its_subscription_says() {
         dropper.open();
         leaver.open();
         system.run_until_idle();
-        // When it has caught up, it gets what is published then.
+        // A reader that has caught up gets the messages published after that.
         let last = topic.publish(Large(published, [0; 24]));
         assert_eq!((last.sent, last.dropped), (2, 0));
         published += 1;
@@ -215,7 +215,7 @@ fn a_slow_subscriber_is_treated_as_its_subscription_says() {
         assert_eq!(quick, (0..published).collect::<Vec<_>>());
         assert_eq!(dropped_log.len() as u64, published - dropped);
         assert!(dropped_log.is_sorted() && dropped_log.last() == Some(&(published - 1)));
-        // Up to its end, it has missed nothing.
+        // The reader has missed no message up to its end.
         assert_eq!(left, (0..left.len() as u64).collect::<Vec<_>>());
         assert_eq!(sent, (quick.len() + dropped_log.len() + left.len()) as u64);
         system.shutdown().unwrap();
@@ -243,7 +243,7 @@ fn a_publisher_that_is_slowed_loses_nothing() {
                 }
             });
             gate.wait_entered();
-            // More than this would not be taken: the publisher cannot come to its end before the gate is open.
+            // The queue would not take more. The publisher cannot come to its end before the gate is open.
             while sleeper.try_tell(Large(NUMBERS, [0; 24])).is_ok() {
                 std::thread::yield_now();
             }
@@ -311,7 +311,7 @@ fn actors_of_another_theater_subscribe_and_leave_when_they_end() {
         for reader in [board, mine] {
             assert_eq!(reader.ask(Notes).wait(), Ok((0..100).collect()));
         }
-        // The watcher of the topic is told of the end over the link.
+        // The watcher of the topic gets the notice of the end over the link.
         board.tell(Close);
         while subscription.is_active() {
             std::thread::yield_now();

@@ -1,5 +1,5 @@
-//! Topics that several theaters have joined: what is published anywhere reaches all, in the order of who publishes, once over each
-//! link, under broken connections too; and who is cut off knows.
+//! Topics that several theaters have joined. A message published in any theater reaches all, in the order of its publisher, once
+//! over each link, also with broken connections. A disconnected theater knows that it is.
 
 mod support;
 
@@ -17,14 +17,14 @@ use support::{Do, Log, Puppet, finishes};
 
 use WhenOverloaded::{DropNewest, SlowPublisher, Unsubscribe};
 
-/// News of a publisher, numbered.
+/// Numbered news of a publisher.
 #[derive(Message, Clone, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct News(u64, u64);
 
 remote_topic!(News = "topics_abroad.News");
 
-/// Who has got what: a name, a publisher, a number.
+/// The messages that readers got: the reader's name, a publisher, a number.
 type Notes = Log<(&'static str, u64, u64)>;
 
 struct Reader {
@@ -48,7 +48,7 @@ fn reader(theater: &Theater, name: &'static str, log: &Notes) -> ActorRef<Reader
     theater.system().spawn(Reader { name, log: log.clone() })
 }
 
-/// The desk of `topic`, which lives in `home`, as `theater` finds it.
+/// Returns the endpoint of `topic`, which lives in `home`, as `theater` finds it.
 fn found<M: RemoteTopic>(theater: &Theater, home: &Theater, topic: &Topic<M>) -> ActorRef<TopicEndpoint<M>> {
     home.replace("topic", topic.endpoint());
     theater.find(&format!("playhouse://{}/topic", home.address().unwrap())).wait().unwrap()
@@ -64,7 +64,8 @@ fn sorted(log: &Notes) -> Vec<(&'static str, u64, u64)> {
     got
 }
 
-/// Two simulated theaters, a topic whose home is in the first one, joined by the second one, which has a reader.
+/// Two simulated theaters and a topic. The topic's home is the first theater. The second one has joined it and has a
+/// reader.
 struct Pair {
     net: Simulation,
     home: Theater,
@@ -85,7 +86,7 @@ impl Pair {
         Pair { net, home, away, topic, joined, log }
     }
 
-    /// Publishes at home, while the network is cut, until `done`; how many were published, and how many sent.
+    /// Publishes at home while the network is cut, until `done`. Returns the numbers of published and of sent messages.
     fn publish_into_the_void(&self, mut done: impl FnMut(Published) -> bool) -> (u64, u64) {
         self.net.cut(&self.home, &self.away);
         let (mut published, mut sent) = (0, 0);
@@ -147,7 +148,7 @@ fn what_is_published_in_any_theater_reaches_all_whose_pattern_fits() {
     });
 }
 
-/// Publishes what is numbered, some at each turn.
+/// Publishes numbered messages, some at each turn.
 struct Press<M: RemoteTopic> {
     topic: Topic<M>,
     make: fn(u64, u64) -> M,
@@ -176,7 +177,7 @@ impl<M: RemoteTopic> Handler<Turn> for Press<M> {
     }
 }
 
-/// Has an actor publish; how much it has published so far.
+/// Has an actor publish. Returns its progress.
 fn press<M: RemoteTopic>(
     theater: &Theater,
     topic: &Topic<M>,
@@ -225,11 +226,11 @@ fn three_theaters_see_the_order_of_each_publisher_though_connections_break_under
 }
 
 thread_local! {
-    /// How often a [`Counted`] was written. A simulation is one thread.
+    /// The number of times that a [`Counted`] was written. A simulation is one thread.
     static WRITTEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts how often it is written.
+/// Counts its serializations.
 #[derive(Message, Clone, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Counted(u64);
@@ -266,7 +267,7 @@ fn one_copy_of_a_message_goes_to_each_theater() {
     }
     net.run_until_idle();
     assert_eq!((log.take().len(), WRITTEN.take()), (100, 10));
-    // There and back.
+    // The messages go to the other theater and back.
     joined.publish(Counted(10));
     net.run_until_idle();
     assert_eq!((log.take().len(), WRITTEN.take()), (10, 2));
@@ -308,14 +309,14 @@ fn a_theater_whose_way_is_overloaded_is_disconnected_if_it_joined_so() {
         assert!(pair.joined.is_disconnected() && pair.joined.endpoint().is_stopped(), "seed {seed}");
         assert_eq!(pair.topic.joined(), 0);
         assert_eq!(pair.topic.publish(News(0, published)).elsewhere, 0);
-        // To the others, it still publishes.
+        // The topic still publishes to the other theaters.
         pair.topic.subscribe(reader(&pair.home, "home", &pair.log), SlowPublisher);
         assert_eq!(pair.joined.publish(News(1, 0)).elsewhere, 1);
         pair.net.run_until_idle();
         let got = pair.log.take();
         let expected = (0..sent).map(|number| ("away", 0, number)).chain([("home", 1, 0)]);
         assert!(got.into_iter().eq(expected), "seed {seed}: up to then, nothing is missing");
-        // And may join again.
+        // The theater may join again.
         let again = joined(&pair.away, &pair.home, &pair.topic, Unsubscribe);
         again.subscribe(reader(&pair.away, "again", &pair.log), SlowPublisher);
         pair.topic.publish(News(0, 7));
@@ -324,7 +325,7 @@ fn a_theater_whose_way_is_overloaded_is_disconnected_if_it_joined_so() {
     }
 }
 
-/// As large as one may be that lies in a queue.
+/// A message of the largest size that fits into a queue.
 #[derive(Message, Clone, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Large(u64, u64, [u64; 20]);
@@ -337,7 +338,7 @@ impl Handler<Large> for Reader {
     }
 }
 
-/// An actor of one theater publishes for a slow one, that has joined in the first theater.
+/// An actor of one theater publishes for a slow theater, which has joined in the first theater.
 fn slows_who_publishes(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (Theater, Topic<Large>)) {
     const NUMBERS: u64 = 20_000;
     for seed in 0..seeds {
@@ -356,7 +357,7 @@ fn slows_who_publishes(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (
         });
         let got = pair.log.take();
         assert!(got.into_iter().eq((0..NUMBERS).map(|number| ("away", 0, number))), "seed {seed}");
-        // What is under way, and 2 MiB of messages in each theater but the slow one.
+        // The in-flight messages, and 2 MiB of messages in each theater but the slow one.
         assert!(ahead < NUMBERS * 2 / 3, "seed {seed}: the publisher was {ahead} ahead");
     }
 }
@@ -377,7 +378,7 @@ fn a_slow_theater_slows_who_publishes_in_a_third_one() {
     });
 }
 
-/// Has an actor of `theater` watch `who`; how it ended is logged.
+/// Has an actor of `theater` watch `who`. Logs how `who` ended.
 fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     let mourner = theater.system().spawn(support::Mourner(log.clone()));
@@ -400,14 +401,14 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
         net.run_until_idle();
         assert_eq!(log.take(), (0..50).map(|number| ("away", 0, number)).collect::<Vec<_>>(), "seed {seed}");
         assert!(joined.is_disconnected() && terminated.take().len() == 1, "seed {seed}");
-        // Nobody gets what is published there now, and that is said.
+        // After that, a published message reaches no reader, and the result says it.
         let dead = away.system().stats().total.dead_letters;
         let published = joined.publish(News(1, 0));
         net.run_until_idle();
         assert_eq!((published.sent, published.elsewhere, log.take()), (0, 0, vec![]), "seed {seed}");
         assert_eq!(away.system().stats().total.dead_letters, dead + 1);
         assert_eq!(joined.subscriptions(), 1);
-        // Who has found it before cannot join it any more.
+        // An actor that has found the endpoint before cannot join it any more.
         let join = Topic::join(away.system(), desk, SlowPublisher).wait();
         assert_eq!(join.unwrap_err(), JoinError::Ended);
     }
@@ -427,7 +428,7 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
         assert!(net.run_until(|| joined.is_disconnected()), "seed {seed}");
         net.run_until_idle();
         assert_eq!(terminated.take().len(), 1);
-        // The home may live on, but nobody gets what is published there now, and that is said.
+        // The home may live on. After its loss, a published message reaches no reader, and the result says it.
         let dead = away.system().stats().total.dead_letters;
         assert_eq!(joined.publish(News(1, 0)).sent, 0, "seed {seed}");
         net.run_until_idle();
@@ -513,7 +514,8 @@ fn actors_join_and_get_what_is_published_from_then_on() {
     }
 }
 
-/// As a program of another version has it: it knows the topic, and takes no message of its desk.
+/// A message as a program of another version has it: the program knows the topic, and its endpoint takes no such
+/// message.
 #[derive(Message, Clone, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Unlisted;

@@ -1,4 +1,4 @@
-//! Families of actors that are larger than what one handler starts.
+//! Trees of actors that are larger than the number that one handler starts.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::{Do, Gate, LIMIT, Puppet, Turnstile, finishes, lock, simulated, thr
 
 const DEGREE: u64 = 10;
 
-/// What has happened in a tree.
+/// The events in a tree.
 #[derive(Default)]
 struct Seen {
     sent: AtomicU64,
@@ -29,7 +29,7 @@ struct Node {
     /// Its number among its parent's children.
     number: u64,
     leaves: u64,
-    /// What comes next from each child: its sum, and then that it was all.
+    /// The next value expected from each child: its sum, and then the end.
     next: [u64; DEGREE as usize],
     sum: u64,
     seen: Arc<Seen>,
@@ -99,7 +99,8 @@ impl Handler<Part> for Node {
     }
 }
 
-/// Does something in its start, which is run within the handler of another actor: a family is what is started below such a start.
+/// Does something in its `started`, which runs within the handler of another actor. A family is the set of actors
+/// started below such a start.
 struct Parent(Option<Deed>);
 
 type Deed = Box<dyn FnOnce(&mut Context<Parent>) + Send>;
@@ -126,7 +127,7 @@ fn plant(system: &System, leaves: u64) -> Arc<Seen> {
     seen
 }
 
-/// All leaves of it have answered before the first of those answers is handled, where starts are never put off.
+/// Without deferred starts, all leaves of the tree would have answered before the first of their answers is handled.
 #[test]
 fn of_a_large_tree_little_waits_at_any_time() {
     const LEAVES: u64 = 100_000;
@@ -138,7 +139,7 @@ fn of_a_large_tree_little_waits_at_any_time() {
         let most_waiting = seen.most_waiting.load(Ordering::Relaxed);
         let stats = system.stats().total;
         assert!(stats.starts_put_off > 0);
-        // Where every handler seems stuck, starts go on with the ticks of the monitor, and with each new thread.
+        // If every handler seems stuck, starts go on with the ticks of the monitor, and with each new thread.
         let is_slow = std::env::var_os("PLAYHOUSE_JITTER").is_some() || stats.takeovers > 0;
         assert!(most_waiting < LEAVES / 2 || is_slow, "{most_waiting} messages waited");
         system.shutdown().unwrap();
@@ -171,7 +172,7 @@ fn a_tree_adds_up_on_threads_and_under_every_seed() {
 #[derive(Message)]
 struct Again;
 
-/// Writes to itself until a tree is there.
+/// Sends to itself until the tree is complete.
 struct Busy(Arc<Seen>);
 
 impl Actor for Busy {}
@@ -213,7 +214,7 @@ fn a_tree_is_built_beside_actors_that_write_to_themselves_for_ever() {
     });
 }
 
-/// Has children without end. The hundred thousandth reports that there are so many.
+/// Has children without end. Child number 100,000 reports that it exists.
 struct Endless {
     seen: Arc<Seen>,
     reached: Sender<()>,
@@ -263,7 +264,8 @@ fn actors_whose_start_was_put_off_end_with_their_system() {
 #[derive(Message)]
 struct Note(u64);
 
-/// How many of a family have started, and were told each of three notes; and how many had started when half of them were told the first.
+/// The number of actors of a family that have started, and that got each of 3 notes. The last field: how many had
+/// started when half of them had the first note.
 type Steps = Arc<[AtomicU64; 5]>;
 
 /// Expects its start, and then three notes.
@@ -296,7 +298,8 @@ impl Handler<Note> for Child {
     }
 }
 
-/// Where children are sent to, their starts are put off no more than until that is seen: else each note would wait in a list of its own.
+/// A worker defers the start of a child with mail only until it sees the mail, because otherwise each note would wait
+/// in a list of its own.
 #[test]
 fn children_that_are_sent_to_have_started_and_miss_nothing() {
     finishes(|| {
@@ -337,7 +340,7 @@ fn children_that_are_sent_to_have_started_and_miss_nothing() {
     });
 }
 
-/// Counts its start. The first one that is not run within its parent's stays in there.
+/// Counts its start. The first one that does not run within its parent's start stays in its `started`.
 struct Starter {
     race: Arc<Race>,
     enough: Sender<()>,
@@ -358,7 +361,7 @@ impl Actor for Starter {
             }
         }
         self.race.started.fetch_add(1, Ordering::Relaxed);
-        // Nobody listens any more, in the end.
+        // The receiver may be gone at the end.
         let _ = self.enough.send(());
         ctx.stop();
     }
@@ -389,7 +392,7 @@ fn a_start_that_is_stuck_holds_up_no_others_that_were_put_off() {
             race.parents.store(0, Ordering::Relaxed);
         });
         gate.wait_entered();
-        // Not all: some, and perhaps some of their parents, are on stages that it holds up.
+        // Not all start: some, and perhaps some of their parents, are on stages that the gate holds up.
         for _ in 0..STARTERS / 10 {
             started.recv_timeout(LIMIT).unwrap();
         }

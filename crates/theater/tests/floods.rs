@@ -402,7 +402,7 @@ fn large_messages_that_wait_behind_a_full_window_do_not_grow_with_what_is_sent()
     // twice: the window stays full until the waiting messages are written, and some come again before the window is full. While
     // the link's stage is parked because its thread lost the processor, more messages come. Other workers than the link's write,
     // too. The link's worker is overloaded once 256 messages have waited for some time, and all messages sent in that time come.
-    // The bound there is therefore a part of all messages.
+    // The bound with 2 workers is therefore a part of all messages.
     let window = 4 * 1024 * 1024 / CHUNK_BYTES as u64;
     let most = 2 * (window + WRITERS as u64 * TURN);
     for (workers, most) in [(1, most), (2, WRITERS as u64 * EACH / 2)] {

@@ -31,7 +31,7 @@ const OTHER: &str = "PLAYHOUSE_TEST_IS_KILLED";
 /// The lives of each traveller in this process.
 static LIVES: Mutex<BTreeMap<u64, BTreeSet<u64>>> = Mutex::new(BTreeMap::new());
 
-/// The travellers whose tours have ended, in this process.
+/// The travellers of this process that have ended their tours.
 static ARRIVED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 /// One life of a traveller. Another one begins where its state is read.

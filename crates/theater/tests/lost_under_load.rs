@@ -125,7 +125,7 @@ fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
     home.connect(other.address().unwrap()).unwrap();
     for round in 0..ROUNDS {
         let guest = home.system().spawn(Guest { arrivals: 0 });
-        // The guest before it has answered the last ask, and may not have ended yet.
+        // The guest of the previous round has answered the last ask, and may not have ended yet.
         home.publish(format!("guest {round}"), guest).unwrap();
         let name = format!("playhouse://{}/guest {round}", home.address().unwrap());
         let from_there = other.find::<Guest>(&name).wait().unwrap();

@@ -1,4 +1,4 @@
-//! The guarantees of links during a partition of the network: no packet passes, and no end is told.
+//! The guarantees of links during a partition of the network: no packet passes, and neither end gets a notice.
 //!
 //! Each test runs in a network namespace of its own, and takes its only interface down. On a machine without namespaces the test
 //! says it and proves nothing; `simulated.rs` has partitions on every machine.

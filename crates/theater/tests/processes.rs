@@ -179,7 +179,7 @@ impl Other {
         assert!(status.success(), "{name} was not sent");
     }
 
-    /// Stops the process until it is told to continue; its clock jumps at that moment.
+    /// Stops the process until the signal to continue; its clock jumps at that moment.
     fn stand_still(&self) {
         self.signal("-STOP");
         loop {

@@ -61,7 +61,7 @@ struct Journal {
     lives: BTreeMap<u32, (u32, u32)>,
     /// The number of processes in which each actor has lived after each number of migrations.
     arrivals: BTreeMap<(u32, u32), u32>,
-    /// The number of times that all actors were told to begin, and that each actor has begun.
+    /// The number of begin orders to all actors, and the number of begins of each actor.
     begins: u64,
     begun: BTreeMap<u32, u64>,
     ended: Vec<(u32, StopReason)>,
@@ -173,7 +173,7 @@ struct Node {
 struct Meet(Vec<(u32, ActorRef<Node>)>);
 remote_message!(Meet -> ());
 
-/// Begins to gossip, and to roam or to rest.
+/// Begins to gossip. `roams` decides whether the actor roams or stays.
 #[derive(Serialize, Deserialize)]
 struct Begin {
     ttl: u32,

@@ -33,7 +33,7 @@ impl Handler<Anything> for Open {
 }
 remote!(spawn Open: Anything);
 
-/// The same, but goes to the theater that it is told.
+/// The same, but it migrates to the theater in the message.
 #[derive(Serialize, Deserialize)]
 struct Mobile(Open);
 impl Actor for Mobile {}

@@ -1,9 +1,9 @@
-//! Blocking work: where to put it, and what happens where it is put elsewhere.
+//! Blocking work: the right place for it, and the effect in another place.
 //!
-//! A handler that reads a disk, asks a database or locks a mutex holds its thread. In an actor with
-//! `Placement::Dedicated` that is a thread of its own, and nobody else notices. In any other actor it is a worker: after
-//! some ten milliseconds the runtime notices, and the worker's other actors go on in a new thread. The actors of the
-//! same *stage* wait, until the handler returns.
+//! A handler that reads a disk, asks a database or locks a mutex holds its thread. An actor with `Placement::Dedicated`
+//! has a thread of its own, and no other actor notices. Any other actor holds a worker: after some 10 ms the runtime
+//! notices, and the worker's other actors go on in a new thread. The actors of the same *stage* wait until the handler
+//! returns.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin blocking
@@ -22,7 +22,7 @@ struct Disk {
 
 #[actor]
 impl Disk {
-    /// Stands for a call that blocks: says that it has begun, then waits until the other side of `done` is dropped.
+    /// Stands for a call that blocks: reports its begin, then waits until the other side of `done` is dropped.
     #[message]
     fn read(&mut self, begun: Sender<()>, done: Receiver<()>) {
         let _nobody_listens = begun.send(());
@@ -51,7 +51,7 @@ impl Clerk {
     }
 }
 
-/// Makes `disk` block, returns when it does, and gives what must be dropped to end it.
+/// Makes `disk` block. Returns once it does, with a value whose drop ends the block.
 fn block(disk: ActorRef<Disk>) -> playhouse::Result<Sender<()>> {
     let (begun, wait) = mpsc::channel();
     let (end, done) = mpsc::channel();
@@ -69,7 +69,7 @@ fn question(clerk: ActorRef<Clerk>) -> Result<u32, AskError> {
 }
 
 fn main() -> playhouse::Result<()> {
-    // One worker, so that it is the one that is blocked; two stages.
+    // One worker, which `disk` blocks, and two stages.
     let system = System::builder().workers(1).stages(2).start()?;
     let on = |placement| SpawnOptions::new().placement(placement);
 

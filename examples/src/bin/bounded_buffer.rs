@@ -1,4 +1,4 @@
-//! A bounded buffer: who puts and who takes need not know whether there is room, or anything to take.
+//! A bounded buffer. Neither a producer nor a consumer needs to know whether the buffer has room or items.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin bounded_buffer
@@ -17,14 +17,14 @@ struct Buffer {
 
 #[actor]
 impl Buffer {
-    /// Waits until there is room.
+    /// Waits until the buffer has room.
     #[message(when = "self.items.len() < self.room")]
     fn put(&mut self, item: u32) {
         self.items.push_back(item);
         self.most = self.most.max(self.items.len());
     }
 
-    /// Waits until there is something to take.
+    /// Waits until the buffer has an item.
     #[message(when = "!self.items.is_empty()")]
     fn take(&mut self) -> u32 {
         self.items.pop_front().expect("the guard holds")
@@ -74,7 +74,7 @@ fn main() -> playhouse::Result<()> {
     println!("taken: {:?}", consumer.ask(Consume(10)).wait()??);
     println!("never more than 3 at once: {}", buffer.ask(Most).wait()? <= 3);
 
-    // Nobody takes these: the buffer is full, and one has to wait to the end.
+    // No consumer takes these items. The buffer is full, and one request waits to the end.
     let full =
         system.spawn_with(SpawnOptions::new().name("outbox"), Buffer { items: VecDeque::new(), room: 3, most: 0 });
     system.spawn(Producer { buffer: full }).tell(Produce(4));

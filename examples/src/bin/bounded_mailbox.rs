@@ -1,4 +1,5 @@
-//! Bounded mailboxes: a gauge sends faster than others read, and each of them has said what is to become of that.
+//! Bounded mailboxes: a gauge sends faster than others read. Each reader has chosen the fate of the messages that do
+//! not fit.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin bounded_mailbox
@@ -7,7 +8,7 @@
 use playhouse::prelude::*;
 use playhouse::stdout::{Print, Stdout};
 
-/// Reads what it gets to.
+/// Prints the levels that reach it.
 struct Reader {
     name: &'static str,
     out: ActorRef<Stdout>,
@@ -21,7 +22,7 @@ impl Reader {
     }
 }
 
-/// Measures, and waits for nobody.
+/// Measures without waiting for a reader.
 struct Gauge {
     archive: ActorRef<Reader>,
     display: ActorRef<Reader>,
@@ -42,7 +43,7 @@ impl Gauge {
 }
 
 fn main() -> playhouse::Result<()> {
-    // One worker: nobody reads while the gauge measures.
+    // One worker: no reader runs while the gauge measures.
     let system = System::builder().workers(1).start()?;
     let out = system.spawn(Stdout::new());
     let archive = SpawnOptions::new().mailbox(Mailbox::bounded(3));

@@ -1,7 +1,7 @@
 //! An order book that survives its actor and its process, and takes each order once.
 //!
-//! The answers that were given are part of the state: what was done and what was answered are saved together. So an order that is
-//! sent again, because no answer came or because the program was started again, is answered and not taken a second time.
+//! The given answers are part of the state: a change and its answer are saved together. A client sends an order again if no
+//! answer came, or after a restart of the program. The clerk then answers the order and does not take it a second time.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin durable_state -- FOLDER
@@ -23,7 +23,7 @@ use playhouse::serde::{Deserialize, Serialize};
 struct Book {
     orders: u32,
     pieces: u32,
-    /// The number that each of the last orders was given.
+    /// The numbers that the last orders got.
     numbers: AnswerCache<u32>,
 }
 
@@ -45,7 +45,7 @@ impl Clerk {
         });
     }
 
-    /// Answers with the order's number in the book, when it is on the disk.
+    /// Answers with the order's number in the book, once the order is on the disk.
     #[message(derive(Clone), when = "self.book.is_some()")]
     async fn order(&mut self, key: IdempotencyKey, pieces: u32, ctx: &mut Context<Self>) -> u32 {
         let book = self.book.as_ref().expect("the guard holds");
@@ -58,7 +58,7 @@ impl Clerk {
         let number = new.orders;
         new.numbers.put(key, number);
         if let Err(error) = book.save(new).await {
-            ctx.fail(error); // it is asked again, and the next clerk looks into the book
+            ctx.fail(error); // the retry asks again, and the next clerk looks into the book
         }
         number
     }
@@ -86,9 +86,9 @@ fn run(folder: &str) -> playhouse::Result<()> {
     let (orders, pieces) = clerk.ask(Count).wait()?;
     println!("the book has {orders} orders, {pieces} pieces");
     let retry = Retry::attempts(5).backoff(Duration::from_millis(10), Duration::from_secs(1)).after_panics();
-    // The number on the customer's paper, and how many pieces.
+    // The number on the customer's paper, and the number of pieces.
     for (paper, pieces) in [(4711, 3), (4712, 5), (4711, 3)] {
-        clerk.tell(SpillTheCoffee); // what is queued is kept, and handled by the next one
+        clerk.tell(SpillTheCoffee); // queued messages are kept, and the next clerk handles them
         let number = retry.ask(clerk, Order(IdempotencyKey::from(paper), pieces)).wait()?;
         println!("paper {paper} is order {number}");
     }

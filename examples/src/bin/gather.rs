@@ -1,4 +1,4 @@
-//! Asks to many at once, asks that are tried again without doing anything twice, and a deadline that goes along.
+//! Asks to many at once, retries that do nothing twice, and a deadline that asks inherit.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin gather
@@ -37,7 +37,7 @@ struct Reader {
 impl Reader {
     #[message]
     async fn read_all(&mut self) {
-        // Without a deadline of its own: that of who asks for this holds.
+        // These asks set no deadline, and inherit the deadline of the ask that this handler answers.
         let answers = ask_many(self.replicas.clone(), Read).all().await;
         self.answers = answers.into_iter().filter(|(_, answer)| answer.is_ok()).count();
     }
@@ -48,7 +48,7 @@ impl Reader {
     }
 }
 
-/// Pays each order once, though its first answer comes too late.
+/// Pays each order once, although its first answer comes too late.
 struct Till {
     silent: ActorRef<Replica>,
     sum: u64,
@@ -64,7 +64,7 @@ impl Till {
         }
         self.sum += amount;
         self.receipts.put(order, self.sum);
-        // It ends when who asks gives up.
+        // The wait ends when the asker gives up.
         let _never = self.silent.ask(Read).await;
         self.sum
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use playhouse::prelude::*;
 use playhouse::shutdown::{CoordinatedShutdown, Signal};
 
-/// Bakes what was ordered.
+/// Bakes the ordered loaves.
 #[derive(Default)]
 struct Bakery {
     baked: u32,
@@ -29,7 +29,7 @@ impl Bakery {
     }
 }
 
-/// Cannot be stopped: it never comes back from its oven.
+/// Cannot be stopped, because its handler never returns.
 struct Stoker;
 
 #[actor]

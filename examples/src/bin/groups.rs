@@ -1,4 +1,4 @@
-//! A group: two players who are taken to another theater in the middle of their match, and home again.
+//! A group: two players move to another theater in the middle of their match, and back.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin groups
@@ -9,7 +9,7 @@ use playhouse::serde::{Deserialize, Serialize};
 
 /// Hits the ball back to the other one.
 #[derive(Default, Serialize, Deserialize)]
-#[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+#[serde(crate = "playhouse::serde")] // not needed if your Cargo.toml has serde
 struct Player {
     other: Option<ActorRef<Player>>,
     hits: u64,
@@ -34,7 +34,7 @@ impl Player {
         }
     }
 
-    /// Starts another in the group, wherever that is by now.
+    /// Starts another actor in the group, in the group's current theater.
     #[message]
     fn fetch_judge(&mut self, ctx: &mut Context<Self>) -> ActorRef<Judge> {
         let beside = SpawnOptions::new().placement(Placement::Group(ctx.group()));
@@ -52,7 +52,7 @@ impl Player {
     }
 }
 
-/// Comes along with the players.
+/// Migrates with the players.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Judge {
@@ -85,7 +85,7 @@ fn main() -> playhouse::Result<()> {
     let to_there = here.connect(there.address().expect("it listens"))?;
     let to_here = there.connect(here.address().expect("it listens"))?;
 
-    // Who is started in the group shares a stage with the others, here and wherever they go.
+    // Actors that are started in the group share a stage with the others, in each theater that the group visits.
     let group = Group::new(here.system());
     let options = |name: &str| SpawnOptions::new().name(name).placement(Placement::Group(group));
     let players = ["Ada", "Ben"].map(|name| here.system().spawn_with(options(name), Player::default()));
@@ -93,7 +93,7 @@ fn main() -> playhouse::Result<()> {
     ada.tell(Meet(ben));
     ben.tell(Meet(ada));
 
-    // All of them go, or nobody does.
+    // All members migrate, or none does.
     let table = here.system().spawn_with(options("green"), Table);
     let error = here.migrate_group(group, &to_there).wait().unwrap_err();
     println!("{error}");

@@ -1,4 +1,4 @@
-//! Looking on while actors work: how long their handlers take, and who holds a worker up.
+//! Observes working actors: the times of their handlers, and the actor that holds a worker up.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ struct Oven;
 
 #[actor]
 impl Oven {
-    /// Takes its time.
+    /// Runs for 30 ms.
     #[message]
     fn bake(&mut self) {
         let begun = Instant::now();
@@ -23,7 +23,7 @@ impl Oven {
 
 fn main() -> playhouse::Result<()> {
     let system = System::builder().handler_times(true).slow_handlers(Duration::from_millis(10)).start()?;
-    // Told of each while it runs, and when it has returned.
+    // The hook gets each slow handler while it runs, and again when it has returned.
     system.on_slow_handler(|slow| println!("slow: {slow}"));
 
     let oven = system.spawn_with(SpawnOptions::new().name("stone"), Oven);

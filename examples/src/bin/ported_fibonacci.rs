@@ -1,8 +1,8 @@
 //! Computation on several threads: a port of `examples/fibonacci.rs` of actix 0.13.5 (MIT or Apache-2.0).
 //!
 //! - Both programs print the same lines.
-//! - actix starts three threads for three copies of the actor, because its other actors share one thread. The port starts a `Pool`, whose members
-//!   are spread over the workers.
+//! - actix starts 3 threads for 3 copies of the actor, because its other actors share one thread. The port starts a `Pool`, and its members are
+//!   spread over the workers.
 //! - The copies of actix take messages from one queue. Each member of a `Pool` has a mailbox, and `Routing::LeastLoaded` chooses the member.
 //!
 //! ```text

@@ -1,9 +1,11 @@
 //! Devices that measure temperatures, groups of them, and a query with a timeout: a port of the fifth part of Akka's IoT
 //! tutorial, `akka-docs/src/test/scala/typed/tutorial_5` (Apache-2.0 in the version of 2019).
 //!
-//! - Devices, groups and the manager take the same requests and give the same answers. What Akka logs is printed.
-//! - Akka starts an actor for each query, which watches the devices and sets a timer. Here `ask_many` is that query.
-//! - Requests carry no numbers here, because an answer belongs to its ask.
+//! - Devices, groups and the manager take the same requests and give the same answers. The port prints the lines that
+//!   Akka logs.
+//! - Akka starts an actor for each query, which watches the devices and sets a timer. In the port, `ask_many` is that
+//!   query.
+//! - Requests of the port carry no numbers, because an answer belongs to its ask.
 //! - A request carries the name of its group to the manager only, so a group is never asked for another one.
 //! - Akka runs these actors in tests alone; those of the query are in `tests/ported.rs`. `main` is a run to look at.
 //!

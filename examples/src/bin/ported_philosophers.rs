@@ -1,11 +1,11 @@
 //! Dining philosophers, solved as by Chandy and Misra: a port of `examples/philosophers.rs` of ractor 0.16.5 (MIT,
 //! copyright Sean Lawlor).
 //!
-//! - Forks and philosophers exchange the same messages by the same rules. ractor logs the figures that are printed here.
-//! - A request for a fork is an ask here: the fork keeps its `Reply` instead of a backlog of messages.
+//! - Forks and philosophers exchange the same messages by the same rules. The port prints the figures that ractor logs.
+//! - A request for a fork is an ask in the port: the fork keeps its `Reply` instead of a backlog of messages.
 //! - A philosopher cancels its timer when its state changes. In ractor, the timer's message carries the number of the state.
 //! - ractor adds the time spent hungry to that spent eating where a fork is given up, and the time spent thinking to that
-//!   spent hungry where both forks are at hand. Here each time is added to the state that ends.
+//!   spent hungry where both forks are at hand. The port adds each time to the state that ends.
 //! - The results are printed in the order of the table. An argument sets another run time than 5,000 ms,
 //!   and each philosopher has 1 s to report instead of 50 ms.
 //!

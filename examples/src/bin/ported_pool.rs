@@ -2,8 +2,8 @@
 //!
 //! - Both programs print five lines, stop all members of the pool, and print five lines of their successors.
 //! - kameo dispatches to the member with the fewest messages; this pool takes its members in turn.
-//! - kameo kills each member from within and sleeps until the pool has replaced it. Here a member stops itself, and
-//!   `run_until_idle` returns when the successors are there.
+//! - kameo kills each member from within and sleeps until the pool has replaced it. In the port a member stops itself,
+//!   and `run_until_idle` returns when the successors exist.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin ported_pool

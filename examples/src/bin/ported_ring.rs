@@ -1,9 +1,9 @@
 //! A message that goes round a ring of actors: a port of `examples/ring.rs` of actix 0.13.5 (MIT or Apache-2.0).
 //!
 //! - Both programs take the number of nodes and of rounds, and print the same lines.
-//! - actix knows the address of an actor before its state, so the last node is made with the address of the first. Here
-//!   the ring is closed by a message.
-//! - The node that reaches the limit stops actix's system. Here the program ends when no message is left.
+//! - actix knows the address of an actor before its state, and makes the last node with the address of the first. In
+//!   the port, a message closes the ring.
+//! - The node that reaches the limit stops actix's system. The port ends when no message is left.
 //!
 //! ```text
 //! cargo run --release -p playhouse-examples --bin ported_ring 100 10000
@@ -33,7 +33,7 @@ impl Node {
             println!("Actor {id} reached limit of {limit} (payload was {count})");
             return;
         }
-        // A prime: other nodes report each time.
+        // A prime, because then another node reports each time.
         if count % 498_989 == 1 {
             let percent = 100.0 * count as f32 / limit as f32;
             println!("Actor {id} received message {count} of {limit} ({percent:.2}%)");

@@ -1,4 +1,5 @@
-//! Two streams whose items are messages of one actor: a port of `examples/stream.rs` of kameo 0.17.2 (MIT or Apache-2.0).
+//! Two streams with items that are messages of one actor: a port of `examples/stream.rs` of kameo 0.17.2 (MIT or
+//! Apache-2.0).
 //!
 //! - Both programs print the same lines. The order of the first lines depends on the threads.
 //! - kameo sends a message when a stream starts and another one when it ends. In the port, `with_ends` adds these items to the stream.

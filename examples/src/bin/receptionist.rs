@@ -1,4 +1,4 @@
-//! The receptionist: workers come and go, and who needs them knows.
+//! The receptionist: workers come and go, and their user gets each change.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin receptionist
@@ -18,7 +18,7 @@ impl Painter {
     }
 }
 
-/// Gives work to whoever is there.
+/// Gives work to the painters of the current listing.
 #[derive(Default)]
 struct Foreman {
     painters: Vec<ActorRef<Painter>>,

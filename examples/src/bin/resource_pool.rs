@@ -1,4 +1,4 @@
-//! A resource pool: long work on threads of its own, within bounds, and cancelled with the actor that wanted it.
+//! A resource pool: long work on threads of its own, within bounds, and cancelled with the actor that requested it.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin resource_pool
@@ -14,7 +14,7 @@ struct Mathematician {
     pool: ResourcePool,
 }
 
-/// How many primes there are below `n`, by trying all.
+/// Counts the primes below `n`, by trying all divisors.
 fn primes_below(n: u32) -> usize {
     (2..n).filter(|candidate| (2..*candidate).take_while(|d| d * d <= *candidate).all(|d| candidate % d != 0)).count()
 }
@@ -26,7 +26,7 @@ impl Mathematician {
         self.pool.run(move |_| primes_below(below)).await
     }
 
-    /// Looks for the last one, until it is told to stop.
+    /// Looks for the last prime, until it is told to stop.
     #[message]
     fn look_for_the_last(&mut self, begun: Sender<()>, over: Sender<&'static str>, ctx: &mut Context<Self>) {
         let work = move |token: &CancelToken| {
@@ -43,7 +43,7 @@ impl Mathematician {
 }
 
 fn main() -> playhouse::Result<()> {
-    // One worker, which the work never holds.
+    // One worker, which the pool's work never holds.
     let system = System::builder().workers(1).start()?;
     let pool = ResourcePool::start(&system, 1, 1)?;
     let euclid = system.spawn(Mathematician { pool: pool.clone() });

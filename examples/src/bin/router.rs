@@ -1,4 +1,4 @@
-//! Routers: a pool of workers that grows, replaces who crashes, and has each customer served by the same one.
+//! Routers: a pool of workers that grows, replaces crashed workers, and sends all requests of a customer to one worker.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin router
@@ -34,7 +34,7 @@ impl Clerk {
     }
 }
 
-/// How many customers all of them have served.
+/// Returns the number of customers that all workers have served.
 fn total(clerks: &Pool<Clerk>) -> playhouse::Result<u32> {
     let served = clerks.ask_all(Served)?.all().wait();
     Ok(served.into_iter().filter_map(|(_, served)| served.ok()).sum())

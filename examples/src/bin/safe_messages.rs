@@ -1,4 +1,5 @@
-//! Prints how the programs of `safe_messages` pass their arguments, and what they would take if all were copied deeply.
+//! Prints how the programs of `safe_messages` pass their arguments, and their times if all arguments were copied
+//! deeply.
 //!
 //! ```text
 //! cargo run --release -p playhouse-examples --bin safe_messages
@@ -23,8 +24,8 @@ fn with_system<T>(builder: SystemBuilder, run: impl FnOnce(&System) -> playhouse
     Ok(result)
 }
 
-/// The median times with all moved or shared, and with all copied. The two take turns, so that what else the machine does falls
-/// on both.
+/// Returns the median times with all arguments moved or shared, and with all copied. The two modes take turns, because other
+/// load of the machine then affects both.
 fn times(program: &Program, size: usize) -> playhouse::Result<[Duration; 2]> {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..RUNS {
@@ -38,7 +39,7 @@ fn times(program: &Program, size: usize) -> playhouse::Result<[Duration; 2]> {
     }))
 }
 
-/// `part` of `whole`, as text.
+/// Formats `part` of `whole`.
 fn share_of(part: usize, whole: usize) -> String {
     format!("{part} / {whole} = {:.0} %", 100.0 * part as f64 / whole as f64)
 }
@@ -49,7 +50,7 @@ fn main() -> playhouse::Result<()> {
     println!("|---|--:|--:|--:|--:|--:|");
     let mut all = [0; 4];
     for program in &PROGRAMS {
-        // Small and in simulation: the account is the same each time.
+        // Small and in simulation, because the account is the same each time.
         let simulated = System::builder().workers(2).simulated(1);
         let account = with_system(simulated, |system| program.count(system, program.small))?;
         let kinds = [Kind::Scalar, Kind::Moved, Kind::Shared].map(|kind| account.sites(kind).to_string());

@@ -1,4 +1,4 @@
-//! Asks and supervision: a worker that fails in three ways, and who gets to know.
+//! Asks and supervision: a worker that fails in 3 ways, and the receiver of each failure.
 //!
 //! - A *returned* error goes to the asker. The worker goes on with the state it has.
 //! - A *panic* goes to the supervisor, which gives the worker a new state under the same address, a limited number of times.
@@ -8,7 +8,7 @@
 //! cargo run -p playhouse-examples --bin supervision
 //! ```
 //!
-//! The panics also appear on standard error: that is Rust's own panic message, which Playhouse leaves as it is.
+//! The panics also appear on standard error. The message is Rust's own, which Playhouse leaves as it is.
 
 use std::fmt;
 use std::future::pending;
@@ -37,7 +37,7 @@ impl std::error::Error for NothingToBake {}
 
 #[actor]
 impl Baker {
-    /// Bakes `loaves` and answers how many this baker has baked.
+    /// Bakes `loaves`. Answers with the number of loaves that this baker has baked.
     #[message]
     fn bake(&mut self, loaves: u32) -> Result<u32, NothingToBake> {
         if loaves == 0 {
@@ -56,7 +56,7 @@ impl Baker {
     }
 }
 
-/// Tells `news` why the actor that it watches has ended.
+/// Sends `news` the reason why the actor that it watches has ended.
 struct Watchman {
     news: Sender<StopReason>,
 }
@@ -84,7 +84,7 @@ fn main() -> playhouse::Result<()> {
     let (news, listen) = std::sync::mpsc::channel();
     system.spawn(Watchman { news }).ask(Guard(supervisor)).wait()?;
 
-    // The outer error is the ask's, the inner one the spawn's. The address is good over all restarts.
+    // The outer error is the ask's, the inner one the spawn's. The address stays valid over all restarts.
     let baker = supervisor.ask(ChildSpec::new("baker", Baker::default)).wait()??;
     for loaves in [2, 0, 3, 4, 5, 6, 7, 8, 9, 10, 11] {
         match baker.ask(Bake(loaves)).within(10 * second).wait() {
@@ -100,7 +100,7 @@ fn main() -> playhouse::Result<()> {
         other => println!("the supervisor ended: {other:?}"),
     }
 
-    // An ask always ends. This one's request waits behind a handler that does not return.
+    // An ask always ends. This ask's request waits behind a handler that does not return.
     let sleeper = system.spawn(Baker::default());
     sleeper.tell(Nap);
     let answer = sleeper.ask(Bake(1)).within(Duration::from_millis(20)).wait();

@@ -1,4 +1,4 @@
-//! Timers and a receive timeout: a patient with a pulse, and a monitor that notices when it is gone.
+//! Timers and a receive timeout: a patient with a pulse, and a monitor that notices the missing pulse.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin timers
@@ -9,7 +9,7 @@ use std::time::Duration;
 use playhouse::prelude::*;
 use playhouse::stdout::{Print, Stdout};
 
-/// Beats, until it is told to stop.
+/// Beats until it gets the order to stop.
 struct Heart {
     monitor: ActorRef<Monitor>,
     pulse: Option<TimerKey>,
@@ -34,7 +34,7 @@ impl Heart {
     }
 }
 
-/// Gives an alarm when it hears nothing for two seconds.
+/// Gives an alarm after 2 s without a message.
 struct Monitor {
     beats: u32,
     out: ActorRef<Stdout>,
@@ -61,7 +61,7 @@ impl Monitor {
 }
 
 fn main() -> playhouse::Result<()> {
-    // In virtual time: it takes no time at all.
+    // Virtual time: the program does not wait.
     let system = System::builder().simulated(1).start()?;
     let out = system.spawn(Stdout::new());
     let monitor = system.spawn(Monitor { beats: 0, out });

@@ -1,4 +1,4 @@
-//! Topics: who publishes does not know who reads.
+//! Topics: the publisher does not know the readers.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin topic
@@ -11,7 +11,7 @@ use playhouse::topic::{Topic, WhenOverloaded};
 #[derive(Message, Clone)]
 struct Degrees(i32);
 
-/// Knows the coldest and the warmest.
+/// Knows the coldest and the warmest measurement.
 #[derive(Default)]
 struct Almanac {
     seen: Vec<i32>,
@@ -39,7 +39,7 @@ fn main() -> playhouse::Result<()> {
     let weather = Topic::<Degrees>::new(&system);
     let almanac = || system.spawn(Almanac::default());
     let (all, north, sea) = (almanac(), almanac(), almanac());
-    // Nothing is to be missing here; there, the newest is dropped where too much comes.
+    // The first two subscriptions miss nothing. The third one loses the newest measurement if too many come.
     weather.subscribe(all, WhenOverloaded::SlowPublisher);
     let in_the_north = weather.subscribe_to("weather.north.>", north, WhenOverloaded::SlowPublisher)?;
     weather.subscribe_to("weather.*.sea", sea, WhenOverloaded::DropNewest)?;

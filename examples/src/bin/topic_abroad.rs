@@ -1,4 +1,4 @@
-//! A topic that two theaters share: what is published in one reaches who has subscribed in the other.
+//! A topic that two theaters share: a message published in one reaches the subscribers in the other.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin topic_abroad
@@ -12,13 +12,13 @@ use playhouse::topic::{Topic, WhenOverloaded};
 
 /// A measurement of some place.
 #[derive(Message, Clone, Serialize, Deserialize)]
-#[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+#[serde(crate = "playhouse::serde")] // not needed if your Cargo.toml has serde
 struct Degrees(i32);
 
-// The name is what both programs call it by, where they are two.
+// The name of the message in both programs, if the theaters are in two.
 playhouse::remote_topic!(Degrees = "example.Degrees");
 
-/// Passes on what it reads.
+/// Passes on the messages that it reads.
 struct Reader {
     name: &'static str,
     out: Sender<(&'static str, i32)>,
@@ -28,7 +28,7 @@ impl Actor for Reader {}
 
 impl Handler<Degrees> for Reader {
     fn handle(&mut self, Degrees(degrees): Degrees, _: &mut Context<Self>) {
-        // Nobody may be listening any more.
+        // The receiver may have ended.
         let _ = self.out.send((self.name, degrees));
     }
 }
@@ -51,7 +51,7 @@ fn main() -> playhouse::Result<()> {
     let here = weather.publish_to("weather.north.sea", Degrees(4))?;
     println!("4 degrees in the north: {} reader here, {} theater elsewhere", here.sent, here.elsewhere);
     weather.publish_to("weather.north.hills", Degrees(-7))?;
-    // Goes to the north first, and comes back to who has subscribed here.
+    // The message goes to the north first, and comes back to the subscribers in the south.
     joined.publish_to("weather.south.sea", Degrees(19))?;
 
     let mut lines: Vec<_> = read.iter().take(5).collect();

@@ -1,7 +1,7 @@
 //! Two theaters: actors of one process use those of another one.
 //!
-//! The host keeps the stock of a warehouse. A guest finds the warehouse by its name and asks it; then it starts a clerk
-//! there, who has many questions and is near who answers them.
+//! The host keeps the stock of a warehouse. A guest finds the warehouse by its name and asks it. Then the guest starts
+//! a clerk at the host, because a clerk with many questions should be near the warehouse.
 //!
 //! ```text
 //! cargo run -p playhouse-examples --bin two_theaters                          both in one process
@@ -22,7 +22,7 @@ usage: two_theaters              both roles in one process
        two_theaters guest ADDR   visits the warehouse of the host at ADDR
 ADDR is host:port";
 
-/// What the warehouse is published as.
+/// The name that the warehouse is published under.
 const NAME: &str = "warehouse";
 
 /// Lives at the host. Guests send to it (`remote`), and cannot start another one.
@@ -30,7 +30,7 @@ struct Warehouse {
     stock: BTreeMap<String, u64>,
 }
 
-// The name on the wire: without one it is the type's path, and a program where that differs would not know it.
+// The name on the wire. Without a name it is the type's path, and a program with another path would not know the type.
 #[actor(remote = "example.Warehouse")]
 impl Warehouse {
     #[message]
@@ -44,9 +44,9 @@ impl Warehouse {
     }
 }
 
-/// Is started at the host by a guest (`spawn`): its state goes there, with the reference in it.
+/// A guest starts it at the host (`spawn`). Its state is sent to the host, with the reference in it.
 #[derive(Serialize, Deserialize)]
-#[serde(crate = "playhouse::serde")] // not where serde is in your Cargo.toml
+#[serde(crate = "playhouse::serde")] // not needed if your Cargo.toml has serde
 struct Clerk {
     warehouse: ActorRef<Warehouse>,
     questions: u64,
@@ -54,7 +54,7 @@ struct Clerk {
 
 #[actor(remote = "example.Clerk", spawn)]
 impl Clerk {
-    /// All pieces in the warehouse. Each of these asks stays in the host's process.
+    /// Counts all pieces in the warehouse. Each of these asks stays in the host's process.
     #[message]
     async fn count(&mut self) -> Result<u64, AskError> {
         let mut pieces = 0;
@@ -71,7 +71,7 @@ impl Clerk {
     }
 }
 
-/// A theater that hosts a warehouse at `address`.
+/// Starts a theater that hosts a warehouse at `address`.
 fn open(address: &str) -> playhouse::Result<Theater> {
     // Only the loopback is allowed without `.tls(..)`, which encrypts the links.
     let theater = Theater::builder().cluster("two_theaters").listen(address).start()?;
@@ -90,14 +90,14 @@ fn host(address: &str) -> playhouse::Result<()> {
     let theater = open(address)?;
     println!("listening at {}", theater.address().expect("it listens"));
     interrupted.recv()?;
-    theater.shutdown()?; // guests are told
+    theater.shutdown()?; // the link tells the guests
     println!("closed");
     Ok(())
 }
 
 /// Visits the warehouse at `address`.
 fn guest(address: &str) -> playhouse::Result<()> {
-    let theater = Theater::builder().cluster("two_theaters").start()?; // nobody calls it, so it listens nowhere
+    let theater = Theater::builder().cluster("two_theaters").start()?; // it listens nowhere, because no theater connects to it
     let visited = visit(&theater, address);
     theater.shutdown()?;
     visited
@@ -117,7 +117,7 @@ fn visit(theater: &Theater, address: &str) -> playhouse::Result<()> {
     Ok(())
 }
 
-/// Both roles in one process.
+/// Plays both roles in one process.
 fn both() -> playhouse::Result<()> {
     let theater = open("127.0.0.1:0")?;
     guest(&theater.address().expect("it listens").to_string())?;
@@ -146,7 +146,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether it looks like `host:port`; whether there is such a host is found out later.
+/// Returns whether `text` looks like `host:port`. The connection finds out whether such a host exists.
 fn is_address(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }

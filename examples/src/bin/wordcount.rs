@@ -9,8 +9,8 @@
 //! - *Counters* count. No word is with two of them, so nothing is shared.
 //! - The *report* asks each counter for its most frequent words.
 //!
-//! Splitters *pull*: they ask for a block when the counters have taken the one before. So the program holds one block
-//! per splitter, however large the files are. (The words that were counted do take memory: one entry for each.)
+//! Splitters *pull*: they ask for a block when the counters have taken the block before. The program therefore holds
+//! one block per splitter, however large the files are. The counted words take memory, too: one entry for each.
 //!
 //! This example is written in the explicit form, without `#[actor]`: several actors share the message types.
 //!
@@ -32,26 +32,26 @@ use playhouse::prelude::*;
 
 /// Bytes that are read at once.
 const BLOCK_BYTES: usize = 64 * 1024;
-/// A file with a longer run of bytes that are not white space is not taken for a text.
+/// A file with a longer run of bytes that are not white space does not count as text.
 const WORD_BYTES_MAX: usize = 1024 * 1024;
 
 // -- messages -----------------------------------------------------------------------------------------------------------
 
-/// Asks the reader for the next block: whole words. None: there are no more.
+/// Asks the reader for the next block, which has whole words. `None` after the last block.
 #[derive(Message)]
 #[message(reply = Option<String>)]
 struct NextBlock;
 
-/// Asks the reader what was wrong with the files.
+/// Asks the reader for the errors of the files.
 #[derive(Message)]
 #[message(reply = Vec<FileError>)]
 struct Errors;
 
-/// Tells a splitter to split until there are no more blocks.
+/// Tells a splitter to split until no block is left.
 #[derive(Message)]
 struct Work;
 
-/// Words for a counter, with how often they are in a block.
+/// Words for a counter, with their frequencies in a block.
 #[derive(Message)]
 struct Words(HashMap<String, u64>);
 
@@ -60,7 +60,7 @@ struct Words(HashMap<String, u64>);
 #[message(reply = Result<Summary, AskError>)]
 struct Top(usize);
 
-/// Most frequent words first; those that are equally frequent in the order of the alphabet.
+/// Most frequent words first, and equally frequent words in the order of the alphabet.
 #[derive(Default)]
 struct Summary {
     top: Vec<(String, u64)>,
@@ -70,7 +70,7 @@ struct Summary {
 
 // -- the reader ---------------------------------------------------------------------------------------------------------
 
-/// Why a file could not be counted.
+/// An error that kept a file from being counted.
 struct FileError {
     path: PathBuf,
     why: String,
@@ -83,7 +83,7 @@ impl fmt::Display for FileError {
 }
 
 struct Reader {
-    /// Those not read yet, the next one last.
+    /// The paths not read yet, the next one last.
     paths: Vec<PathBuf>,
     open: Option<Open>,
     errors: Vec<FileError>,
@@ -93,14 +93,14 @@ struct Reader {
 struct Open {
     path: PathBuf,
     file: File,
-    /// What was read and not handed out: less than one word, after a block was handed out.
+    /// The bytes that were read and not handed out: less than one word after a block was handed out.
     rest: Vec<u8>,
-    /// Where in the file `rest` begins.
+    /// The position of `rest` in the file.
     at: u64,
 }
 
 impl Open {
-    /// The next block of the file; None at its end.
+    /// Returns the next block of the file, or `None` at its end.
     fn next(&mut self) -> Result<Option<String>, String> {
         loop {
             let old = self.rest.len();
@@ -181,7 +181,7 @@ struct Splitter {
 }
 
 impl Splitter {
-    /// The words of `text`, by the counter that each belongs to.
+    /// Returns the words of `text`, each with the counter that it belongs to.
     fn split(&self, text: &str) -> Vec<HashMap<String, u64>> {
         let hasher = BuildHasherDefault::<DefaultHasher>::new();
         let mut shares = vec![HashMap::new(); self.counters.len()];
@@ -199,7 +199,7 @@ impl Splitter {
 impl Actor for Splitter {}
 
 impl AsyncHandler<Work> for Splitter {
-    /// While it waits, the splitter handles nothing else, and its worker goes on with other actors.
+    /// While this handler waits, the splitter handles nothing else, and its worker goes on with other actors.
     async fn handle(&mut self, _: Work, _: &mut Context<Self>) {
         while let Ok(Some(block)) = self.reader.ask(NextBlock).await {
             for (counter, words) in self.counters.iter().zip(self.split(&block)) {
@@ -233,7 +233,7 @@ impl Handler<Top> for Counter {
     }
 }
 
-/// The most frequent of `words`.
+/// Returns the most frequent of `words`.
 fn best(mut words: Vec<(String, u64)>, top: Top) -> Vec<(String, u64)> {
     words.sort_unstable_by(|(a, a_count), (b, b_count)| (Reverse(a_count), a).cmp(&(Reverse(b_count), b)));
     words.truncate(top.0);
@@ -264,7 +264,7 @@ impl AsyncHandler<Top> for Report {
 
 // -- the program --------------------------------------------------------------------------------------------------------
 
-/// Counts the words of `paths`: the most frequent ones, and what was wrong.
+/// Counts the words of `paths`: the most frequent ones, and the errors of the files.
 fn count(paths: Vec<PathBuf>, top: Top) -> playhouse::Result<(Summary, Vec<FileError>)> {
     let system = System::start()?;
     let spread = || SpawnOptions::new().placement(Placement::Spread);
@@ -279,7 +279,7 @@ fn count(paths: Vec<PathBuf>, top: Top) -> playhouse::Result<(Summary, Vec<FileE
     }
     let report = system.spawn(Report { counters });
 
-    // Nothing is queued and no handler waits: each splitter has got its last block, and its words are counted.
+    // No message is queued and no handler waits: each splitter has got its last block, and its words are counted.
     system.run_until_idle();
     let result = (report.ask(top).wait()??, reader.ask(Errors).wait()?);
     system.shutdown()?;
@@ -289,7 +289,7 @@ fn count(paths: Vec<PathBuf>, top: Top) -> playhouse::Result<(Summary, Vec<FileE
 const USAGE: &str = "usage: wordcount [--top N] FILE...
 Counts the words of UTF-8 texts and prints the N most frequent ones (default: 10).";
 
-/// What is to be counted, and how many words are printed.
+/// Returns the paths to count, and the number of words to print.
 fn parse(arguments: impl Iterator<Item = OsString>) -> Result<(Vec<PathBuf>, Top), String> {
     let (mut paths, mut top) = (Vec::new(), Top(10));
     let mut arguments = arguments.skip(1);

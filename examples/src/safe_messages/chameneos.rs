@@ -17,7 +17,7 @@ scalars!(Colour);
 impl Colour {
     const ALL: [Colour; 3] = [Colour::Blue, Colour::Red, Colour::Yellow];
 
-    /// What a creature of this colour turns into when it meets `other`.
+    /// Returns the colour that a creature of this colour has after it meets `other`.
     fn complement(self, other: Colour) -> Colour {
         match Colour::ALL.into_iter().find(|third| *third != self && *third != other) {
             Some(third) if self != other => third,

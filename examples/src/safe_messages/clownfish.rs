@@ -1,5 +1,5 @@
-//! A shop: orders go from the counter to the warehouse, the packer and the biller, each of which adds its part. Stands in for a
-//! student's program of which only the name is known.
+//! A shop: orders go from the counter to the warehouse, the packer and the biller, and each adds its part. The program stands
+//! in for a student's program. The thesis gives only its name.
 
 use playhouse::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Candidates capture each other, with all that each has captured before, until one has more than half of them and is the
-//! leader.
+//! The election of a leader. Candidates capture each other, with all that each has captured before. The leader is the
+//! candidate with more than half of them.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! A client sends a list to a server, which has it sorted by one actor and averaged by a tree of others, at the same time. The
-//! sorter changes the list while the averagers may still read it: it is the program's one argument that is copied on write.
+//! A client sends a list to a server. One actor sorts the list, and a tree of other actors averages it at the same time. The
+//! sorter changes the list while the averagers may still read it. It is the only argument of the program that is copied on
+//! write.
 
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ impl Sorter {
     }
 }
 
-/// Whom an averager tells its sum.
+/// The receiver of an averager's sum.
 enum Above {
     Averager(ActorRef<Averager>),
     Client(ActorRef<Client>),

@@ -1,12 +1,12 @@
-//! The twenty programs of Rajesh Kumar's *Efficient Execution of Fine-Grained Actors on Multicore Processors* (2013), table 7.1,
-//! written for Playhouse: what they say in messages is moved or shared, and never copied where it is sent.
+//! The 20 programs of Rajesh Kumar's *Efficient Execution of Fine-Grained Actors on Multicore Processors* (2013), table 7.1,
+//! written for Playhouse. The data of their messages is moved or shared, and never copied at a send.
 //!
-//! The thesis describes few of them. Those of the ActorFoundry distribution are written after what they do there, the benchmarks
-//! after their well-known descriptions. Of the four programs by students (`clownfish`, `rainbow_fish`, `swordfish`, `threadfin`)
-//! it tells only the names: something else that students like to write stands in for them.
+//! The thesis describes few of them. The programs of the ActorFoundry distribution follow that distribution, and the benchmarks
+//! follow their well-known descriptions. The thesis gives only the names of the 4 programs by students (`clownfish`,
+//! `rainbow_fish`, `swordfish`, `threadfin`). Other programs that students like to write stand in for them.
 //!
-//! Each program is a file with a function `run`, which says whether its result is right. How arguments are passed, and how that
-//! is counted, is in [`passing`]. The program `safe_messages` prints the tables.
+//! Each program is a file with a function `run`, which returns whether its result is right. [`passing`] has the ways to pass an
+//! argument, and their counters. The program `safe_messages` prints the tables.
 
 pub mod passing;
 
@@ -37,18 +37,18 @@ use playhouse::prelude::*;
 
 use passing::{Account, Mode, in_mode};
 
-/// One of the twenty.
+/// One of the 20 programs.
 #[derive(Debug)]
 pub struct Program {
     /// Its name in table 7.1.
     pub name: &'static str,
     /// The file in this folder, without its ending.
     pub file: &'static str,
-    /// How much it does in tests.
+    /// The size of its work in tests.
     pub small: usize,
-    /// How much it does when it is measured.
+    /// The size of its work in measurements.
     pub full: usize,
-    /// What table 7.1 says of it.
+    /// Its rows in the tables of the thesis.
     pub thesis: Thesis,
     run: fn(&System, usize) -> playhouse::Result<bool>,
 }
@@ -58,11 +58,11 @@ pub struct Program {
 pub struct Thesis {
     /// Arguments in the program's code.
     pub arguments: usize,
-    /// Those that could be passed by reference.
+    /// Arguments that could be passed by reference.
     pub ideal: usize,
-    /// Those that SOTER finds.
+    /// Arguments that SOTER finds.
     pub soter: usize,
-    /// How much faster the program was without any copy that is not needed: table 7.2, before / ideal.
+    /// The speed-up of the program without any needless copy: table 7.2, before / ideal.
     pub speed_up: Option<f64>,
 }
 
@@ -70,7 +70,7 @@ const fn thesis(arguments: usize, ideal: usize, soter: usize) -> Thesis {
     Thesis { arguments, ideal, soter, speed_up: None }
 }
 
-/// The same, with the times of table 7.2 in milliseconds.
+/// Returns the same, with the times of table 7.2 in milliseconds.
 const fn timed(arguments: usize, ideal: usize, soter: usize, before: f64, fastest: f64) -> Thesis {
     Thesis { arguments, ideal, soter, speed_up: Some(before / fastest) }
 }
@@ -114,19 +114,19 @@ pub const PROGRAMS: [Program; 20] = programs! {
 };
 
 impl Program {
-    /// Runs it on `system` and returns the arguments that it sent.
+    /// Runs the program on `system` and returns the arguments that it sent.
     ///
     /// # Errors
-    /// If an ask failed, or the result is wrong.
+    /// Fails if an ask failed or the result is wrong.
     pub fn count(&self, system: &System, size: usize) -> playhouse::Result<Account> {
         let (result, account) = in_mode(Mode::Counted, || self.check(system, size));
         result.map(|()| account)
     }
 
-    /// Runs it on `system` and returns the time that it took, its check included.
+    /// Runs the program on `system` and returns its time, including the check.
     ///
     /// # Errors
-    /// If an ask failed, or the result is wrong.
+    /// Fails if an ask failed or the result is wrong.
     pub fn time(&self, system: &System, size: usize, mode: Mode) -> playhouse::Result<Duration> {
         let timed = || {
             let started = Instant::now();
@@ -140,7 +140,7 @@ impl Program {
     }
 }
 
-/// Numbers in no order, the same each time.
+/// Returns numbers in no order, the same each time.
 fn numbers(count: usize) -> Vec<u64> {
     (1..=count as u64).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect()
 }

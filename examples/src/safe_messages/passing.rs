@@ -1,8 +1,8 @@
-//! How an argument goes into a message, and the account of it.
+//! The ways to pass an argument in a message, and their counters.
 //!
-//! A send site says `receiver.tell(Sort(pass(list)))`. While a program is counted, each site writes down what it did; while it
-//! is timed with deep copies, what is passed is copied with all it owns and the original is dropped, as a runtime does that
-//! cannot tell whether the sender still uses it. Otherwise `pass` is the identity, and `share` a clone of an `Arc`.
+//! A send site says `receiver.tell(Sort(pass(list)))`. In a counted run, each site records the kind of its argument. In a run
+//! with deep copies, `pass` copies the argument with all it owns, and drops the original. A runtime must do that if it cannot
+//! tell whether the sender still uses the argument. Otherwise `pass` is the identity, and `share` a clone of an `Arc`.
 
 use std::collections::BTreeMap;
 use std::panic::Location;
@@ -11,16 +11,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use playhouse::prelude::*;
 
-/// What can be an argument: it knows how to copy itself with all it owns.
+/// A value that can be an argument: it can copy itself with all it owns.
 pub trait Payload {
-    /// Whether it is a few bytes that own nothing: a number, a colour, a reference to an actor.
+    /// `true` for a few bytes that own nothing: a number, a colour, a reference to an actor.
     const SCALAR: bool = false;
 
-    /// A copy that shares nothing with the original.
+    /// Returns a copy that shares nothing with the original.
     fn deep_copy(&self) -> Self;
 }
 
-/// What became of an argument.
+/// The kinds of passing an argument.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
     /// A few bytes that own nothing.
@@ -33,49 +33,49 @@ pub enum Kind {
     Copied,
 }
 
-/// What a run does with arguments.
+/// The treatment of arguments in a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mode {
-    /// They are moved and shared.
+    /// Arguments are moved and shared.
     Moved,
-    /// The same, and written down.
+    /// Arguments are moved, shared and counted.
     Counted,
-    /// Each is copied deeply, and its original dropped.
+    /// Each argument is copied deeply, and its original is dropped.
     Copied,
 }
 
 /// The arguments that one run has sent.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Account {
-    /// How many arguments of which kind were passed at each place in the code.
+    /// The number of arguments of each kind at each place in the code.
     sites: BTreeMap<(Kind, &'static str, u32, u32), u64>,
-    /// Copies made by [`write()`], because somebody else could still read the data.
+    /// Copies by [`write()`], made because another actor could still read the data.
     pub copies_on_write: u64,
 }
 
 impl Account {
-    /// The places in the code where arguments of `kind` are passed.
+    /// Returns the number of places in the code that pass arguments of `kind`.
     pub fn sites(&self, kind: Kind) -> usize {
         self.sites.keys().filter(|site| site.0 == kind).count()
     }
 
-    /// The arguments of `kind` that were sent.
+    /// Returns the number of arguments of `kind` that were sent.
     pub fn sent(&self, kind: Kind) -> u64 {
         self.sites.iter().filter(|(site, _)| site.0 == kind).map(|(_, sent)| sent).sum()
     }
 
-    /// The places in the code where arguments are passed.
+    /// Returns the number of places in the code that pass arguments.
     pub fn all_sites(&self) -> usize {
         self.sites.len()
     }
 
-    /// Those of them where nothing is copied.
+    /// Returns the number of places in the code that copy nothing.
     pub fn sites_without_copy(&self) -> usize {
         self.all_sites() - self.sites(Kind::Copied)
     }
 
-    /// Counts what another run has passed as well.
+    /// Adds the arguments of another run.
     pub fn add(&mut self, other: &Account) {
         for (site, sent) in &other.sites {
             *self.sites.entry(*site).or_default() += sent;
@@ -83,7 +83,7 @@ impl Account {
         self.copies_on_write += other.copies_on_write;
     }
 
-    /// The arguments that were sent.
+    /// Returns the number of arguments that were sent.
     pub fn all_sent(&self) -> u64 {
         self.sites.values().sum()
     }
@@ -91,19 +91,20 @@ impl Account {
 
 static MODE: AtomicU8 = AtomicU8::new(Mode::Moved as u8);
 static ACCOUNT: Mutex<Account> = Mutex::new(Account { sites: BTreeMap::new(), copies_on_write: 0 });
-/// Held while a program runs: mode and account are those of one run.
+/// Held while a program runs, because mode and account belong to one run.
 static RUN: Mutex<()> = Mutex::new(());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a run is in `mode`. Relaxed: the mode changes only while no system runs.
+/// Returns whether the mode is `mode`. Relaxed: the mode changes only while no system runs.
 fn is(mode: Mode) -> bool {
     MODE.load(Relaxed) == mode as u8
 }
 
-/// Calls `run` in `mode`, after other such runs have ended, and returns the account: an empty one unless it was counted.
+/// Calls `run` in `mode`, after other such runs have ended. Returns the account, which is empty unless the run was
+/// counted.
 pub(super) fn in_mode<T>(mode: Mode, run: impl FnOnce() -> T) -> (T, Account) {
     let _running = lock(&RUN);
     std::mem::take(&mut *lock(&ACCOUNT));
@@ -119,14 +120,14 @@ fn note(kind: Kind, site: &'static Location<'static>) {
     }
 }
 
-/// Passes what the sender does not need any more.
+/// Passes an argument that the sender needs no longer.
 #[track_caller]
 pub fn pass<T: Payload>(argument: T) -> T {
     note(if T::SCALAR { Kind::Scalar } else { Kind::Moved }, Location::caller());
     if is(Mode::Copied) { argument.deep_copy() } else { argument }
 }
 
-/// Passes what the sender goes on reading.
+/// Passes an argument that the sender goes on reading.
 #[track_caller]
 pub fn share<T: ?Sized>(argument: &Arc<T>) -> Arc<T>
 where
@@ -136,14 +137,14 @@ where
     if is(Mode::Copied) { argument.deep_copy() } else { Arc::clone(argument) }
 }
 
-/// Passes a copy. No program here has to; it is there so that one would show.
+/// Passes a copy. No program has to do so. The function exists to make such a copy visible in the tables.
 #[track_caller]
 pub fn copy<T: Payload>(argument: &T) -> T {
     note(Kind::Copied, Location::caller());
     argument.deep_copy()
 }
 
-/// Changes what was shared: as [`Arc::make_mut`], which copies it if somebody else can still read it.
+/// Changes shared data. Like [`Arc::make_mut`], it copies the data if another actor can still read it.
 pub fn write<T: Clone>(shared: &mut Arc<T>) -> &mut T {
     let before = Arc::as_ptr(shared);
     Arc::make_mut(shared);

@@ -1,4 +1,4 @@
-//! Measures what a message takes and what an actor takes, and prints that: one ping at a time, then creations.
+//! Measures the time of a message and of an actor, and prints them: one ping at a time, then creations.
 
 use std::time::Instant;
 

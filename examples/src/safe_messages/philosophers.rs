@@ -1,4 +1,5 @@
-//! Dining philosophers; forks are actors too. One philosopher takes its forks in the other order, so nobody starves.
+//! Dining philosophers; forks are actors too. One philosopher takes its forks in the other order, and therefore no
+//! philosopher starves.
 
 use std::collections::VecDeque;
 
@@ -10,7 +11,7 @@ const MEALS: u32 = 3;
 
 #[derive(Default)]
 struct Fork {
-    /// Who has the fork, then who waits for it.
+    /// The philosopher with the fork, then the waiting ones.
     queue: VecDeque<ActorRef<Philosopher>>,
 }
 

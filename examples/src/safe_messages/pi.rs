@@ -4,7 +4,7 @@ use playhouse::prelude::*;
 
 use super::passing::pass;
 
-/// Rectangles of a worker.
+/// The number of rectangles of each worker.
 const PART: usize = 1000;
 
 struct Worker;

@@ -1,4 +1,4 @@
-//! Pings as fast as they go, each answered with a pong; both sides print how far they are.
+//! Pings as fast as possible, each answered with a pong. Both sides print their progress.
 
 use playhouse::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Quicksort where nothing comes back: a sorter sends one part to a new sorter, goes on with the other, and puts what is sorted
-//! where it belongs, with a collector.
+//! Quicksort without answers: a sorter sends one part to a new sorter and goes on with the other part. It sends sorted numbers,
+//! with their position, to a collector.
 
 use playhouse::prelude::*;
 

@@ -1,5 +1,5 @@
-//! Word counts: documents go to mappers, their counts to reducers by the first letter, and those of the reducers to who asked.
-//! Stands in for a student's program of which only the name is known.
+//! Word counts: documents go to mappers, their counts go to reducers by the first letter, and the reducers' counts go to the
+//! asker. The program stands in for a student's program. The thesis gives only its name.
 
 use std::collections::BTreeMap;
 
@@ -73,7 +73,7 @@ fn document(number: usize) -> String {
     (0..100).map(|word| format!("{}{} ", char::from(b'a' + (word % 26) as u8), number % (word + 1))).collect()
 }
 
-/// The same without actors.
+/// Counts the words without actors.
 fn sequential(documents: usize) -> Counts {
     let mut counts = Counts::new();
     for document in (0..documents).map(document) {

@@ -1,5 +1,5 @@
 //! Shortest paths from one vertex of a graph to all others, an actor per vertex. A path is a list that shares its beginning
-//! with the paths that it was made from.
+//! with the paths from which it was made.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Vertex {
         (self.distance, self.path) = (distance, Some(path));
     }
 
-    /// The distance, and the vertices on the way from here to the source.
+    /// The distance, and the vertices on the path from this vertex to the source.
     #[message]
     fn found(&self) -> (u64, Vec<usize>) {
         let steps = std::iter::successors(self.path.as_ref(), |path| path.before.as_ref());
@@ -55,13 +55,13 @@ impl Vertex {
     }
 }
 
-/// The neighbours of a vertex, and how far they are.
+/// Returns the neighbours of a vertex and their distances.
 fn edges(vertex: usize, vertices: usize) -> impl Iterator<Item = (usize, u64)> {
     let length = move |factor: usize| ((vertex * 31 + factor * 17) % 23 + 1) as u64;
     [1, 2, 5, 11].into_iter().map(move |factor| ((vertex * factor + 1) % vertices, length(factor)))
 }
 
-/// The same without actors, after Bellman and Ford.
+/// Computes the distances without actors, after Bellman and Ford.
 fn distances(vertices: usize) -> Vec<u64> {
     let mut distances = vec![u64::MAX; vertices];
     distances[0] = 0;

@@ -1,5 +1,5 @@
-//! Successive over-relaxation of a square matrix, an actor per cell: red and black cells take turns, and tell their neighbours
-//! their values. Each half of the matrix has a peer that starts its cells; each cell is told all cells.
+//! Successive over-relaxation of a square matrix, an actor per cell: red and black cells take turns, and send their values to
+//! their neighbours. Each half of the matrix has a peer that starts its cells. Each cell gets the list of all cells.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::passing::{pass, share};
 const OMEGA: f64 = 1.25;
 const ITERATIONS: u32 = 10;
 
-/// What a cell with `values` around it becomes.
+/// Returns the next value of a cell with `values` around it.
 fn relax(old: f64, values: [Option<f64>; 4]) -> f64 {
     OMEGA / 4.0 * values.into_iter().flatten().sum::<f64>() + (1.0 - OMEGA) * old
 }
 
-/// The cells above, left of, right of and below the one at `position`.
+/// Returns the cells above, left of, right of and below the one at `position`.
 fn neighbours(position: usize, side: usize) -> [Option<usize>; 4] {
     let (row, column) = (position / side, position % side);
     [
@@ -47,7 +47,7 @@ impl Cell {
         }
     }
 
-    /// Computes if all neighbours have told their values.
+    /// Computes if all neighbours have sent their values.
     fn step(&mut self) {
         let needed = neighbours(self.position, self.side).iter().flatten().count();
         if self.to_do == 0 || self.around.iter().flatten().count() < needed {
@@ -146,7 +146,7 @@ impl Runner {
     }
 }
 
-/// The same without actors.
+/// Computes the same without actors.
 fn sequential(mut matrix: Vec<f64>, side: usize) -> Vec<f64> {
     for _ in 0..ITERATIONS {
         for red in [true, false] {

@@ -1,5 +1,5 @@
-//! A chat room: it sends each post to all members and keeps it; who comes later is sent what was said so far. Stands in for a
-//! student's program of which only the name is known.
+//! A chat room: it sends each post to all members and keeps it. A later member gets all earlier posts. The program stands in
+//! for a student's program. The thesis gives only its name.
 
 use std::sync::Arc;
 

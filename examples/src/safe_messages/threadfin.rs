@@ -1,5 +1,5 @@
-//! A bank: tellers transfer money between accounts, which write statements; an auditor takes the statements. Stands in for a
-//! student's program of which only the name is known.
+//! A bank: tellers transfer money between accounts, which write statements; an auditor takes the statements. The program
+//! stands in for a student's program. The thesis gives only its name.
 
 use playhouse::prelude::*;
 

@@ -76,7 +76,7 @@ impl Chosen {
 }
 
 /// Returns the benchmarks without those whose programs are not installed, and notes how to get these. A benchmark that `names` calls by
-/// its own name stays, because its absence is an error. So does each one that is only listed.
+/// its own name stays, because its absence is an error. A benchmark that is only listed stays, too.
 fn without_absent(benchmarks: Vec<&'static Benchmark>, names: &[&str], is_listed: bool) -> Vec<&'static Benchmark> {
     let stays = |benchmark: &&Benchmark| {
         let installed = peer::check_installed(benchmark);

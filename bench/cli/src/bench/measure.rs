@@ -14,7 +14,8 @@ use playhouse_bench::report::{Report, Table, figure, statistics};
 use super::{Args, Progress};
 use crate::output::{note, print};
 
-/// Measures each benchmark in a child process of its own and prints it as soon as it is known; adds to what failed.
+/// Measures each benchmark in a child process of its own and prints the result at once. Adds failed benchmarks to
+/// `failures`.
 pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failures: &mut Vec<String>) -> Vec<Measured> {
     let table = Table::of(benchmarks.iter().map(|benchmark| benchmark.name));
     if !args.json {
@@ -66,7 +67,7 @@ pub fn measure(benchmarks: &[&Benchmark], options: &Options, args: &Args, failur
     all
 }
 
-/// What the baseline of `count` takes here, per message: as in `report`, or else measured for this.
+/// Returns the time per message of the baseline of `count` on this machine: from `report`, or else measured for this.
 fn count_baseline(report: &Report) -> Result<f64, Failure> {
     let count = registry::find("count")?;
     let known = report.baseline_ns_per_op.filter(|_| report.bench == count.name);
@@ -77,7 +78,7 @@ fn count_baseline(report: &Report) -> Result<f64, Failure> {
     baseline.ok_or_else(|| Failure::new("`count` has no baseline to scale the targets by"))
 }
 
-/// This program, once more.
+/// Returns a command that starts this program again.
 pub fn this_program() -> Result<Command, Failure> {
     let start = |program| {
         let mut command = Command::new(program);
@@ -89,7 +90,7 @@ pub fn this_program() -> Result<Command, Failure> {
         .map_err(|error| Failure::new(format!("the path of this program is not known: {error}")))
 }
 
-/// This program, told to measure one benchmark.
+/// Returns a command that starts this program to measure one benchmark.
 pub fn child(benchmark: &Benchmark, options: &Options, args: &Args) -> Result<Command, Failure> {
     let mut command = this_program()?;
     command.args(["bench", "--child", "--workers"]).arg(options.workers.to_string());

@@ -78,7 +78,7 @@ pub struct Args {
     /// Be the other process of a remote benchmark
     #[arg(long, hide = true)]
     partner: bool,
-    /// Become the program of a peer, which ends with who has started this one
+    /// Become the program of a peer, which ends with the process that started this one
     #[arg(long, hide = true, value_name = "PROGRAM", num_args = 1.., allow_hyphen_values = true)]
     become_peer: Vec<OsString>,
 }
@@ -147,7 +147,7 @@ pub fn run(args: &Args) -> ExitCode {
     });
     if args.child {
         runner::end_with_parent();
-        // A terminal interrupts the parent and this child: the parent says so, and its end is the end of this one.
+        // A terminal interrupts the parent and this child. The parent reports that, and its end ends this child.
         signals::ignore_interrupt();
         for benchmark in &chosen.benchmarks {
             print(&answer_parent(benchmark, &options));
@@ -189,7 +189,7 @@ fn end(failures: &[String]) -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { fail(FAILED, &failures.join("\n")) }
 }
 
-/// Whether a system may have so many stages.
+/// Checks that a system may have this number of stages.
 fn check_stages(per_worker: Option<usize>, workers: usize) -> Result<(), Failure> {
     const STAGES_MAX: usize = 65_536;
     match per_worker {
@@ -201,7 +201,7 @@ fn check_stages(per_worker: Option<usize>, workers: usize) -> Result<(), Failure
     }
 }
 
-/// One line on standard error about what runs, as long as it runs; only on a terminal.
+/// Shows a line on standard error about the running benchmark until it ends. Shows it only on a terminal.
 struct Progress {
     terminal: bool,
 }

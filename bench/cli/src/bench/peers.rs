@@ -28,7 +28,7 @@ pub struct Args {
     /// The folder of the peers and of the server of `web`; without it, `bench/peers` of the checkout
     #[arg(long, value_name = "DIR")]
     pub peers_dir: Option<PathBuf>,
-    /// After so many seconds a run of a peer is ended, and said to be over that
+    /// End a run of a peer after this time, and report that it took longer
     #[arg(long, value_name = "SECONDS", default_value_t = 300, requires = "peers", value_parser = clap::value_parser!(u32).range(1..))]
     peer_limit: u32,
     /// Print a line of comma-separated values per run
@@ -37,20 +37,20 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether peers are asked for.
+    /// Returns whether the command line asks for peers.
     pub fn asked(&self) -> bool {
         !self.names.is_empty()
     }
 }
 
-/// The benchmarks called `names`, or all that peers play.
+/// Returns the benchmarks called `names`, or all that peers play.
 pub fn choose(names: &[&str], options: &Options) -> Result<Vec<&'static Benchmark>, playhouse_bench::Failure> {
     let named: Vec<&str> = if names.is_empty() { peer::workloads().collect() } else { names.to_vec() };
     let mut chosen: Vec<&Benchmark> = Vec::new();
     for name in named {
         let found = registry::find_all(name)?;
         let played: Vec<_> = found.iter().filter(|benchmark| check_played(benchmark, options.size).is_ok()).collect();
-        // Of a family those that are played; of none of them, why not.
+        // Of a family, peers play some benchmarks. If they play none, the reason is the error.
         if let (true, Some(first)) = (played.is_empty(), found.first()) {
             check_played(first, options.size)?;
         }
@@ -63,7 +63,7 @@ pub fn choose(names: &[&str], options: &Options) -> Result<Vec<&'static Benchmar
     Ok(chosen)
 }
 
-/// Runs each benchmark here and on each peer that is installed, in turns; adds to what failed.
+/// Runs each benchmark on Playhouse and on each installed peer, in turns. Adds failed runs to `failures`.
 pub fn compare(
     benchmarks: &[&Benchmark],
     options: &Options,

@@ -1,4 +1,4 @@
-//! `playhouse bench --sweep-stages` and `--sweep-workers`: the same with ever more of something.
+//! `playhouse bench --sweep-stages` and `--sweep-workers`: the same benchmarks with more and more stages or workers.
 
 use playhouse_bench::Benchmark;
 use playhouse_bench::harness::runner::{Options, check_workers, measure_workload};
@@ -9,23 +9,23 @@ use playhouse_bench::harness::worker_sweep::{WorkerSweep, WorkerSweepTable};
 use super::Progress;
 use crate::output::print;
 
-/// One way to run a benchmark, and what it is called; `None` if it does not make sense so.
-type Way = (String, Option<Options>);
+/// A setting of a benchmark and its name. The options are `None` if the benchmark cannot run with it.
+type Setting = (String, Option<Options>);
 
-/// Runs each benchmark with ever more stages per worker; returns what failed.
+/// Runs each benchmark with more and more stages per worker. Returns the failed runs.
 pub fn stages(benchmarks: &[&Benchmark], options: &Options, json: bool) -> Vec<String> {
     let table = SweepTable::of(benchmarks.iter().copied());
     if !json {
         print(&table.head());
     }
-    let ways = STAGES_PER_WORKER.map(|stages| {
+    let settings = STAGES_PER_WORKER.map(|stages| {
         (format!("{stages} stages per worker"), Some(Options { stages_per_worker: Some(stages), ..*options }))
     });
     let mut failures = Vec::new();
     let mut sweeps = Vec::new();
     for (number, benchmark) in benchmarks.iter().enumerate() {
-        let runs = in_turns(benchmark, (number, benchmarks.len()), &ways, options.runs, &mut failures);
-        let runs = runs.try_into().expect("INVARIANT: as many as there are ways");
+        let runs = in_turns(benchmark, (number, benchmarks.len()), &settings, options.runs, &mut failures);
+        let runs = runs.try_into().expect("INVARIANT: as many as there are settings");
         let sweep = Sweep::new(benchmark, options.workers, &runs);
         print(&if json { sweep.to_json() } else { table.row(&sweep) });
         sweeps.push(sweep);
@@ -37,7 +37,7 @@ pub fn stages(benchmarks: &[&Benchmark], options: &Options, json: bool) -> Vec<S
     failures
 }
 
-/// Runs each benchmark with each of these numbers of workers; adds to what failed.
+/// Runs each benchmark with each of these numbers of workers. Adds failed runs to `failures`.
 pub fn workers(
     benchmarks: &[&Benchmark],
     options: &Options,
@@ -52,13 +52,13 @@ pub fn workers(
     }
     let mut scalings = Vec::new();
     for (number, benchmark) in benchmarks.iter().enumerate() {
-        let way = |&workers: &usize| {
+        let setting = |&workers: &usize| {
             let with = Options { workers, ..*options };
             let name = format!("{workers} worker{}", if workers == 1 { "" } else { "s" });
             (name, check_workers(benchmark, &with).is_ok().then_some(with))
         };
-        let ways: Vec<Way> = numbers.iter().map(way).collect();
-        let mut runs = in_turns(benchmark, (number, benchmarks.len()), &ways, options.runs, failures);
+        let settings: Vec<Setting> = numbers.iter().map(setting).collect();
+        let mut runs = in_turns(benchmark, (number, benchmarks.len()), &settings, options.runs, failures);
         // Runs are compared turn by turn.
         runs.iter_mut().filter(|of| of.len() < options.runs).for_each(Vec::clear);
         let scaling = WorkerSweep::new(benchmark, numbers.clone(), runs);
@@ -74,22 +74,24 @@ pub fn workers(
     scalings
 }
 
-/// Runs a benchmark in each way so many times: nanoseconds per operation of each run. Adds to what failed.
+/// Runs a benchmark `runs` times in each setting. Returns the nanoseconds per operation of each run, and adds failed
+/// runs to `failures`.
 ///
-/// One run of each, then the next of each: a minute in which the machine is slow is everybody's. And there and back
-/// again: what one thread does runs on one core after the other, and one of them may be slow.
+/// One run of each setting comes first, then the next run of each. All settings therefore share a minute in which the
+/// machine is slow. The order of the settings is reversed in every other round. The reason: the kernel moves a single
+/// thread from one core to the next, and one of the cores may be slow.
 fn in_turns(
     benchmark: &Benchmark,
     (number, of): (usize, usize),
-    ways: &[Way],
+    settings: &[Setting],
     runs: usize,
     failures: &mut Vec<String>,
 ) -> Vec<Vec<f64>> {
-    let mut measured = vec![Vec::new(); ways.len()];
+    let mut measured = vec![Vec::new(); settings.len()];
     for round in 0..runs {
-        for at in 0..ways.len() {
-            let at = if round % 2 == 0 { at } else { ways.len() - 1 - at };
-            let (name, Some(options)) = &ways[at] else { continue };
+        for at in 0..settings.len() {
+            let at = if round % 2 == 0 { at } else { settings.len() - 1 - at };
+            let (name, Some(options)) = &settings[at] else { continue };
             let label = format!("{} with {name}", benchmark.name);
             let progress = Progress::say(number, of, &label);
             let run = measure_workload(benchmark, options);

@@ -19,7 +19,7 @@ use crate::signals::{self, Stopped};
 pub struct Args {
     /// The recording, as `playhouse chatapp record` writes it
     file: PathBuf,
-    /// Where `playhouse chatapp serve` listens
+    /// The address at which `playhouse chatapp serve` listens
     #[arg(value_name = "HOST:PORT", value_parser = address)]
     address: String,
     /// Print the result as a JSON object

@@ -17,7 +17,7 @@ pub struct Args {
 enum What {
     /// Write what the dice of a scenario choose, turn by turn, to a file
     Record(record::Args),
-    /// Play a chat world whose moves come over TCP, and another one after that, until a signal
+    /// Play a chat world whose turns come over TCP, then the next one, until a signal
     Serve(serve::Args),
     /// Drive the world of a server by a recording, and measure it from outside
     Drive(drive::Args),

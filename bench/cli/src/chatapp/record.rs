@@ -20,7 +20,7 @@ pub struct Args {
     scenario: String,
     /// The file of the recording; a regular file is replaced when all of the recording is written
     file: PathBuf,
-    /// Where the clients' dice start, instead of the scenario's seed
+    /// The seed of the clients' dice, instead of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u32>,
     /// Show no progress
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// Writes the recording, and puts it into place. Returns its size in bytes, too.
+/// Writes the recording and puts it into place. Returns its size in bytes, too.
 fn write(scenario: &Scenario, path: &Path, mut file: Replacement, shared: &Shared) -> Result<(Recorded, u64), String> {
     let recorded = record(scenario, &mut file, |turn| shared.take_turn(turn))
         .map_err(|error| format!("{}: {error}", path.display()))?;

@@ -17,10 +17,10 @@ use crate::signals::{self, Signal};
 pub struct Args {
     /// A scenario file, or the name of a built-in scenario (see `playhouse scenario`)
     scenario: String,
-    /// Where a driver may call; port 0 is any port that is free
+    /// The address for drivers; port 0 is any free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:0", value_parser = address)]
     listen: String,
-    /// Allow other networks than the loopback: nothing is encrypted, and everybody on them may drive
+    /// Allow other networks than the loopback: nothing is encrypted, and any program on them may drive
     #[arg(long)]
     plaintext: bool,
     /// End when one world has been played
@@ -116,7 +116,7 @@ fn serve(args: &Args, scenario: &Scenario, addresses: &[SocketAddr]) -> ExitCode
     code
 }
 
-/// What the world waits for.
+/// Names the message that the world waits for.
 fn waits(next: u32) -> String {
     if next == 0 { "the set-up is next".to_owned() } else { format!("turn {next} is next") }
 }

@@ -502,9 +502,11 @@ impl Observed {
 }
 
 impl System {
-    /// Returns the times of handlers by types of actors and messages, the longest sum first. They cover the handlers
-    /// that ran while timing was on, by [`SystemBuilder::handler_times`] or [`System::time_handlers`]. The list is
-    /// empty if it never was.
+    /// Returns the times of handlers by types of actors and messages, the longest sum first. The list is empty if timing
+    /// was never on.
+    ///
+    /// The times cover the handlers that ran while timing was on, by
+    /// [`SystemBuilder::handler_times`](crate::SystemBuilder::handler_times) or [`System::time_handlers`].
     ///
     /// The waits of an async handler are not counted; its parts are added up. Starts, stops and other requests are
     /// listed under names of their own. In a simulation all times are zero, because no time passes in handlers.

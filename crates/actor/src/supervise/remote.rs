@@ -4,9 +4,9 @@
 //! mailbox until the decision ([`Decision`]) arrives by the route of the child's mail. The factory stays with the
 //! supervisor: a restart sends a new state.
 //!
-//! Each side watches the other. A child whose supervisor is unreachable ends. A child whose theater is lost counts as
-//! crashed, and is started anew. The new start is at that address, when a theater answers at it again. A child that had
-//! migrated there itself starts in its supervisor's theater.
+//! Each side watches the other. A child ends if its supervisor is unreachable. A child counts as crashed if its theater
+//! is lost, and is started anew: at the theater's address, when a theater answers at it again. A child that had
+//! migrated to the lost theater starts in its supervisor's theater.
 //!
 //! A local child owns its factory. When it migrates for the first time, it sends the factory to its supervisor
 //! ([`Child::begin_migration`]) before any part of it is sent to the target. It is a remote child from then on, even if the

@@ -10,7 +10,7 @@ use crate::support::{Adder, Dice, Do, Gate, Increment, Log, Puppet, finishes, si
 use playhouse::prelude::*;
 use tokio::sync::oneshot;
 
-/// Awaits asks along a path, and counts what it has seen.
+/// Awaits asks along a path, and counts its visits.
 #[derive(Default)]
 struct Node {
     seen: u64,
@@ -18,7 +18,7 @@ struct Node {
 
 impl Actor for Node {}
 
-/// Visit the first of these, with the rest of the path.
+/// Visits the first of these actors with the rest of the path.
 #[derive(Message)]
 #[message(reply = Result<Vec<u64>, AskError>)]
 struct Visit(Vec<ActorRef<Node>>);
@@ -116,7 +116,7 @@ fn a_deadline_tells_queued_from_running() {
         let (release, hold) = oneshot::channel();
         let running = all[0].ask(Hold(hold)).within(deadline).wait();
         assert_eq!(running, Err(AskError::Deadline { phase: AskPhase::Running }));
-        // The handler still holds the actor, so the next request waits in the mailbox, and is taken back.
+        // The handler still holds the actor. The next request waits in the mailbox, and is taken back.
         assert_eq!(all[0].ask(Seen).within(deadline).wait(), Err(AskError::Deadline { phase: AskPhase::Queued }));
         let awaited = all[1].ask(AskSeen(all[0], deadline)).wait();
         assert_eq!(awaited, Ok(Err(AskError::Deadline { phase: AskPhase::Queued })), "seed {seed}");
@@ -318,7 +318,7 @@ fn random_paths_of_awaited_asks_give_each_their_answer() {
     }
 }
 
-/// Fails, and returns something all the same.
+/// Fails, and returns a value all the same.
 struct Failing;
 
 impl Actor for Failing {}
@@ -362,7 +362,7 @@ impl AsyncHandler<FailLater> for Failing {
     }
 }
 
-/// Awaits a failing one: on its own stack, where that can be done.
+/// Awaits a failing actor: on its own stack, if that is possible.
 #[derive(Message)]
 #[message(reply = Result<u64, AskError>)]
 struct AskFailing(ActorRef<Failing>);
@@ -398,7 +398,7 @@ fn who_asked_a_handler_that_fails_gets_no_answer() {
     }
 }
 
-/// Takes some time for its answer, and says how long it was given.
+/// Takes some time for its answer, and logs how long the ask ran.
 struct Relay {
     next: Option<ActorRef<Relay>>,
     log: Log<(Duration, Result<u64, AskError>)>,
@@ -406,7 +406,7 @@ struct Relay {
 
 impl Actor for Relay {}
 
-/// Answers when the next one has, which is asked with this deadline; the last one never answers.
+/// Answers after the answer of the next relay, which is asked with this deadline. The last relay never answers.
 #[derive(Message, Clone, Copy)]
 #[message(reply = u64)]
 struct Pass(Option<Duration>);
@@ -450,7 +450,7 @@ fn a_deadline_goes_along_the_chain_of_asks() {
     let second = Duration::from_secs(1);
     let running = || Err(AskError::Deadline { phase: AskPhase::Running });
     for seed in 0..50 {
-        // Nobody downstream has a deadline, or a longer one: the first one's is that of all.
+        // The downstream asks have no deadline, or a longer one. The first ask's deadline holds for all.
         for longer in [None, Some(second * 60)] {
             let system = simulated(seed);
             let log = Log::new();
@@ -466,7 +466,7 @@ fn a_deadline_goes_along_the_chain_of_asks() {
                 assert!(answer == running() || answer == Ok(1), "seed {seed}: {answer:?}");
             }
         }
-        // A shorter one stays as it is.
+        // A shorter deadline stays as it is.
         let system = simulated(seed);
         let log = Log::new();
         assert_eq!(chain(&system, &log).ask(Pass(Some(second / 10))).within(second).wait(), Ok(1));

@@ -24,7 +24,7 @@ impl Actor for Thinker {
 #[message(reply = u64)]
 struct Think(u64, oneshot::Receiver<u64>);
 
-/// Says when it is dropped.
+/// Reports its drop.
 struct Trace(Log<String>, &'static str);
 
 impl Drop for Trace {
@@ -211,7 +211,7 @@ fn a_handler_that_yields_lets_others_go_on() {
         let puppet = system.spawn(Puppet);
         puppet.tell(Do::this(move |ctx| {
             thinker.tell(YieldUntil(flag));
-            // Behind a few others, so the yielding handler is running long before.
+            // The message stands behind 100 others, and the yielding handler is running long before it.
             for _ in 0..100 {
                 ctx.this().tell(Do::this(|_| ()));
             }
@@ -237,7 +237,7 @@ impl AsyncHandler<Step> for Counting {
         for _ in 0..3 {
             yield_now().await;
         }
-        // Nobody else of this actor ran meanwhile, though the handler gave way three times.
+        // No other handler of this actor ran in between, although this one yielded 3 times.
         self.n.store(before + 1, Ordering::Relaxed);
         assert_eq!(ctx.this().id(), ctx.this().id());
     }
@@ -325,7 +325,7 @@ fn an_async_handler_uses_its_context_across_awaits() {
     }
 }
 
-/// Awaits a timer of tokio, whose runtime is elsewhere.
+/// Awaits a timer of a tokio runtime that runs outside the system.
 struct Napper {
     runtime: tokio::runtime::Handle,
 }
@@ -386,7 +386,7 @@ fn other_threads_may_use_the_waker_during_a_poll() {
     system.shutdown().unwrap();
 }
 
-/// Awaits an ask that it has made by its context, as a handler that is not `async` makes it.
+/// Awaits an ask made by its context, in the form that handlers without `async` use.
 struct Awaits(ActorRef<Adder>);
 
 impl Actor for Awaits {}

@@ -31,7 +31,7 @@ fn tell_and_ask() {
     assert_eq!(report.actors_stopped, 1);
 }
 
-/// Needs nothing but the prelude: what an ordinary program keeps, matches and returns.
+/// Needs only the prelude: the types that an ordinary program keeps, matches and returns.
 mod with_the_prelude_only {
     use playhouse::prelude::*;
     use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Crashes are reported with all that is known of them.
+//! Reports of crashes have all known facts.
 
 use std::process::Command;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -25,7 +25,7 @@ enum At {
     Terminated,
 }
 
-/// Crashes where it is told to.
+/// Crashes at the point that the test chooses.
 struct Fragile(At);
 
 #[actor]
@@ -178,7 +178,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
         expect(failed("GiveIn"));
         new().tell(GiveInAndStop);
         expect(failed(""));
-        // It runs within the other one's handler.
+        // The start runs within the handler of the other actor.
         new().tell(StartAnother);
         expect(panicked("`started`", "at the start"));
         new().tell(Remember);
@@ -191,7 +191,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
         expect(panicked("`receive_timeout`", "idle"));
         system.spawn(Fragile(At::Terminated));
         expect(panicked("`terminated`", "alone"));
-        // Nothing more than these, and nothing for those that were stopped.
+        // The log has no other reports, and no reports for stopped actors.
         new().stop();
         system.shutdown().unwrap();
         assert_eq!(told.recv_timeout(LIMIT), Err(RecvTimeoutError::Disconnected));
@@ -199,7 +199,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
 }
 
 // GUARANTEE: Crashes are reported
-/// A crash is told once, and what its supervisor makes of it by the supervisor's own crash.
+/// A crash is reported once. The supervisor's own crash reports the consequence.
 #[test]
 fn a_crash_of_a_child_says_that_its_supervisor_decides() {
     finishes(|| {
@@ -307,7 +307,8 @@ fn what_must_not_be_called_in_a_handler_names_the_actor_and_the_place() {
     });
 }
 
-/// A panic that the program has caught, and one that it passes on from another thread, lend their places to no other crash.
+/// A panic that the program has caught lends its place to no other crash. The same holds for a panic passed on from
+/// another thread.
 #[test]
 fn the_place_of_a_crash_is_its_own() {
     finishes(|| {
@@ -327,7 +328,7 @@ fn the_place_of_a_crash_is_its_own() {
         });
         let line = line!() - 2;
         assert_eq!(own.place, Some(format!("{}:{line}:13", file!())));
-        // Its name is that which it had, also when it has ended.
+        // The report keeps the actor's name, also after its end.
         let named = system.spawn_with(SpawnOptions::new().name("one"), Fragile(At::Nowhere));
         named.tell(GiveIn);
         let report = told.recv_timeout(LIMIT).unwrap();
@@ -340,7 +341,7 @@ fn the_place_of_a_crash_is_its_own() {
     });
 }
 
-/// A panic in the drop of the former state is none of the factory's.
+/// A panic in the drop of the former state is not attributed to the factory.
 #[test]
 fn a_crash_in_the_drop_of_the_former_state_is_not_one_of_the_factory() {
     struct Bomb;
@@ -386,7 +387,7 @@ fn a_hook_for_crashes_that_panics_harms_nothing() {
     });
 }
 
-/// Run by the test below in a process of its own, in which nobody else changes the panic hook.
+/// Run by the test below in a process of its own, because no other test may change its panic hook.
 #[test]
 fn crashes_in_a_process_of_their_own() {
     if std::env::var_os("CRASHES").is_none() {

@@ -1,5 +1,5 @@
-//! A cycle of asks fails at once with its path; what is no cycle does not. And the short cut for asks to idle actors
-//! cannot be told from the queue.
+//! A cycle of asks fails at once with its path, and other asks do not. The result of the short cut for asks to idle
+//! actors is the same as that of the queue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,7 +40,7 @@ impl AsyncHandler<Descend> for Node {
     }
 }
 
-/// `edges[i]` are those whom node `i` asks.
+/// `edges[i]` are the nodes that node `i` asks.
 fn graph(system: &System, edges: &[&[usize]]) -> Vec<ActorRef<Node>> {
     let nodes: Vec<_> = edges.iter().map(|_| system.spawn(Node { others: Vec::new(), log: Log::new() })).collect();
     for (node, others) in nodes.iter().zip(edges) {
@@ -66,7 +66,7 @@ fn a_cycle_of_one_two_or_three_actors_fails_with_its_path() {
                 assert!(path.contains(&node.to_string()), "{path:?} without {node}");
             }
             system.run_until_idle();
-            // All are free again.
+            // All actors are free again.
             for node in &nodes {
                 assert_eq!(node.ask(Descend(0)).wait(), Ok(Ok(1)));
             }
@@ -122,7 +122,7 @@ fn a_diamond_is_no_cycle() {
     }
 }
 
-/// Answers, and asks back when it is poked: after its answer, so nobody waits for anybody in a circle.
+/// Answers, and asks back when it is poked. It asks after its answer, and therefore no cycle of waiting actors exists.
 struct Server {
     client: Option<ActorRef<Client>>,
     outcomes: Log<Result<u64, AskError>>,
@@ -203,7 +203,8 @@ fn who_has_been_answered_does_not_wait_any_more() {
     }
 }
 
-/// A script of tells and asks between a caller and a few counters; all results and the order at each counter are noted.
+/// A script of tells and asks between a caller and a few counters. The script logs all results and the order at each
+/// counter.
 struct Counter {
     id: usize,
     n: u64,
@@ -264,11 +265,12 @@ impl AsyncHandler<Play> for Caller {
 
 type Seen = Vec<Vec<(u64, u64)>>;
 
-/// Answers, what each counter saw in order, and how often the short cut was taken.
+/// Returns the answers, the order at each counter, and the number of short cuts.
 fn play(workers: usize, seed: u64) -> (Vec<u64>, Seen, u64) {
     let system = System::builder().workers(workers).stages(8).stealing(Stealing::None).simulated(seed).start().unwrap();
     let log = Log::new();
-    // With two workers the counters are on the other one: every ask is queued. With one, most take the short cut.
+    // With 2 workers the counters are on the other worker, and every ask is queued. With 1 worker, most asks take the
+    // short cut.
     let stage = |id: usize| crate::support::on_stage(2 * (id % 3) as u16 + workers as u16 - 1);
     let counters = (0..4).map(|id| system.spawn_with(stage(id), Counter { id, n: 0, log: log.clone() })).collect();
     let caller = system.spawn_with(crate::support::on_stage(0), Caller { counters });
@@ -312,7 +314,7 @@ fn a_request_that_would_close_a_cycle_is_not_sent_on_its_way() {
             let nodes = graph(&system, &[&[1], &[2], &[0]]);
             let answer = nodes[0].ask(GoRound).wait().unwrap();
             assert!(matches!(answer, Err(AskError::Cycle(_))), "{answer:?}");
-            // Not idle while a request goes round.
+            // The system is not idle while a request goes round.
             system.run_until_idle();
         }
         system.shutdown().unwrap();

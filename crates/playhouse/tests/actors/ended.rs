@@ -46,7 +46,7 @@ fn threads_and_tasks_wait_for_an_end() {
         for task in tasks {
             assert_eq!(runtime.block_on(task).unwrap(), StopReason::Stopped);
         }
-        // A thread may have begun to wait when the end was past.
+        // A thread may have begun to wait after the end.
         for waiter in waiters {
             assert!(matches!(waiter.join().unwrap(), StopReason::Stopped | StopReason::NotAlive));
         }
@@ -66,7 +66,7 @@ fn a_shutdown_is_an_end_for_actors_that_live() {
             assert_eq!(waiter.join().unwrap(), StopReason::Shutdown);
         }
     });
-    // Of a system that is gone, nothing is known.
+    // A system that is gone knows no ends.
     let system = threads(1);
     let puppet = system.spawn(Puppet);
     system.shutdown().unwrap();

@@ -1,9 +1,10 @@
-//! What a program does not depend on where it leaves features out.
+//! The dependencies that a program does not have if it leaves features out.
 
 use std::collections::HashSet;
 
 // GUARANTEE: Programs of one process
-/// The program in `bench/peers/alone` does without theaters. Its lock file is what it is built from: `.ci/run` builds it `--locked`.
+/// The program in `bench/peers/self_peer` does without theaters. Its lock file names all its dependencies, because
+/// `.ci/run` builds it `--locked`.
 #[test]
 fn without_theaters_nothing_of_them_is_in_a_program() {
     let lock = include_str!("../../../../bench/peers/self_peer/Cargo.lock");

@@ -1,4 +1,4 @@
-//! Guards: messages that wait until their actor can handle them.
+//! Guards: messages wait until their actor can handle them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
 use playhouse::{Guard, Simulation, Undelivered};
 
-/// From whom, and the how manyth.
+/// The producer of an item, and the item's number.
 type Item = (u32, u64);
 
 /// The bounded buffer of Kumar, §2.1.
@@ -90,7 +90,7 @@ impl Consumer {
     }
 }
 
-/// What is taken by one consumer, or by several whose takings are in one log, of one producer is in order.
+/// Checks that the items of each producer were taken in order, by one consumer or by several with one log.
 fn check_order(taken: &[Item], producers: u32, each: u64) {
     let mut last = BTreeMap::new();
     for (who, number) in taken {
@@ -103,7 +103,7 @@ fn check_order(taken: &[Item], producers: u32, each: u64) {
 fn produce_and_consume(system: &System, dice: &mut Dice, producers: u32, each: u64) {
     let (wrong, taken) = (Log::default(), Log::default());
     let buffer = system.spawn(buffer(1 + dice.below(4), &wrong));
-    // One consumer: several may write what they have taken into the log in another order than it was taken.
+    // One consumer only. Several consumers may log their items in another order than they took them.
     let consumer = system.spawn(Consumer { from: buffer, left: u64::from(producers) * each, taken: taken.clone() });
     consumer.tell(Consume);
     for id in 0..producers {
@@ -149,7 +149,7 @@ fn a_bounded_buffer_keeps_its_bound_and_the_order_on_threads() {
     });
 }
 
-/// Handles what is not above its level.
+/// Handles messages at or below its level.
 struct Lock {
     level: u32,
     seen: Log<u32>,
@@ -253,7 +253,7 @@ fn guards_of_async_handlers_hold_when_they_begin() {
         for at in [2, 1, 0] {
             lock.tell(PassSlowly(at));
         }
-        // While the last of these waits, the others come; they wait for the handler, and then for their guards.
+        // The other messages come while the last of these waits. They wait for the handler, and then for their guards.
         lock.tell(Pass(1));
         lock.tell(Raise(0, 1));
         system.run_until_idle();
@@ -300,14 +300,14 @@ fn a_request_that_is_taken_back_does_not_wait_any_more() {
     let (lock, seen) = lock(&system);
     system.spawn_with(on_stage(0), Impatient { lock }).tell(AskAndForget);
     system.run_until_idle();
-    // Looked at again, it goes: it is not among those that are left at the end.
+    // The next look at it takes it out. It is not among the messages that remain at the end.
     lock.tell(Pass(0));
     system.run_until_idle();
     assert_eq!(seen.take(), [0]);
     assert_eq!(system.shutdown().unwrap().deferred, []);
 }
 
-/// Asks for a slow pass, and notes the answer.
+/// Asks for a slow pass, and logs the answer.
 struct Asker {
     lock: ActorRef<Lock>,
     answers: Log<Result<u32, AskError>>,
@@ -343,7 +343,7 @@ fn a_timers_message_waits_unless_the_timer_is_cancelled() {
     let system = simulated(1);
     let (lock, seen) = lock(&system);
     lock.tell(TickSoon(None));
-    lock.tell(TickSoon(Some(Duration::from_millis(10)))); // cancelled when it waits
+    lock.tell(TickSoon(Some(Duration::from_millis(10)))); // cancelled while it waits
     system.run_until_idle();
     assert!(seen.take().is_empty());
     lock.tell(Raise(0, 1));
@@ -364,7 +364,7 @@ fn a_timers_message_that_is_cancelled_while_it_waits_leaves_the_mailbox() {
     assert_eq!(system.shutdown().unwrap().deferred, []);
 }
 
-/// The dead letters of a system, as they are shown.
+/// Returns the log of a system's dead letters, in their `Display` form.
 fn dead_letters(system: &System) -> Log<String> {
     let letters = Log::default();
     let log = letters.clone();
@@ -418,7 +418,7 @@ fn what_waits_to_the_end_is_reported_by_actor_and_message() {
     assert_eq!((report.undelivered, letters.take().len()), (3, 3));
 }
 
-/// Opens only where it was restarted.
+/// Opens only after a restart.
 struct Door {
     open: bool,
     seen: Log<u32>,
@@ -457,7 +457,7 @@ fn what_waits_survives_a_restart_and_is_looked_at_with_the_new_state() {
     }
 }
 
-/// A state machine: what it takes depends on where it is.
+/// A state machine: its state decides which messages it takes.
 #[derive(Default)]
 struct Line {
     is_open: bool,
@@ -513,7 +513,7 @@ fn what_is_dropped_is_no_dead_letter_but_every_ask_has_an_end() {
     assert_eq!(system.shutdown().unwrap().undelivered, 0);
 }
 
-/// Written by hand.
+/// Implements the traits by hand.
 struct Shelf(Vec<String>);
 
 impl Actor for Shelf {}
@@ -588,7 +588,7 @@ fn refused_and_stopped_are_told_apart() {
     system.shutdown().unwrap();
 }
 
-/// A lock that travels.
+/// A lock that migrates.
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Trunk {
@@ -662,7 +662,7 @@ fn what_waits_moves_along_with_its_actor_and_keeps_its_order() {
             net.run_until_idle();
             assert_eq!(trunk.ask(Seen).wait().unwrap(), [0, 0, 1, 2, 1, 2], "seed {seed}");
             assert_eq!(answers.take(), [Ok(2)], "seed {seed}");
-            // And home again, with the one that waits still.
+            // The actor migrates back, with the message that still waits.
             trunk.tell(GoTo(here.address().unwrap()));
             net.run_until_idle();
             assert!(!trunk.id().address().is_away(), "seed {seed}");

@@ -11,7 +11,7 @@ use crate::support::{Adder, Do, Gate, Increment, Log, Puppet, Scribe, Write, fin
 use playhouse::Undelivered;
 use playhouse::prelude::*;
 
-/// Logs what happens to it.
+/// Logs its life cycle.
 struct Diary {
     log: Log<String>,
 }
@@ -106,7 +106,7 @@ fn stopping_twice_stops_once() {
     assert_eq!(log.take().iter().filter(|entry| *entry == "dropped").count(), 1);
 }
 
-/// An actor that knows its number, to find out who got a message.
+/// An actor with a number, which detects messages for another actor.
 struct Numbered {
     number: u64,
     mistaken: Arc<AtomicU64>,
@@ -302,7 +302,7 @@ fn what_a_stopped_hook_starts_does_not_outlive_the_actor() {
     finishes(|| {
         let system = threads(1);
         system.spawn(Lingering).stop();
-        // Not idle before the periodic timer has gone with its actor.
+        // The system is not idle before the periodic timer has gone with its actor.
         system.run_until_idle();
         system.shutdown().unwrap();
     });

@@ -1,4 +1,4 @@
-//! Bounded mailboxes: the bound holds whichever way messages come, and no place in them is ever lost.
+//! Bounded mailboxes: the bound holds for every kind of send, and no permit of a mailbox is ever lost.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use crate::support::{Dice, Do, Log, Puppet, finishes, lock, on_stage, quiet_pani
 use playhouse::prelude::*;
 use playhouse::{Counters, Guard, Simulation, Undelivered};
 
-/// Counts how many messages there are, and how many there were at most.
+/// Counts the messages that exist, and their maximum.
 #[derive(Clone, Default)]
 struct Census(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -40,10 +40,10 @@ impl Drop for Note {
     }
 }
 
-/// Who sent it, its number, and that it waits.
+/// The sender's number, the letter's number, and a note that the letter waits.
 type Letter = (u64, u64, Option<Note>);
 
-/// Handles letters at once, after a wait, or when it is let.
+/// Handles letters at once, after a wait, or when it is open.
 struct Reader {
     open: bool,
     read: Log<(u64, u64)>,
@@ -51,7 +51,7 @@ struct Reader {
 
 #[actor]
 impl Reader {
-    /// What it sends to itself later is let in however full it is.
+    /// A delayed message to itself is let in, however full the mailbox is.
     #[started]
     fn open_later(&mut self, ctx: &mut Context<Self>) {
         ctx.send_after(Duration::from_secs(1), SetOpen(true));
@@ -99,7 +99,7 @@ fn reader(system: &System, options: SpawnOptions, mailbox: Mailbox) -> (ActorRef
     (actor, read)
 }
 
-/// The reasons of dead letters.
+/// Returns the log of the reasons of dead letters.
 fn reasons(system: &System) -> Log<Undelivered> {
     let log = Log::new();
     let into = log.clone();
@@ -107,7 +107,7 @@ fn reasons(system: &System) -> Log<Undelivered> {
     log
 }
 
-/// Sends in all ways that there are.
+/// Sends in every possible way.
 struct Writer {
     id: u64,
     dice: Dice,
@@ -135,7 +135,7 @@ impl Writer {
                 6 => self.to.tell(PostSlowly(letter)),
                 _ => self.to.tell_urgent(PostIfOpen(letter)),
             }
-            // One thread, so it was let in or is gone by now.
+            // With one thread, the message was let in or is gone by now.
             if self.census.now() > self.bound {
                 self.wrong.push(format!("{} wait where {} may", self.census.now(), self.bound));
             }
@@ -169,7 +169,7 @@ fn no_more_wait_than_may_whichever_way_they_come_under_every_seed() {
             system.run_until_idle();
             assert_eq!(wrong.take(), Vec::<String>::new(), "seed {seed}, {on_full:?}");
             assert!(census.most() > bound, "seed {seed}: it was never full");
-            // Whatever has happened, all places are free in the end.
+            // All permits are free in the end, whatever has happened.
             assert_eq!(census.now(), 0, "seed {seed}, {on_full:?}");
             read.take();
             for n in 0..bound as u64 {
@@ -183,7 +183,7 @@ fn no_more_wait_than_may_whichever_way_they_come_under_every_seed() {
     }
 }
 
-/// Lets a handler wait until somebody opens it.
+/// Lets a handler wait until the test opens the latch.
 #[derive(Clone, Default)]
 struct Latch(Arc<Mutex<(bool, Option<Waker>)>>);
 
@@ -208,7 +208,7 @@ impl Future for Latch {
     }
 }
 
-/// Has the reader wait, so that what is sent to it waits too.
+/// Has the reader wait, and therefore the messages to it wait too.
 fn hold(reader: ActorRef<Reader>) -> Latch {
     let (latch, (held, is_held)) = (Latch::default(), channel());
     reader.tell(Hold(latch.clone(), held));
@@ -252,7 +252,7 @@ fn exactly_as_many_as_may_are_let_in_by_threads_and_workers_at_once() {
     });
 }
 
-/// How many of these messages readers have handled while they were timed, by the type of the message.
+/// Returns the number of these messages that readers have handled while they were timed, by the message's type.
 fn timed(system: &System, message: &str) -> u64 {
     let times = system.handler_times();
     times.iter().filter(|times| times.message.ends_with(&format!("::{message}"))).map(|times| times.count).sum()
@@ -271,7 +271,7 @@ fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_
             for round in 0..20 {
                 let before = system.stats().total.received;
                 let latch = hold(reader);
-                // What waits for its guard keeps its place, and is handled last.
+                // The message that waits for its guard keeps its permit, and is handled last.
                 reader.tell_urgent(PostIfOpen((round, 100, None)));
                 let (done, all_done) = channel::<()>();
                 for stage in 0..2 {
@@ -291,12 +291,12 @@ fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_
                 system.run_until_idle();
                 let read = read.take();
                 assert_eq!((read.len(), read[9]), (10, (round, 100)), "{on_full:?}");
-                // Hold and its wake-up, ten posts, two times SetOpen; and start, Do and end of two who sent.
+                // Hold and its wake-up, 10 posts, 2 times SetOpen; and start, Do and end of 2 senders.
                 let received = system.stats().total.received - before;
                 assert!((14..=30).contains(&received), "{received} in round {round}, {on_full:?}");
             }
             let counted = ["Post", "PostIfOpen", "SetOpen", "Hold"].map(|message| timed(&system, message));
-            // One more: what it has sent to itself.
+            // One more SetOpen: the reader's message to itself.
             assert_eq!(counted, [20 * 9, 20, 2 * 20 + 1, 20], "{on_full:?}");
             let doings = top.take();
             let handled: u64 =
@@ -388,7 +388,7 @@ fn the_oldest_go_where_they_are_to_and_the_order_of_the_rest_stays() {
         for n in 1..=10 {
             assert!(reader.try_tell(Post((1, n, None))).is_ok());
         }
-        // A request that is dropped fails.
+        // A dropped request fails.
         let mut asked = Some(std::thread::spawn(move || reader.ask(Count).wait()));
         while system.stats().total.dropped < 9 {
             std::thread::yield_now();
@@ -422,7 +422,7 @@ fn where_nothing_can_be_dropped_the_new_one_is() {
     });
 }
 
-/// So heavy.
+/// A message with the weight that the number says.
 struct Stone(usize);
 
 impl Message for Stone {
@@ -461,7 +461,7 @@ fn bytes_are_bounded_and_what_is_too_large_by_itself_is_never_taken() {
         let latch = hold(dropping);
         [10, 20, 30, 90].into_iter().for_each(|bytes| dropping.tell(Stone(bytes)));
         dropping.tell(Stone(10));
-        // Nothing goes for what could never be taken.
+        // No message is dropped for one that could never be let in.
         assert!(dropping.try_tell(Stone(101)).is_err());
         latch.open();
         system.run_until_idle();
@@ -470,7 +470,7 @@ fn bytes_are_bounded_and_what_is_too_large_by_itself_is_never_taken() {
     });
 }
 
-/// Is full, and hears of others all the same.
+/// Is full, and still gets notices about other actors.
 struct Full {
     heard: Log<&'static str>,
 }
@@ -526,7 +526,7 @@ fn what_is_no_message_of_another_needs_no_place() {
         }
         latch.open();
         let mut all = Vec::new();
-        // The timer has fired; what it sends may be on its way.
+        // The timer has fired. Its message may be on its way.
         while all.len() < 4 {
             all.extend(heard.take());
             std::thread::yield_now();
@@ -554,13 +554,13 @@ fn what_is_no_message_of_another_needs_no_place() {
         while !victim.is_stopped() {
             std::thread::yield_now();
         }
-        // Who has ended is not full.
+        // An actor that has ended is not full.
         assert!(matches!(victim.try_tell(Fill("late")), Err(TrySendError::Stopped(_))));
         system.shutdown().unwrap();
     });
 }
 
-/// Crashes, and counts what it gets.
+/// Crashes, and counts the messages that it gets.
 struct Fragile {
     read: Log<(u64, u64)>,
 }
@@ -596,7 +596,7 @@ fn a_bound_stays_over_restarts_and_counts_what_waits_for_one() {
         let fragile = supervisor.ask(child).wait().unwrap().unwrap();
         for round in 0..3 {
             fragile.tell(Hit::Hard);
-            // While it waits for its restart, three wait.
+            // Three messages wait during the pause before its restart.
             let (taken, log) = (Log::new(), Log::new());
             let (into, done) = (taken.clone(), log.clone());
             system.spawn(Puppet).tell(Do::this(move |ctx| {
@@ -623,7 +623,7 @@ enum Trap {
     Nothing,
 }
 
-/// Where it says so, who looks at it panics.
+/// A message that panics in the method that the trap names.
 struct Brittle(Trap, #[expect(dead_code, reason = "counted when it is dropped")] Note);
 
 impl Message for Brittle {
@@ -662,11 +662,11 @@ fn a_panic_of_who_looks_at_a_message_costs_that_message_and_no_place() {
             fragile.tell(Brittle(Trap::Guard, census.note()));
             let weighed = catch_unwind(AssertUnwindSafe(|| fragile.tell(Brittle(Trap::Weight, census.note()))));
             assert!(weighed.is_err());
-            // What nobody has weighed is nowhere.
+            // The message that could not be weighed is in no mailbox.
             assert_eq!(census.now(), 1);
             system.run_until_idle();
             assert_eq!((census.now(), system.stats().total.restarts), (0, round));
-            // Urgent ones are not dropped for others, so that each that finds no place is not taken.
+            // Urgent messages are not dropped for others. The reader therefore refuses each one that finds no permit.
             (0..3).for_each(|_| fragile.tell_urgent(Brittle(Trap::Nothing, census.note())));
             assert_eq!(census.now(), 2);
             system.run_until_idle();
@@ -675,7 +675,7 @@ fn a_panic_of_who_looks_at_a_message_costs_that_message_and_no_place() {
     }
 }
 
-/// Takes from everywhere, when it is let.
+/// Takes messages from all theaters when it is open.
 #[derive(Default)]
 struct Harbour {
     landed: Vec<u32>,
@@ -721,7 +721,7 @@ fn what_comes_from_another_theater_is_bounded_too() {
             assert_eq!(why.take(), [Undelivered::Full; 2], "seed {seed}");
             assert_eq!(found.ask(Landed).wait(), Err(AskError::Full), "seed {seed}");
             assert!(matches!(harbour.try_tell(Open), Err(TrySendError::Full(_))), "seed {seed}");
-            // Two tells and an ask; what was given back is not in it.
+            // Two tells and an ask. Messages that were given back do not count.
             assert_eq!(there.system().stats().total.rejected, 3, "seed {seed}");
         }
     });

@@ -1,4 +1,4 @@
-//! Tests of actors in one process. They are one program, because one is built in less time than seventeen.
+//! Tests of actors in one process. They are one program, because 1 program is built in less time than 17.
 
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,4 +1,4 @@
-//! Reports call actors by the names they were given.
+//! Reports call actors by their given names.
 
 use crate::support::{Do, Gate, Log, Mourn, Mourner, Puppet, Write, finishes, quiet_panics, simulated, threads};
 use playhouse::prelude::*;
@@ -7,7 +7,7 @@ fn named(name: &str) -> SpawnOptions {
     SpawnOptions::new().name(name)
 }
 
-/// Asks the next one, which asks the next one.
+/// Asks the next actor, which asks the next one.
 struct Link {
     next: Option<ActorRef<Link>>,
 }

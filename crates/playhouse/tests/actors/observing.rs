@@ -55,7 +55,7 @@ impl Clerk {
     }
 }
 
-/// How often each message was handled, by what is shown of types.
+/// Returns the number of handled messages of each type, by the shown names of types.
 fn counts(system: &System) -> Vec<(String, u64)> {
     let short = |path: &str| path.rsplit("::").next().unwrap().to_owned();
     let mut counts: Vec<_> = system
@@ -110,7 +110,7 @@ fn what_runs_while_nobody_looks_is_not_timed() {
     let timed = system.time_handlers();
     let till = system.spawn(Till::default());
     till.ask(Count).wait().unwrap();
-    // The answer is there before the handler has ended.
+    // The asker has the answer before the handler has ended.
     system.run_until_idle();
     assert_eq!(count_of(&system, "Till Count"), 1);
     drop(timed);
@@ -122,7 +122,7 @@ fn what_runs_while_nobody_looks_is_not_timed() {
     system.shutdown().unwrap();
 }
 
-/// Handles until somebody says that this is enough.
+/// Runs until the test ends it.
 struct Slow {
     enough: Mutex<Receiver<()>>,
 }
@@ -135,7 +135,7 @@ impl Slow {
     }
 }
 
-/// What was reported, and how to end a [`Slow`].
+/// The reported slow handlers.
 type Told = Arc<Mutex<Vec<SlowHandler>>>;
 
 fn slow(builder: SystemBuilder) -> (System, Told, Sender<()>, Slow) {
@@ -158,10 +158,11 @@ fn a_slow_handler_is_told_of_while_it_runs_and_when_it_has_returned() {
     const LIMIT: Duration = Duration::from_millis(5);
     let (system, told, _end, actor) = slow(System::builder().workers(1).slow_handlers(LIMIT));
     let actor = system.spawn_with(SpawnOptions::new().name("two"), actor);
-    // It ends only since it was told of while it ran: then its worker's other actors had moved to another thread, or not.
+    // The handler ends only because the hook got it while it ran. The worker's other actors had moved to another thread
+    // by then, or not.
     actor.tell(WaitForIt);
     system.run_until_idle();
-    // The hook is called on the thread that the handler ran on, behind it.
+    // The hook is called on the handler's thread, after the handler.
     let told = loop {
         let told = told.lock().unwrap().clone();
         if told.len() == 2 {
@@ -202,7 +203,7 @@ fn handlers_within_the_limit_are_not_told_of_and_hooks_that_panic_do_no_harm() {
 }
 
 // GUARANTEE: Observation changes nothing
-/// Actors that start others and ask them, on threads, while somebody switches all of it on and off.
+/// Actors start others and ask them, on threads, while the test switches all observation on and off.
 #[test]
 fn nothing_is_lost_where_looking_on_begins_and_ends_all_the_time() {
     let system = System::builder().workers(2).start().unwrap();
@@ -241,7 +242,7 @@ fn pairs_keep_their_order_while_somebody_looks_on() {
     });
 }
 
-/// The choices of a simulated run do not depend on who looks on.
+/// The choices of a simulated run do not depend on observers.
 #[test]
 fn a_run_that_is_looked_on_can_be_repeated() {
     let run = || {

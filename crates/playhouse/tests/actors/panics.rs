@@ -8,7 +8,7 @@ use crate::support::{
 };
 use playhouse::prelude::*;
 
-/// Panics where it is told to.
+/// Panics at the spot that the test chooses.
 struct Fragile {
     at: Spot,
     log: Log<u64>,
@@ -113,7 +113,7 @@ fn fragile(at: Spot) -> Fragile {
     Fragile { at, log: Log::new() }
 }
 
-/// A mourner for `who`, as soon as it watches.
+/// Starts a mourner for `who`. Returns once it watches.
 fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Terminated> {
     let log = Log::new();
     system.spawn(Mourner(log.clone())).ask(Mourn(who)).wait().unwrap();
@@ -177,7 +177,7 @@ fn a_panic_in_started_ends_the_actor_and_its_mail_is_dead() {
     assert_eq!(broken.ask(Break).wait(), Err(AskError::Stopped));
     system.run_until_idle();
     assert_eq!(watched.take().len(), 1);
-    // And of a child that is started inside a handler.
+    // The crash in the start of a child inside a handler is reported, too.
     let parent = system.spawn(Puppet);
     parent.ask(Do::this(|ctx| _ = ctx.spawn(fragile(Spot::Started)))).wait().unwrap();
     assert_eq!(system.spawn(Adder).ask(Increment(1)).wait(), Ok(2));
@@ -230,7 +230,7 @@ fn a_panic_in_the_drop_of_a_handled_message_is_a_crash_of_its_actor() {
     assert_eq!(system.spawn(Adder).ask(Increment(1)).wait(), Ok(2));
 }
 
-/// Actors whose cells are used again at once, and a message for the former one that panics when it bounces.
+/// The cells of the actors are used again at once. A message for the former actor panics when it bounces.
 #[test]
 fn a_panic_in_the_drop_of_a_dead_letter_does_not_hit_the_next_actor_of_the_cell() {
     quiet_panics();
@@ -253,7 +253,7 @@ fn a_panic_in_the_drop_of_a_dead_letter_does_not_hit_the_next_actor_of_the_cell(
     }
 }
 
-/// Waits in a handler until it is let go on.
+/// Waits in a handler until the test releases it.
 struct Sleeper;
 
 impl Actor for Sleeper {}

@@ -1,4 +1,4 @@
-//! Receive timeouts: an actor that hears nothing is told so, and one that hears something is not.
+//! Receive timeouts: an actor without messages gets the timeout, and an actor with messages does not.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use playhouse::{Guard, Simulation};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Logs when it hears nothing.
+/// Logs its receive timeouts.
 struct Sleeper {
     after: Duration,
-    /// How often it lets itself be told.
+    /// The number of timeouts that it still takes.
     left: u32,
     open: bool,
     told: Log<(&'static str, u128)>,
@@ -43,7 +43,7 @@ impl Actor for Sleeper {
 #[derive(Message, Clone)]
 enum Say {
     Word,
-    /// Deferred until there was silence.
+    /// Deferred until a timeout.
     Later,
     SetTimeout(Duration),
     Crash,
@@ -83,7 +83,7 @@ fn sleeper(after: Duration, left: u32) -> (Sleeper, Log<(&'static str, u128)>) {
     (Sleeper { after, left, open: false, told: told.clone() }, told)
 }
 
-/// Says all this at these times.
+/// Sends each of these messages at its time.
 fn say(system: &System, to: ActorRef<Sleeper>, what: Vec<(Duration, Say)>) {
     system.spawn(Puppet).tell(Do::this(move |ctx| {
         for (at, say) in what {
@@ -195,7 +195,7 @@ fn a_restart_ends_it_and_begins_it_where_the_actor_does() {
         let (told, mut first) = (Log::new(), true);
         let log = told.clone();
         let child = ChildSpec::new("sleeper", move || {
-            // The second life wants another timeout.
+            // The second incarnation sets another timeout.
             let after = if std::mem::take(&mut first) { 10 * MS } else { 50 * MS };
             Sleeper { after, left: 1, open: false, told: log.clone() }
         });
@@ -227,7 +227,7 @@ fn it_is_never_early_on_threads() {
     });
 }
 
-/// Goes from theater to theater, and is told of silence in each.
+/// Migrates from theater to theater, and gets the timeout in each.
 #[derive(Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Traveller {
@@ -271,7 +271,7 @@ fn it_goes_along_with_an_actor_that_moves() {
             traveller.tell(WakeMe(10_000));
             here.migrate(traveller, &peer).wait().unwrap();
             net.run_until_idle();
-            // All of it there, where `here` is not known.
+            // All silences were in the target theater, where `here` is not set.
             assert_eq!(traveller.ask(Silences).wait().unwrap(), [0; 4], "seed {seed}");
         }
     });

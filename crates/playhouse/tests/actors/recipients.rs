@@ -1,11 +1,11 @@
-//! Recipients: references that know which message an actor takes, and not what it is.
+//! Recipients: references that know the type of a message, and not the type of its actor.
 
 use std::time::Duration;
 
 use crate::support::{finishes, simulated, threads};
 use playhouse::prelude::*;
 
-/// How much is left after `0` was taken.
+/// Takes `0` of the stock, and answers with the rest.
 #[derive(Message)]
 #[message(reply = u32)]
 struct Withdraw(u32);
@@ -26,7 +26,7 @@ impl Handler<Withdraw> for Purse {
     }
 }
 
-/// Asks another one, which may be any actor.
+/// Asks another actor of any type.
 struct Branch {
     bank: Recipient<Withdraw>,
     told: Vec<Result<u32, AskError>>,

@@ -1,4 +1,4 @@
-//! Handlers whose actors handle other messages while they await.
+//! Actors that handle other messages while their handlers await.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,7 +10,7 @@ use playhouse::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts how often one of these is dropped.
+/// Counts the drops of its values.
 struct Counted(Arc<AtomicU32>);
 
 impl Drop for Counted {
@@ -29,7 +29,7 @@ struct Kitchen {
 
 #[actor]
 impl Kitchen {
-    /// The number of dishes that were done before, and this one.
+    /// Answers with the number of finished dishes, including this one.
     #[message(reentrant)]
     fn cook(&mut self, time: Duration, ctx: &mut Context<Self>) -> impl Future<Output = u32> + Send + use<> {
         self.begun += 1;
@@ -72,7 +72,7 @@ impl Kitchen {
         async move { guest.ask(Hungry).await }
     }
 
-    /// The future ends when `told` is told, by whichever thread.
+    /// The future ends when a thread sends to `told`.
     #[message(reentrant)]
     fn order_in(&mut self, told: tokio::sync::oneshot::Receiver<u32>) -> impl Future<Output = u32> + Send + use<> {
         self.begun += 1;
@@ -122,7 +122,7 @@ fn other_messages_are_handled_while_a_reentrant_handler_awaits() {
         }
         assert_eq!(kitchen.ask(Begun).wait(), Ok(99));
         assert!(system.now() < SECOND);
-        // It is begun last, and ends first.
+        // The last dish begins last, and ends first.
         assert_eq!(kitchen.ask(Cook(SECOND / 2)).wait(), Ok(1));
         system.run_until_idle();
         assert!(system.now() < SECOND + SECOND / 2, "{:?}", system.now());
@@ -261,7 +261,7 @@ fn a_system_is_not_idle_while_a_reentrant_request_waits_for_a_thread() {
     });
 }
 
-/// Keeps what it is asked, and begins to answer when it is told to, or at its end.
+/// Keeps its requests. Begins to answer on a message, or at its end.
 #[derive(Default)]
 struct Keeper(Vec<Reply<u32>>);
 
@@ -294,7 +294,7 @@ impl Keeper {
     }
 }
 
-/// Asks ten times at once, and gives up when there is one answer.
+/// Asks 10 times at once, and gives up after 1 answer.
 struct Impatient(ActorRef<Keeper>);
 
 #[actor]
@@ -327,7 +327,7 @@ fn nothing_is_left_of_a_reentrant_request_whose_asker_has_given_up() {
     }
 }
 
-/// Stops another one after a while.
+/// Stops another actor after a while.
 struct Stopper(ActorRef<Keeper>);
 
 #[actor]

@@ -1,4 +1,5 @@
-//! What `#[actor(remote)]`, `#[message(remote)]` and `remote!` put into the binary: found by name, fed with bytes.
+//! The entries that `#[actor(remote)]`, `#[message(remote)]` and `remote!` put into the binary: found by name, fed with
+//! bytes.
 
 use std::sync::mpsc::channel;
 
@@ -10,7 +11,7 @@ use playhouse_executor::Lane;
 
 const CODECS: [Codec; 2] = [Codec::Positional, Codec::Named];
 
-/// An actor that is remote by its block.
+/// An actor that its block makes remote.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(crate = "playhouse::serde")]
 struct Till {
@@ -73,7 +74,7 @@ impl Till {
     fn old(&mut self) {}
 }
 
-/// A message with named fields, beside those of the block.
+/// A message with named fields, beside the messages of the block.
 #[derive(Debug, Message, Serialize, Deserialize)]
 #[message(reply = String, remote = "order")]
 #[serde(crate = "playhouse::serde")]
@@ -119,7 +120,7 @@ impl<T: ToString + Serialize + for<'de> Deserialize<'de> + Send + 'static> Handl
 
 playhouse::remote!(Shelf: Keep<u8>, Keep<String>);
 
-/// The entry of the `Till` for the message of this name.
+/// Returns the entry of the `Till` for the message of this name.
 fn entry(message: &str) -> &'static Handles {
     let mut found = wire::handles().filter(|e| (e.actor_name)() == "test.Till" && (e.message_name)() == message);
     let entry = found.next().unwrap_or_else(|| panic!("no entry for {message}"));
@@ -137,7 +138,7 @@ fn bytes<T: Serialize>(codec: Codec, value: &T) -> Vec<u8> {
     out
 }
 
-/// Asks with bytes; what is not answered is an error's text.
+/// Asks with bytes. An ask without an answer returns the text of its error.
 fn ask<R: for<'de> Deserialize<'de>>(entry: &Handles, to: ActorId, codec: Codec, message: &[u8]) -> Result<R, String> {
     let (answered, answer) = channel();
     let send: Answer = Box::new(move |result| {
@@ -203,7 +204,7 @@ fn bytes_become_messages() {
         assert_eq!(ask(note, till.id(), codec, &bytes(codec, &Note("you".into(), Some(4)))), Ok(1_usize));
         assert_eq!(till.ask(Note("me".into(), None)).wait(), Ok(2));
 
-        // An `async` method, whose answer is an error of its own.
+        // An `async` method with an answer that is an error of its own.
         let sum_of = entry(std::any::type_name::<SumOf>());
         let asked = |other| ask(sum_of, till.id(), codec, &bytes(codec, &SumOf(other)));
         assert_eq!(asked(vec![1400, 5]), Ok(Ok::<i64, String>(5)));

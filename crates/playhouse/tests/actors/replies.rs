@@ -1,4 +1,4 @@
-//! Replies that are given later, or by another actor.
+//! Replies that an actor gives later, or that another actor gives.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ fn an_actor_answers_later_and_handles_other_messages_meanwhile() {
     }
 }
 
-/// Asks an asker, and keeps what that says.
+/// Asks an asker, and keeps the result.
 struct Teller {
     asker: ActorRef<Asker>,
     told: Option<Result<u32, AskError>>,
@@ -202,11 +202,11 @@ fn a_deadline_ends_an_ask_whose_reply_is_kept_and_the_reply_knows() {
         shelf.ask(Take(2)).within(SECOND).wait(),
         Err(AskError::Deadline { phase: playhouse::AskPhase::Running })
     );
-    // Neither waits any more.
+    // Neither actor waits any more.
     assert_eq!(shelf.ask(Put(1)).wait(), Ok(false));
 }
 
-/// Forwards what it is asked, and asks others itself.
+/// Forwards its requests, and asks others itself.
 struct Desk {
     others: Vec<ActorRef<Desk>>,
     handled: u32,
@@ -224,7 +224,7 @@ impl Desk {
         self.others = others;
     }
 
-    /// Goes over these desks to the last one.
+    /// Passes over these desks to the last one.
     #[message]
     fn pass(&mut self, over: Vec<usize>, reply: Reply<u32>) {
         self.handled += 1;
@@ -278,7 +278,7 @@ fn a_request_is_forwarded_and_answered_by_who_handles_it_last() {
         assert_eq!(desks[3].ask(WaitFor(0, vec![1, 2, 0, 1])).wait(), Ok(Ok(3)));
         let handled: Vec<_> = desks.iter().map(|desk| desk.ask(Handled).wait().unwrap()).collect();
         assert_eq!(handled, [3, 3, 2, 1]);
-        // A message that was told is forwarded as one.
+        // A message that was sent by `tell` is forwarded as one.
         desks[0].tell(Pass(vec![3]));
         system.run_until_idle();
         assert_eq!(desks[3].ask(Handled).wait(), Ok(2));
@@ -324,7 +324,7 @@ fn a_forwarded_request_is_refused_as_any_other() {
     let front = system.spawn(Front(picky));
     assert_eq!(front.ask(Give(7)).wait(), Ok(7));
     assert_eq!(front.ask(Give(70)).wait(), Err(AskError::Refused));
-    // Nobody takes anything from the mailbox before this handler returns.
+    // No worker takes a message from the mailbox before this handler returns.
     assert_eq!(front.ask(GiveMany(vec![1, 2, 3])).wait(), Err(AskError::Full));
 }
 
@@ -435,7 +435,7 @@ fn a_restart_leaves_the_replies_of_the_former_state_unanswered() {
 fn a_forwarded_request_is_taken_back_when_nobody_waits_any_more() {
     let system = simulated(6);
     let desks = desks(&system, 3);
-    // The third one waits for the second one, which keeps the reply, so it handles nothing.
+    // The third desk waits for the second one. The second one keeps the reply, and therefore handles no message.
     let waits = system.spawn(Waits { desk: desks[2], waited: None });
     waits.tell(Wait(1));
     system.run_until_idle();
@@ -475,20 +475,22 @@ fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
     for seed in 0..50 {
         let system = simulated(seed);
         let desks = desks(&system, 3);
-        // To itself, directly and over another one.
+        // The request is forwarded to the asker itself, directly and over another desk.
         let answer = desks[0].ask(WaitFor(1, vec![0])).wait().unwrap();
         assert!(matches!(&answer, Err(AskError::Cycle(path)) if path.len() == 2), "{answer:?}");
         let answer = desks[0].ask(WaitFor(1, vec![2, 0])).wait().unwrap();
         assert!(matches!(&answer, Err(AskError::Cycle(path)) if path.len() == 2), "{answer:?}");
-        // To one that waits for the asker: the first waits for the second, which waits for the third, which forwards to the first.
+        // The target waits for the asker: the first waits for the second, which waits for the third, which forwards to
+        // the first.
         let waits = system.spawn(Waits { desk: desks[0], waited: None });
         waits.tell(Wait(2));
         system.run_until_idle();
         let answer = desks[1].ask(WaitFor(2, vec![0])).within(SECOND).wait();
-        // The first one waits for the third, which is free: so that is no cycle, and the second one waits until the deadline.
+        // The first desk waits for the third, which is free. That is no cycle, and the second one waits until the
+        // deadline.
         assert_eq!(answer, Err(AskError::Deadline { phase: playhouse::AskPhase::Running }), "seed {seed}");
         system.run_until_idle();
-        // The first one waits for the second now, and not for the third any more.
+        // The first desk waits for the second now, and not for the third any more.
         desks[2].tell(PassKept(1));
         system.run_until_idle();
         assert!(matches!(waits.ask(Waited).wait(), Ok(Some(Ok(_)))), "seed {seed}");
@@ -496,17 +498,17 @@ fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
 }
 
 // GUARANTEE: Forwarded requests
-/// The desk that has forwarded asks the asker then: no cycle, because the asker waits for a third one.
+/// The forwarding desk then asks the asker. That is no cycle, because the asker waits for a third desk.
 #[test]
 fn who_has_forwarded_may_ask_the_asker() {
     for seed in 0..50 {
         let system = simulated(seed);
         let desks = desks(&system, 3);
         let waits = system.spawn(Waits { desk: desks[0], waited: None });
-        // The first one waits for the second, which keeps the reply; the third waits for the second, too.
+        // The first desk waits for the second, which keeps the reply. The third one waits for the second, too.
         waits.tell(Wait(1));
         system.run_until_idle();
-        // The asker cannot answer, since it waits.
+        // The asker cannot answer, because it waits.
         let cycle = desks[1].ask(WaitFor(0, Vec::new())).wait().unwrap();
         assert!(matches!(&cycle, Err(AskError::Cycle(path)) if path.len() == 3), "seed {seed}: {cycle:?}");
         desks[1].tell(PassKept(2));
@@ -640,7 +642,7 @@ fn on_threads_too() {
     });
 }
 
-/// A member of a crowd that asks without a deadline, and hands no reply on.
+/// A member of a crowd that asks without a deadline, and forwards no reply.
 struct Patient {
     dice: Dice,
     others: Vec<ActorRef<Patient>>,
@@ -690,7 +692,7 @@ impl Patient {
 }
 
 // GUARANTEE: Forwarded requests
-/// Where nobody waits for itself over others, somebody is free and can answer.
+/// If no member waits for itself over others, some member is free and can answer.
 #[test]
 fn no_cycle_is_missed_in_a_crowd_without_deadlines() {
     let (mut answered, mut cycles) = (0, 0);
@@ -708,7 +710,7 @@ fn no_cycle_is_missed_in_a_crowd_without_deadlines() {
             patients[dice.below(5)].tell(AskWish);
         }
         for round in 0.. {
-            // Those that wait settle later.
+            // Members that wait settle later.
             patients.iter().for_each(|patient| patient.tell_urgent(Settle));
             system.run_until_idle();
             let count = |count: &AtomicU64| count.load(Ordering::Relaxed);

@@ -11,12 +11,12 @@ use futures_core::Stream;
 use playhouse::prelude::*;
 use playhouse::{StreamKey, Undelivered};
 
-/// What both ends of a source know.
+/// The state that both ends of a source share.
 #[derive(Default)]
 struct Shared {
     items: VecDeque<Option<u32>>,
     waker: Option<Waker>,
-    /// So many items were taken.
+    /// The number of items that were taken.
     taken: u32,
     is_dropped: bool,
     /// Each item is yielded with a wake, as a stream may do.
@@ -53,7 +53,7 @@ impl Source {
     }
 }
 
-/// The other end. An item of `u32::MAX` panics.
+/// The stream's end of a source. An item of `u32::MAX` panics.
 struct Items(Source);
 
 impl Stream for Items {
@@ -85,11 +85,11 @@ impl Drop for Items {
     }
 }
 
-/// Writes down what it gets.
+/// Logs the items that it gets.
 struct Reader {
     log: Log<u32>,
     keys: Vec<StreamKey>,
-    /// The most items that were taken and not handled.
+    /// The maximum of items that were taken and not handled.
     ahead: Option<(Source, Arc<AtomicU32>)>,
     handled: u32,
 }
@@ -359,7 +359,7 @@ fn items_that_other_threads_put_come_while_the_actor_does_other_things() {
             let of_source: Vec<u32> = items.iter().copied().filter(|item| item / EACH == at).collect();
             assert_eq!(of_source, (at * EACH..(at + 1) * EACH).collect::<Vec<_>>());
         }
-        // Streams that wait do not hold up the end.
+        // Streams that wait do not delay the end.
         let ended = system.shutdown().unwrap();
         assert!(sources.iter().all(Source::is_dropped), "{ended:?}");
     });

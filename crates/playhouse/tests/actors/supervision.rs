@@ -1,4 +1,4 @@
-//! Supervisors restart their children as they were told.
+//! Supervisors restart their children by their policy.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl fmt::Display for Disaster {
 
 impl std::error::Error for Disaster {}
 
-/// Counts what it was sent in this life, and logs its lives.
+/// Counts its messages in this incarnation, and logs its incarnations.
 struct Worker {
     name: &'static str,
     count: u64,
@@ -127,7 +127,7 @@ fn mourn<A: Actor>(system: &System, who: ActorRef<A>) -> Log<Terminated> {
     log
 }
 
-/// Names of the children that were started since the last look.
+/// Returns the names of the children that were started since the last call.
 fn started(log: &Log<String>) -> Vec<String> {
     let mut names: Vec<String> =
         log.take().iter().filter_map(|line| line.split_once(" started").map(|(name, _)| name.to_owned())).collect();
@@ -341,7 +341,7 @@ fn a_supervisor_has_one_child_of_each_name() {
         format!("the actor Worker \"a\" could not be started: its supervisor has a child of that name, {id}")
     );
     assert_eq!(first.ask(Count).wait(), Ok(1));
-    // When it has ended, there may be another one.
+    // After its end, another child may have the name.
     first.stop();
     system.run_until_idle();
     let second = again().unwrap();
@@ -420,7 +420,7 @@ fn a_child_that_is_stopped_while_it_waits_for_its_restart_is_not_asked_to_tidy_u
             let worker = child(supervisor, "a", &log);
             let downs = mourn(&system, worker);
             worker.tell(crash);
-            // Behind the crash, and before the restart, which is a second away.
+            // The ask comes behind the crash, and before the restart, which is a second away.
             let sister = child(supervisor, "b", &log);
             assert_eq!(sister.ask(Count).wait(), Ok(1));
             assert!(!worker.is_stopped() && system.now().is_zero());
@@ -465,7 +465,7 @@ fn a_restarted_or_resumed_child_that_is_stopped_later_tidies_up() {
     }
 }
 
-/// Blocks its thread, and says on which stage it is.
+/// Blocks its thread, and reports its stage.
 struct Blocking;
 
 #[actor]

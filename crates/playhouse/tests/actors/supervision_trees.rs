@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::support::{Adder, Do, Increment, Log, Puppet, quiet_panics, simulated};
 use playhouse::prelude::*;
 
-/// A supervisor under a supervisor that gives up at the first crash, and in which of its lives it is.
+/// Returns the top supervisor, a supervisor below it that gives up at the first crash, and the number of its
+/// incarnations.
 fn nested(system: &System) -> (ActorRef<Supervisor>, ActorRef<Supervisor>, Arc<AtomicU64>) {
     let lives = Arc::new(AtomicU64::new(0));
     let top = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
@@ -52,7 +53,7 @@ fn a_restarted_supervisor_keeps_the_children_of_its_new_life() {
         let (_, middle, lives) = nested(&system);
         let old = fragile(middle);
         old.tell(panic());
-        // Asked for all the while: some of these come before the end of the old child has been reported.
+        // The test starts children all the time. Some of these starts come before the report of the old child's end.
         let (born, mut probes) = (Log::new(), Vec::new());
         for number in 0..20 {
             let (lives, born) = (Arc::clone(&lives), born.clone());

@@ -7,7 +7,7 @@ use playhouse::prelude::*;
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Logs when what arrived.
+/// Logs each ring and the time of its arrival.
 struct Clock {
     log: Log<(u64, Duration)>,
     keys: Vec<playhouse::TimerKey>,
@@ -112,7 +112,7 @@ fn a_cancelled_timer_never_arrives_and_leaves_the_system_idle() {
 }
 
 // GUARANTEE: Timers
-/// Both are due at one time, and the cancelling message stands before the cancelled one in the mailbox.
+/// Both timers are due at one time. The cancelling message stands before the cancelled one in the mailbox.
 #[test]
 fn a_timer_that_is_cancelled_after_it_fired_never_arrives() {
     for seed in 0..50 {
@@ -186,7 +186,7 @@ fn timers_follow_their_actor_when_its_stage_moves() {
             for (clock, _) in &clocks {
                 clock.tell(Set::After(round, (1 + dice.below(4)) as u32 * MS));
             }
-            // Talk between the stages moves them around.
+            // Traffic between the stages moves them from worker to worker.
             let (from, to) = (dice.below(9), clocks[dice.below(9)].0);
             let puppet = system.spawn_with(crate::support::on_stage(from as u16), Puppet);
             puppet.tell(Do::this(move |_| (0..5).for_each(|_| to.tell(Set::After(100, MS)))));
@@ -201,7 +201,8 @@ fn timers_follow_their_actor_when_its_stage_moves() {
 }
 
 // GUARANTEE: One message at a time
-/// Two handlers of one actor at one time would be seen here: the worker that fires a timer may have lost the stage.
+/// This test detects two simultaneous handlers of one actor, because the worker that fires a timer may have lost the
+/// stage.
 #[test]
 fn timers_and_messages_of_an_actor_stay_one_at_a_time_on_threads() {
     use std::sync::Arc;
@@ -250,7 +251,7 @@ fn timers_and_messages_of_an_actor_stay_one_at_a_time_on_threads() {
     });
 }
 
-/// Takes so long for each ring, and says when it began and ended.
+/// Takes the time `takes` for each ring, and logs its begin and its end.
 struct Slow {
     takes: Duration,
     log: Log<(Duration, Duration)>,
@@ -288,7 +289,7 @@ impl AsyncHandler<Ring> for Slow {
     }
 }
 
-/// When its rings began and ended in the first minute, in milliseconds.
+/// Returns the begins and ends of its rings in the first minute, in milliseconds.
 fn rings_of_slow(seed: u64, takes: Duration, wind: Wind, count: usize) -> Vec<(u128, u128)> {
     let system = simulated(seed);
     let log = Log::new();
@@ -302,7 +303,8 @@ fn rings_of_slow(seed: u64, takes: Duration, wind: Wind, count: usize) -> Vec<(u
 fn a_timer_with_a_fixed_rate_keeps_its_beat_and_leaves_out_what_would_pile_up() {
     for seed in 0..20 {
         let second = Duration::from_secs(1);
-        // Those that are due meanwhile: one waits, the others are left out; and the beat is that of the beginning.
+        // Of the rings that are due during a handler, one waits, and the others are left out. The beat is that of the
+        // beginning.
         let rings = rings_of_slow(seed, 2500 * MS, Wind::Every(second), 4);
         assert_eq!(rings, [(1000, 3500), (3500, 6000), (6000, 8500), (8500, 11_000)], "seed {seed}");
         let rings = rings_of_slow(seed, 300 * MS, Wind::Every(second), 3);
@@ -319,7 +321,7 @@ fn a_timer_with_a_fixed_pause_begins_it_when_its_message_was_handled() {
     }
 }
 
-/// Ticks in all ways, and crashes when it is told to.
+/// Ticks in every way, and crashes at its order.
 struct Ticking {
     life: u32,
     log: Log<(u32, &'static str, u128)>,
@@ -379,7 +381,7 @@ fn timers_end_with_a_restart_unless_they_are_kept() {
         let of = |name: &str| -> Vec<(u32, u128)> {
             log.lock().iter().filter(|tick| tick.1 == name).map(|tick| (tick.0, tick.2)).collect()
         };
-        // At 15 its own handler crashes.
+        // Its own handler crashes at 15.
         assert_eq!((of("once"), of("every"), of("spaced")), (vec![], vec![(1, 10)], vec![(1, 10)]), "seed {seed}");
         assert_eq!(of("once and kept"), [(2, 25)], "seed {seed}");
         assert_eq!(of("every and kept"), [(1, 10), (2, 20), (2, 30), (2, 40)], "seed {seed}");
@@ -415,7 +417,7 @@ fn an_actor_that_sleeps_takes_nothing_meanwhile_and_others_go_on() {
         let woken = log.lock().clone();
         assert_eq!(woken[..2], [(4, 10 * MS), (1, 30 * MS)], "seed {seed}");
         assert_eq!(woken[2..].iter().map(|(n, _)| *n).collect::<Vec<_>>(), [2, 3], "seed {seed}");
-        // The timer of the one that was killed is gone, so nothing waits for it.
+        // The timer of the killed actor is gone, and the system waits for none.
         assert!(system.now() < 33 * MS, "seed {seed}: {:?}", system.now());
     }
 }
@@ -450,7 +452,7 @@ fn a_time_that_is_let_pass_is_over_with_all_that_was_to_be_done_in_it() {
         assert_eq!((system.now(), log.take().len()), (42 * MS, 0), "seed {seed}");
         system.run_for(Duration::from_secs(100));
         assert_eq!((system.now(), log.take().len()), (100_042 * MS, 10_000), "seed {seed}");
-        // A simulated system that is not shut down counts as one that runs: a process has room for 4,095.
+        // A simulated system without a shutdown counts as a running one, and a process has room for 4,095.
         system.shutdown().unwrap();
     }
     let system = simulated(1);
@@ -489,7 +491,7 @@ fn a_time_that_is_let_pass_on_threads_is_waited_for_outside() {
     });
 }
 
-/// Run by the test below in a process of its own, whose stderr is looked at.
+/// Run by the test below in a process of its own, because the test reads the process's stderr.
 #[test]
 fn long_waits_in_a_process_of_their_own() {
     let Some(how) = std::env::var_os("WAITS") else { return };
@@ -503,7 +505,7 @@ fn long_waits_in_a_process_of_their_own() {
     clock.tell(Set::CancelAfter(0, end));
     system.run_until_idle();
     assert!(!log.lock().is_empty());
-    // Without timers it says nothing.
+    // Without timers it prints nothing.
     for n in 0..100 {
         clock.tell(Ring(n));
         system.run_until_idle();

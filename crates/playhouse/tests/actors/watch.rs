@@ -1,4 +1,4 @@
-//! Who watches an actor is told once how it ended.
+//! A watcher gets the end of its actor once, with the reason.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn each_way_to_end_has_its_reason() {
             let puppet = system.spawn(Puppet);
             for mourner in mourners {
                 mourner.ask(Mourn(puppet)).wait().unwrap();
-                // Watching twice is watching once.
+                // A second watch of the same actor adds no notice.
                 mourner.ask(Mourn(puppet)).wait().unwrap();
             }
             end(puppet);
@@ -81,7 +81,7 @@ fn an_actor_of_a_system_that_was_shut_down_is_not_alive() {
         let log = Log::new();
         let mourner = here.spawn(Mourner(log.clone()));
         mourner.ask(Mourn(lived)).wait().unwrap();
-        // The watch is there before the end begins.
+        // The watch exists before the end begins.
         there.run_until_idle();
         there.shutdown().unwrap();
         mourner.tell(Mourn(gone));

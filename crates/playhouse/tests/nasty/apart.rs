@@ -12,12 +12,12 @@ use crate::play::play;
 use crate::program::Program;
 
 const IS_PLAYER: &str = "NASTY_IS_PLAYER";
-/// What a line of an answer begins with: the test harness writes lines of its own.
+/// The beginning of an answer's line, because the test harness writes lines of its own.
 const ANSWER: &str = "nasty: ";
 
-/// Bytes that a run may leave: lists of vacant cells and of names grow now and then.
+/// Bytes that a run may leave, because lists of vacant cells and of names grow now and then.
 const LEFT_BYTES_MAX: isize = 2048;
-/// Memory is lost if it becomes more in so many runs, one after the other.
+/// A program loses memory if this number of successive runs each leave more.
 const RUNS_THAT_LOSE: u32 = 4;
 
 /// A process that plays programs.
@@ -41,7 +41,7 @@ impl Player {
     /// Plays `program`.
     ///
     /// # Errors
-    /// What was wrong.
+    /// Returns the error of the run.
     pub fn play(&mut self, program: &Program) -> Result<(), String> {
         let process = self.process.get_or_insert_with(Process::start);
         let written = writeln!(process.programs, "{program}");
@@ -49,7 +49,7 @@ impl Player {
         match answer {
             Ok(answer) if answer == "ok" => return Ok(()),
             Ok(wrong) => {
-                // The next one finds a world that nothing was done to.
+                // The next program gets a new process.
                 self.end();
                 return Err(wrong);
             }
@@ -63,11 +63,11 @@ impl Player {
         Err(format!("the process has ended: {how}"))
     }
 
-    /// Ends the process, and says how it ended.
+    /// Ends the process, and returns how it ended.
     fn end(&mut self) -> String {
         let Some(mut process) = self.process.take() else { return String::new() };
         drop(process.programs);
-        // One that ends by itself is given the time to.
+        // A process that ends by itself gets the time to do so.
         if process.lines.recv_timeout(Duration::from_secs(1)).is_ok()
             || process.child.try_wait().is_ok_and(|s| s.is_none())
         {
@@ -96,7 +96,7 @@ impl Process {
         let (line, lines) = channel();
         thread::spawn(move || {
             for text in BufReader::new(out).lines().map_while(Result::ok) {
-                // The harness writes no end of line behind the name of the test.
+                // The harness writes no line end after the name of the test.
                 if let Some((_, answer)) = text.split_once(ANSWER) {
                     let _ = line.send(answer.to_owned());
                 }
@@ -110,7 +110,7 @@ impl Process {
     }
 }
 
-/// Whether this process is one that plays.
+/// Returns whether this process is one that plays.
 pub fn is_player() -> bool {
     std::env::var_os(IS_PLAYER).is_some()
 }
@@ -136,13 +136,14 @@ pub fn play_from_stdin() {
     }
 }
 
-/// Plays `program`, also again where it leaves memory.
+/// Plays `program`. Plays it again if it leaves memory.
 fn play_and_weigh(program: &Program) -> Result<(), String> {
     let mut left = Vec::new();
     for _ in 0..RUNS_THAT_LOSE {
         let before = live_bytes();
         let mut played = Err(String::new());
-        // In a thread of its own: what threads keep for later is gone with them.
+        // The program runs in a thread of its own, because the memory that a thread keeps for later goes with the
+        // thread.
         thread::scope(|scope| {
             let player = thread::Builder::new().stack_size(64 << 20).spawn_scoped(scope, || play(program)).unwrap();
             played = player.join().unwrap_or_else(|panic| {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicIsize, Ordering};
 
 static LIVE: AtomicIsize = AtomicIsize::new(0);
 
-/// The memory of cells is kept for ever. It is cut from blocks of this size (`crates/executor/src/memory/slab.rs`).
+/// The memory of cells is never freed. It is cut from blocks of this size (`crates/executor/src/memory/slab.rs`).
 const CELLS_BYTES: std::ops::Range<usize> = 256 * 1024 - 256..256 * 1024;
 
 struct Counting;
@@ -18,17 +18,17 @@ fn counted(layout: Layout) -> isize {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(counted(layout), Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.alloc(layout) }
     }
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(counted(layout), Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.alloc_zeroed(layout) }
     }
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
         LIVE.fetch_sub(counted(layout), Ordering::Relaxed);
-        // SAFETY: the caller's contract is passed on.
+        // SAFETY: the caller keeps `GlobalAlloc`'s contract, and `System` gets the same arguments.
         unsafe { Heap.dealloc(at, layout) }
     }
 }

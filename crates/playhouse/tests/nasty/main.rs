@@ -1,16 +1,16 @@
-//! Nasty programs: actors whose handlers, hooks, `Drop`s and wakers do random things to the runtime. Whatever they do, the run ends,
-//! nothing is lost silently, each message, state and future is dropped once, and no memory is left.
+//! Nasty programs: actors whose handlers, hooks, `Drop`s and wakers do random things to the runtime. Each run ends, and nothing is
+//! lost silently. Each message, state and future is dropped once, and no memory is left.
 //!
 //! A program is data ([`program::Program`]). Programs are drawn by proptest from a fixed seed, and played in a process of their own, because
 //! a program may end it. A program that fails is made smaller, and printed as one line that can be played again.
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `PROPTEST_CASES=100000` | so many programs instead of 200 |
+//! | `PROPTEST_CASES=100000` | the number of programs instead of 200 |
 //! | `NASTY_SEED=7` | other programs |
 //! | `NASTY_WITHOUT=HookPanics,Racing` | without these [ingredients](program::Ingredient) |
 //! | `NASTY_PROGRAM='{..}'` | only this program |
-//! | `NASTY_REPEAT=100` | each program so many times |
+//! | `NASTY_REPEAT=100` | the runs of each program |
 
 mod apart;
 mod heap;
@@ -25,20 +25,20 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 use crate::apart::Player;
 use crate::program::{Ingredient, Program, program};
 
-/// Programs that are played where `PROPTEST_CASES` says nothing else.
+/// Programs that are played if `PROPTEST_CASES` is not set.
 const CASES: u32 = if cfg!(tsan) { 50 } else { 200 };
 
-/// How often a program is played that may be the smaller form of one that failed: threads do not do the same each time.
+/// The runs of a program that may be the smaller form of a failed one, because threads do not do the same each time.
 const TRIES: u32 = 20;
 
-/// The longest that a program may take. It takes some milliseconds, and the rest is for a machine that is busy.
+/// The longest that a program may take. A program takes some milliseconds; the rest is for a busy machine.
 const LIMIT: Duration = Duration::from_secs(if cfg!(tsan) { 300 } else { 30 });
-/// As `LIMIT`, while a program that has failed is made smaller.
+/// The same limit while a failed program is made smaller.
 const SMALLER_LIMIT: Duration = Duration::from_secs(if cfg!(tsan) { 60 } else { 4 });
-/// The longest that making it smaller may take, in milliseconds.
+/// The longest that the search for a smaller program may take, in milliseconds.
 const SMALLER_MS_MAX: u32 = 60_000;
 
-/// Returns the number that an environment variable is set to.
+/// Returns the number in an environment variable.
 fn number<N: std::str::FromStr>(name: &str) -> Option<N> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
 }
@@ -108,7 +108,7 @@ fn programs_end_and_lose_nothing_and_keep_no_memory() {
     }
 }
 
-/// Each ingredient is drawn, and what is left out is in no program.
+/// Each ingredient is drawn, and no program has an ingredient that is left out.
 #[test]
 fn each_ingredient_is_drawn_and_can_be_left_out() {
     let mut runner = TestRunner::deterministic();

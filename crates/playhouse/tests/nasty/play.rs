@@ -1,4 +1,4 @@
-//! Plays a program, and says what was lost, kept or dropped twice.
+//! Plays a program, and reports messages, states and futures that were lost, kept or dropped twice.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -17,21 +17,21 @@ use playhouse::prelude::*;
 
 use crate::program::{Place, Placed, Program, Script, Step};
 
-/// How long a shutdown may take by itself.
+/// The longest that a shutdown may take by itself.
 const SHUTDOWN: Duration = Duration::from_secs(if cfg!(tsan) { 60 } else { 5 });
 
-/// Actors of a program, at most: `Spawn` does nothing beyond.
+/// The maximum of a program's actors: `Spawn` does nothing beyond.
 const ACTORS_MAX: usize = 64;
 
-/// Scripts of `Drop`s, hooks and wakers that run in each other, at most. A message whose `Drop` sends another one to an actor that has
-/// ended, and so on, takes as much of the stack as the program wants.
+/// The maximum of nested scripts of `Drop`s, hooks and wakers. Without it, a chain of messages whose `Drop`s send to ended actors
+/// takes as much of the stack as the program wants.
 const DEPTH_MAX: u32 = 24;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a token belongs to.
+/// The owner of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Message { mail: usize },
@@ -42,7 +42,7 @@ enum Kind {
     Waker,
 }
 
-/// Counts that it was dropped.
+/// Counts its drops.
 struct Token {
     world: Arc<World>,
     id: usize,
@@ -65,7 +65,7 @@ impl Drop for Token {
     }
 }
 
-/// Something for a foreign thread to do.
+/// A job for a foreign thread.
 enum Job {
     Wake(Waker),
     Tell { to: u8, mail: u8 },
@@ -73,7 +73,7 @@ enum Job {
 
 type Shelved = (Pin<Box<dyn Future<Output = Result<u64, AskError>> + Send>>, Token);
 
-/// What a program's scripts share.
+/// The state that a program's scripts share.
 struct World {
     program: Program,
     fuel: AtomicI64,
@@ -82,13 +82,13 @@ struct World {
     tokens: Mutex<Vec<(Kind, u32)>>,
     kept: Mutex<Vec<Waker>>,
     shelf: Mutex<Vec<Shelved>>,
-    /// None: what a foreign thread would do is done at once.
+    /// `None` if the job of a foreign thread is done at once.
     jobs: Mutex<Option<Sender<Job>>>,
-    /// For a simulated system.
+    /// The jobs of a simulated system.
     pumped: Mutex<Receiver<Job>>,
-    /// The system is shut down from now on.
+    /// Set when the shutdown of the system begins.
     closing: AtomicBool,
-    /// Tells before `closing`, and all tells.
+    /// The number of tells before `closing`, and of all tells.
     sent_before: AtomicU64,
     sent: AtomicU64,
     handled: AtomicU64,
@@ -103,7 +103,7 @@ enum How {
     Other,
 }
 
-/// What all messages carry.
+/// The contents of every message.
 struct Load {
     how: How,
     mail: usize,
@@ -116,7 +116,7 @@ impl Load {
         Load { how, mail, token: Token::new(world, Kind::Message { mail }) }
     }
 
-    /// A handler has begun.
+    /// Counts a handler that has begun.
     fn arrived(&self) -> Arc<World> {
         let world = &self.token.world;
         if self.how == How::Tell {
@@ -159,7 +159,7 @@ impl<const N: usize> Message for Later<N> {
 /// The size of messages that have a box of their own.
 const LARGE: usize = 600;
 
-/// Makes a message of a load, of the type that its script wants.
+/// Makes a message of a load, of the type that the script names.
 macro_rules! with_mail {
     ($load:expr, $message:ident => $do:expr) => {{
         let load: Load = $load;
@@ -208,7 +208,7 @@ impl Drop for Foreign {
     }
 }
 
-/// What an async handler holds.
+/// The value that an async handler holds.
 struct Held {
     mail: usize,
     token: Token,
@@ -232,7 +232,7 @@ fn within_ms(ms: u8) -> Duration {
 }
 
 impl World {
-    /// Takes one unit of fuel. False: there is none left.
+    /// Takes one unit of fuel. Returns `false` if none is left.
     fn spend(&self) -> bool {
         self.fuel.fetch_sub(1, Ordering::Relaxed) > 0
     }
@@ -259,7 +259,7 @@ impl World {
         self.send(to, mail, |to, load| with_mail!(load, message => to.tell(message)));
     }
 
-    /// Runs a script where there is no context.
+    /// Runs a script without a context.
     fn bare(self: &Arc<Self>, place: Place, script: &Script) {
         thread_local! {
             static DEPTH: Cell<u32> = const { Cell::new(0) };
@@ -333,7 +333,7 @@ impl World {
                 let kept = lock(&self.kept).pop();
                 drop(kept);
             }
-            // These need a context.
+            // These steps need a context.
             Step::StopSelf
             | Step::Fail
             | Step::After { .. }
@@ -370,7 +370,7 @@ impl World {
         }
     }
 
-    /// Runs a simulated system, and foreign threads beside it, until nothing is left to do, or `done`.
+    /// Runs a simulated system, and foreign threads beside it, until no work is left, or `done`.
     fn simulate(self: &Arc<Self>, done: &mut dyn FnMut() -> bool) {
         let Some(system) = lock(&self.system).clone() else { return };
         loop {
@@ -388,7 +388,7 @@ impl World {
         }
     }
 
-    /// Does what foreign threads would do. False: there was nothing.
+    /// Does the jobs of foreign threads. Returns `false` if no job was waiting.
     fn pump(self: &Arc<Self>) -> bool {
         let mut any = false;
         loop {
@@ -409,7 +409,8 @@ impl World {
         }
     }
 
-    /// A foreign thread does this. A panic in a `Drop` or a waker ends it no more than another program's loop.
+    /// Does a job of a foreign thread. A panic in a `Drop` or a waker does not end the thread, as in other programs'
+    /// loops.
     fn work(self: &Arc<Self>, job: Job) {
         let _ = catch_unwind(AssertUnwindSafe(|| match job {
             Job::Wake(waker) => waker.wake(),
@@ -457,7 +458,7 @@ impl Wake for Unpark {
     }
 }
 
-/// An actor that does what its scripts and its messages say.
+/// An actor that follows its scripts and those of its messages.
 struct Nasty {
     script: usize,
     timers: Vec<TimerKey>,
@@ -490,7 +491,7 @@ impl Nasty {
         self.calm(world, ctx);
     }
 
-    /// The program comes to its end: timers that would go on for ever do not.
+    /// Ends the timers that would go on for ever, once the fuel is spent.
     fn calm(&mut self, world: &World, ctx: &mut Context<Self>) {
         if world.is_spent() {
             for key in std::mem::take(&mut self.timers) {
@@ -597,7 +598,7 @@ impl Nasty {
     }
 }
 
-/// Notes that it was woken, and passes that on.
+/// Counts its wake-ups, and passes them on.
 struct OnceWaker {
     woken: Arc<AtomicBool>,
     waker: Waker,
@@ -652,7 +653,7 @@ impl<const N: usize> AsyncHandler<Later<N>> for Nasty {
 /// Plays `program` once.
 ///
 /// # Errors
-/// What was wrong.
+/// Returns the error of the run.
 pub fn play(program: &Program) -> Result<(), String> {
     let (jobs, pumped) = channel();
     let system = System::builder().print_crashes(false).workers(program.workers.into()).stages(program.stages.into());
@@ -707,7 +708,7 @@ pub fn play(program: &Program) -> Result<(), String> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
 }
 
-/// Does something that may panic on purpose.
+/// Calls a function that may panic on purpose.
 fn calmly(what: impl FnOnce()) {
     let _ = catch_unwind(AssertUnwindSafe(what));
 }
@@ -740,7 +741,7 @@ fn run(world: &Arc<World>, system: System) -> Result<ShutdownReport, String> {
     let join = |threads: Vec<thread::JoinHandle<()>>| threads.into_iter().for_each(|thread| _ = thread.join());
     let report = program.racing.then(|| end(world, system.clone()));
     join(threads);
-    // What would go on for ever comes to its end.
+    // Scripts that would go on for ever come to their end.
     world.fuel.store(0, Ordering::Relaxed);
     *lock(&world.jobs) = None;
     let _ = abroad.join();
@@ -775,14 +776,14 @@ fn end(world: &Arc<World>, system: System) -> Result<ShutdownReport, String> {
     }
 }
 
-/// Compares what was sent with what became of it. `counted`: the dead letters that the system has counted.
+/// Compares the sent messages with their fates. `counted` is the number of dead letters that the system has counted.
 fn account(world: &World, counted: u64) -> Option<String> {
     let [before, sent, handled, refused, told] =
         [&world.sent_before, &world.sent, &world.handled, &world.refused, &world.dead]
             .map(|n| n.load(Ordering::SeqCst));
     let ended = handled + refused + counted;
     let at_least = if world.program.racing { before } else { sent };
-    // The hook is not told of what the hook has sent.
+    // The hook does not get the dead letters of its own sends.
     let hook_sends = !world.program.dead_letter.is_empty();
     let is_told = world.program.racing || told == counted || (hook_sends && told < counted);
     if ended < at_least || ended > sent || !is_told {
@@ -793,7 +794,7 @@ fn account(world: &World, counted: u64) -> Option<String> {
     None
 }
 
-/// Polls what was shelved. Returns the number of asks that have no end.
+/// Polls the shelved asks. Returns the number of asks that have no end.
 fn poll_shelf(world: &World) -> usize {
     let shelved = std::mem::take(&mut *lock(&world.shelf));
     let mut pending = 0;
@@ -804,7 +805,7 @@ fn poll_shelf(world: &World) -> usize {
     pending
 }
 
-/// Drops what is kept, when the system has ended.
+/// Drops the kept values after the end of the system.
 fn finish(world: &Arc<World>, wrong: &mut Vec<String>) {
     let waits = lock(&world.shelf).len();
     let pending = poll_shelf(world);

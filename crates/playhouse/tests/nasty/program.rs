@@ -1,4 +1,4 @@
-//! Programs: what they are made of, and how they are drawn.
+//! Programs: their parts, and the way they are drawn.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// Something that a program may do, and that can be left out.
+/// An action that a program may do, and that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ingredient {
     /// `started`, `stopped` or `terminated` panics.
@@ -26,9 +26,9 @@ pub enum Ingredient {
     StateDropPanics,
     /// The `Drop` of a state sends, spawns or stops.
     StateDropSends,
-    /// The `Drop` of what an async handler holds panics.
+    /// The `Drop` of an async handler's value panics.
     FutureDropPanics,
-    /// The `Drop` of what an async handler holds sends, spawns or stops.
+    /// The `Drop` of an async handler's value sends, spawns or stops.
     FutureDropSends,
     /// The waker of a future of another executor panics.
     WakerPanics,
@@ -38,9 +38,9 @@ pub enum Ingredient {
     WakerDropPanics,
     /// The `Drop` of such a waker sends, spawns or stops.
     WakerDropSends,
-    /// A timer is set with a message whose `Drop` does something.
+    /// A timer is set with a message that has a script in its `Drop`.
     TimerMessageDrops,
-    /// A handler, a hook or a `Drop` blocks for so long that the monitor takes over.
+    /// A handler, a hook or a `Drop` blocks until the monitor takes over.
     Takeover,
     /// Actors have threads of their own.
     Dedicated,
@@ -77,7 +77,7 @@ impl Ingredient {
     ];
 }
 
-/// Where a script runs.
+/// The places at which a script runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Handler,
@@ -97,7 +97,7 @@ pub enum Place {
 
 pub type Script = Vec<Step>;
 
-/// Numbers are taken modulo the number of what there is.
+/// The steps of a script. Numbers are taken modulo the size of the list that they index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Step {
     Tell {
@@ -203,9 +203,9 @@ pub struct MailScript {
     /// It lies in a box of its own.
     pub large: bool,
     pub handle: Script,
-    /// What its `Drop` does.
+    /// The script of its `Drop`.
     pub drop: Script,
-    /// What the `Drop` of something does that its async handler holds.
+    /// The script in the `Drop` of a value that its async handler holds.
     pub future_drop: Script,
 }
 
@@ -221,9 +221,9 @@ pub struct Program {
     pub stages: u8,
     /// The seed of a simulated system.
     pub seed: Option<u64>,
-    /// Steps and messages, at most, until nothing does anything any more.
+    /// The maximum of steps and messages until every script stops.
     pub fuel: u16,
-    /// As `fuel`, while the system is shut down.
+    /// The same maximum while the system is shut down.
     pub end_fuel: u16,
     /// The system is shut down while threads outside still send.
     pub racing: bool,
@@ -234,7 +234,7 @@ pub struct Program {
     pub threads: Vec<Script>,
 }
 
-/// Blocks of this length have the work of a worker taken over.
+/// Blocks of this length cause a takeover of the worker's actors.
 const LONG_MS: u8 = 10;
 
 impl Step {
@@ -329,7 +329,7 @@ impl Program {
     pub fn without(mut self, ingredients: &[Ingredient]) -> Program {
         let is_out = |ingredient| ingredients.contains(&ingredient);
         let mut drops: Vec<bool> = Vec::new();
-        // First the `Drop`s of messages: where they do nothing, timers may have them.
+        // First the `Drop`s of messages, because timers may have messages with empty ones.
         for only_drops in [true, false] {
             for (place, script) in self.scripts() {
                 if only_drops == (place == Place::MessageDrop) {
@@ -356,7 +356,7 @@ impl Program {
 }
 
 impl fmt::Display for Program {
-    /// One line that `NASTY_PROGRAM` takes.
+    /// Writes one line that `NASTY_PROGRAM` takes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).expect("a program is plain data"))
     }
@@ -405,7 +405,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![3 => bare_step(), 2 => own]
 }
 
-/// Empty three times of five.
+/// Draws a script that is empty 3 times of 5.
 fn rare(script: impl Strategy<Value = Script>) -> impl Strategy<Value = Script> {
     option::weighted(0.4, script).prop_map(Option::unwrap_or_default)
 }

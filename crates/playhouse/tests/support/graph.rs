@@ -1,5 +1,5 @@
-//! Random actor graphs: actors that send numbered messages to each other, spawn, stop, and change their ways, and keep
-//! books of all of it. Whoever receives checks the numbers of each sender; the books are compared at the end.
+//! Random actor graphs: actors that send numbered messages to each other, spawn, stop and change their stages, and keep
+//! books of all of it. The receiver checks the numbers of each sender, and the books are compared at the end.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
@@ -9,26 +9,26 @@ use playhouse::prelude::*;
 
 use super::{Dice, Log};
 
-/// What is played.
+/// The parameters of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub seed: u64,
     /// Actors at the start; they may spawn as many again.
     pub nodes: usize,
-    /// Messages in all, about.
+    /// The approximate number of all messages.
     pub fuel: i64,
-    /// Whether actors are stopped, drained and killed in the middle.
+    /// `true` if actors are stopped, drained and killed in the middle.
     pub stops: bool,
-    /// Whether one message in eight is urgent.
+    /// `true` if one message in eight is urgent.
     pub urgent: bool,
-    /// Threads outside that send too.
+    /// The number of outside threads that send, too.
     pub outsiders: u32,
 }
 
-/// What came of it.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What must not be: overtaking, loss, duplicates, two threads in one stage.
+    /// Errors: overtaking, loss, duplicates, two threads in one stage.
     pub wrong: Vec<String>,
     /// Messages handled before `started`.
     pub unstarted: u64,
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub counters: playhouse::Counters,
 }
 
-/// From whom, to whom, urgent or not.
+/// Sender, receiver, and whether the message is urgent.
 type Pair = (u32, u32, bool);
 
 #[derive(Default)]
@@ -49,7 +49,7 @@ struct Books {
     ended_early: HashSet<u32>,
 }
 
-/// What the actors of a graph share.
+/// The state that the actors of a graph share.
 pub struct World {
     plan: Plan,
     stages: usize,
@@ -96,7 +96,7 @@ pub struct Note {
 
 /// A message that does not fit into the queue and is boxed.
 #[derive(Message)]
-pub struct Parcel {
+pub struct BoxedNote {
     note: Note,
     _ballast: [u64; 40],
 }
@@ -108,7 +108,7 @@ pub struct Node {
     dice: Dice,
     friends: Vec<Friend>,
     sent: HashMap<(u32, bool), u64>,
-    /// The number that came last, and how many came.
+    /// The last number of each sender, and the count.
     seen: HashMap<(u32, bool), (u64, u64)>,
     stage: Option<usize>,
     busy: AtomicBool,
@@ -145,9 +145,9 @@ impl Node {
         let introduces = self.dice.one_in(4).then(|| self.some_friend()).flatten();
         let note = self.note(to.id, urgent, introduces);
         match (urgent, self.dice.one_in(5)) {
-            (true, true) => to.node.tell_urgent(Parcel { note, _ballast: [0; 40] }),
+            (true, true) => to.node.tell_urgent(BoxedNote { note, _ballast: [0; 40] }),
             (true, false) => to.node.tell_urgent(note),
-            (false, true) => to.node.tell(Parcel { note, _ballast: [0; 40] }),
+            (false, true) => to.node.tell(BoxedNote { note, _ballast: [0; 40] }),
             (false, false) => to.node.tell(note),
         }
     }
@@ -176,7 +176,7 @@ impl Node {
         };
         let child = Friend { id, node };
         self.friends.push(child);
-        // A third one may know the child before it does.
+        // A third actor may know the child before the child's parent does.
         if let Some(third) = self.some_friend().filter(|third| third.id != id) {
             let note = self.note(third.id, false, Some(child));
             third.node.tell(note);
@@ -271,9 +271,9 @@ impl Handler<Note> for Node {
     }
 }
 
-impl Handler<Parcel> for Node {
-    fn handle(&mut self, parcel: Parcel, ctx: &mut Context<Self>) {
-        self.receive(parcel.note, ctx);
+impl Handler<BoxedNote> for Node {
+    fn handle(&mut self, boxed: BoxedNote, ctx: &mut Context<Self>) {
+        self.receive(boxed.note, ctx);
     }
 }
 
@@ -330,7 +330,7 @@ pub fn play(system: System, plan: Plan) -> Outcome {
     });
     let counting = Arc::clone(&world);
     system.on_dead_letter(move |letter| {
-        if letter.message.ends_with("Note") || letter.message.ends_with("Parcel") {
+        if letter.message.ends_with("Note") {
             counting.dead.fetch_add(1, Ordering::Relaxed);
         }
     });

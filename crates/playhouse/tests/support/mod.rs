@@ -1,4 +1,4 @@
-//! What the integration tests share.
+//! Actors and functions that the integration tests share.
 
 #![allow(dead_code)]
 
@@ -11,10 +11,10 @@ use std::time::Duration;
 use playhouse::ShutdownReport;
 use playhouse::prelude::*;
 
-/// Longer than anything here takes on a busy machine, short enough to report a hang.
+/// A limit that is longer than any step on a busy machine, and short enough to report a hang.
 pub const LIMIT: Duration = Duration::from_secs(if cfg!(any(tsan, miri)) { 1200 } else { 120 });
 
-/// Runs `test` in a thread of its own; fails where it does not finish, instead of hanging.
+/// Runs `test` in a thread of its own. Fails if it does not finish, instead of hanging.
 pub fn finishes(test: impl FnOnce() + Send + 'static) {
     let (done, finished) = channel();
     let runner = std::thread::spawn(move || {
@@ -31,24 +31,24 @@ pub fn finishes(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// A system with `workers` threads.
+/// Starts a system with `workers` threads.
 pub fn threads(workers: usize) -> System {
     System::builder().workers(workers).start().unwrap()
 }
 
-/// A simulated system with two workers.
+/// Starts a simulated system with 2 workers.
 pub fn simulated(seed: u64) -> System {
     System::builder().workers(2).simulated(seed).start().unwrap()
 }
 
-/// Shuts a system down that ends in less than the usual limit. Under Miri it may take hundreds of times longer.
+/// Shuts down a system that ends in less than the usual limit. Under Miri it may take hundreds of times longer.
 #[track_caller]
 pub fn shut_down(system: System) -> ShutdownReport {
     let ended = if cfg!(miri) { system.shutdown_within(LIMIT) } else { system.shutdown() };
     ended.unwrap()
 }
 
-/// Options for a stage.
+/// Returns options for a stage.
 pub fn on_stage(stage: u16) -> SpawnOptions {
     SpawnOptions::new().placement(Placement::Stage(stage))
 }
@@ -76,7 +76,7 @@ impl Dice {
 }
 
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // ThreadSanitizer does not see the order that the standard library makes where it waits.
+    // ThreadSanitizer does not see the order that a waiting lock of the standard library makes.
     while cfg!(tsan) {
         match mutex.try_lock() {
             Ok(guard) => return guard,
@@ -87,7 +87,7 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A log that many write to.
+/// A log with many writers.
 #[derive(Debug)]
 pub struct Log<T>(Arc<Mutex<Vec<T>>>);
 
@@ -121,14 +121,14 @@ impl<T> Log<T> {
     }
 }
 
-/// Does what it is told in its handler: the Swiss knife of these tests.
+/// Calls any function in its handler: the Swiss knife of these tests.
 pub struct Puppet;
 
 impl Actor for Puppet {}
 
 type Deed = Box<dyn FnOnce(&mut Context<Puppet>) + Send>;
 
-/// Something for a [`Puppet`] to do.
+/// A function for a [`Puppet`] to call.
 pub struct Do(Deed);
 
 impl Message for Do {
@@ -147,7 +147,7 @@ impl Handler<Do> for Puppet {
     }
 }
 
-/// Writes the numbers it is sent into a log.
+/// Writes its numbers into a log.
 pub struct Scribe(pub Log<u64>);
 
 impl Actor for Scribe {}
@@ -161,7 +161,7 @@ impl Handler<Write> for Scribe {
     }
 }
 
-/// Answers with what it is asked, plus one.
+/// Answers with the number plus one.
 pub struct Adder;
 
 impl Actor for Adder {}
@@ -176,7 +176,7 @@ impl Handler<Increment> for Adder {
     }
 }
 
-/// Never answers: to wait for a deadline.
+/// Never answers, for tests of deadlines.
 pub struct Clock;
 
 impl Actor for Clock {}
@@ -237,7 +237,7 @@ impl Actor for Mourner {
     }
 }
 
-/// Asks a [`Mourner`] to watch `who`, and answers when it does.
+/// Asks a [`Mourner`] to watch `who`. The answer comes once it does.
 pub struct Mourn<A: Actor>(pub ActorRef<A>);
 
 impl<A: Actor> Message for Mourn<A> {
@@ -250,7 +250,7 @@ impl<A: Actor> Handler<Mourn<A>> for Mourner {
     }
 }
 
-/// Silences the reports of panics that are meant to happen.
+/// Silences the reports of intended panics.
 pub fn quiet_panics() {
     use std::sync::Once;
     static ONCE: Once = Once::new();

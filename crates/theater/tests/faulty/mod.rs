@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::LIMIT;
 
-/// Asks until there is an answer.
+/// Asks again until an answer comes.
 pub fn eventually<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + LIMIT;
     loop {

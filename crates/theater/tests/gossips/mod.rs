@@ -9,7 +9,7 @@ use playhouse_executor::Choices;
 use serde::{Deserialize, Serialize};
 
 /// Numbers its messages to each of the others, and sends a reference to any of them along. Theaters therefore learn of actors
-/// whose theaters they have no link with, and to which they never send anything.
+/// in theaters without a link to them, and never send anything to these actors.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Gossip {
     pub id: u32,

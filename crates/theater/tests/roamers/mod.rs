@@ -440,7 +440,7 @@ impl Handler<Which> for Node {
 }
 remote!(mobile Node: Gossip, LastWords, Question, Answered, Meet, Begin, Greet, Which);
 
-/// Goes to a theater and starts actors there.
+/// Migrates to a theater and starts actors in it.
 #[derive(Serialize, Deserialize)]
 struct Founder {
     nodes: Vec<Node>,

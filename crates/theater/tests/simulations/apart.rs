@@ -265,8 +265,9 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
 }
 
 // GUARANTEE: A lost theater is one crash
-/// One of the lost children had migrated there by itself, and starts again at once, together with all others in its theater. The
-/// other lost children wait for their backoff. The theater is called then, and not before, and its loss stays one crash.
+/// One of the lost children had migrated into the lost theater by itself. It starts again at once, together with all others in
+/// its theater. The other lost children wait for their backoff. The theater is called then, and not before, and its loss stays
+/// one crash.
 #[test]
 fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under_every_seed() {
     let backoff = 10 * LOST_AFTER;

@@ -25,7 +25,7 @@ const LOST_EARLY: Duration = Duration::from_secs(20);
 
 // -- voices -------------------------------------------------------------------------------------------------------------
 
-/// Speaks to another member of its group when it is told to, and keeps whether orders and words come in order.
+/// Speaks to another member of its group on command. Keeps whether orders and words come in order.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Voice {
     number: u32,
@@ -140,7 +140,7 @@ fn start(net: &Simulation, lost_after: Duration) -> Theater {
     net.theater(Theater::builder().listen("127.0.0.1:0").system(system).lost_after(lost_after)).unwrap()
 }
 
-/// A group whose members speak to each other in a ring.
+/// A group with members that speak to each other in a ring.
 struct Choir {
     net: Simulation,
     group: Group,
@@ -214,7 +214,7 @@ fn a_group_begins_behind_what_its_members_sent_each_other_before_under_every_see
             here.migrate_group(choir.group, &peer).wait().unwrap();
             net.run_until_idle();
             net.slow(&there, Duration::from_micros(net.choose(1_000) as u64));
-            // They migrate while they speak, and while they are told to.
+            // They migrate while they speak and get orders.
             for turn in 0..10 {
                 choir.speak(here.address().filter(|_| turn == 1));
                 net.run_for(Duration::from_micros(net.choose(300) as u64));
@@ -288,7 +288,7 @@ fn a_group_that_goes_while_its_theaters_come_apart_lives_once_and_whole_or_not_a
             stayed += 1;
             choir.check(false);
         }
-        // The group is at rest, and can migrate on.
+        // The group is idle, and can migrate on.
         a.migrate_group(choir.group, &to_c).wait().unwrap();
         choir.speak(None);
         net.run_until_idle();

@@ -1,5 +1,5 @@
-//! Two theaters that flood each other with asks whose answers are large, under many seeds. All are answered. The waiting bytes of
-//! each link are bounded by its window and one answer of each stage.
+//! Two theaters that flood each other with asks for large answers, under many seeds. All are answered. The waiting bytes of each
+//! link are bounded by its window and one answer of each stage.
 
 use std::cell::RefCell;
 
@@ -18,7 +18,7 @@ const ANSWER_BYTES: usize = 2_000;
 const BYTES_MAX: usize = 2 * WINDOW + (STAGES + 1) * (ANSWER_BYTES + 100);
 
 thread_local! {
-    /// The peers whose links are measured, and the most bytes that waited for one of them. A simulation is one thread.
+    /// The measured peers, and the most bytes that waited for one of them. A simulation is one thread.
     static MEASURED: RefCell<(Vec<Peer>, usize)> = const { RefCell::new((Vec::new(), 0)) };
     static ANSWERED: RefCell<usize> = const { RefCell::new(0) };
 }

@@ -1,4 +1,5 @@
-//! Actors that are started in other theaters, and whose references are passed on before their theaters know of them.
+//! Actors that are started in other theaters, and references to them that are passed on before their theaters know of
+//! them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -62,7 +63,7 @@ struct Holder {
     unequal: u64,
 }
 
-/// The other holders are told as well.
+/// Makes the holder pass the reference on to the other holders, too.
 #[derive(Serialize, Deserialize)]
 struct Know {
     worker: ActorRef<Worker>,
@@ -70,7 +71,7 @@ struct Know {
 }
 remote_message!(Know -> ());
 
-/// Answered with the numbers that it has told, and the number of references unequal to the first one.
+/// Answered with the numbers that it has sent, and the number of references unequal to the first one.
 #[derive(Serialize, Deserialize)]
 struct Told;
 remote_message!(Told -> (u64, u64));

@@ -21,7 +21,7 @@ fn cut_connections_lose_repeat_and_reorder_nothing() {
 }
 
 // GUARANTEE: Order and delivery over broken connections
-/// No end is told: the silence of the connection is the only sign.
+/// Neither end gets a notice: the silence of the connection is the only sign.
 #[test]
 fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
     let (here, there) = (theater(), theater());

@@ -234,7 +234,7 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
         assert_eq!(ask(in_a[nth], Sum), (2, vec![], 1));
     }
 
-    // One of them is told to migrate, and all do.
+    // One of them gets the order to migrate, and all migrate.
     ask(in_a[3], GoTo(c.address().unwrap()));
     eventually(|| (ask(in_a[5], Sum).2 == 2).then_some(()));
     assert_eq!(location(&in_b).0, system(c));

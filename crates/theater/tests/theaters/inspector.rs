@@ -6,7 +6,7 @@ use crate::support::{LIMIT, builder, theater};
 use playhouse_actor::*;
 use playhouse_theater::{FindError, INSPECTOR, Inspect, Inspector, LinkState, Simulation, Snapshot, Theater};
 
-/// Sends itself a message now and then, or blocks until it is told to continue.
+/// Sends itself a message now and then, or blocks until the test releases it.
 #[derive(Default)]
 struct Clock {
     ticks: u64,

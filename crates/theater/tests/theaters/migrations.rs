@@ -648,8 +648,9 @@ fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_end
 fn knows_where_they_are_after(ends: u32) {
     const LEDGERS: usize = 10;
     let mut last = theater();
-    // One theater has asked for the ledgers, the others were told of them by the keeper. One of those was told before it had a
-    // link with the ledgers' theater. Another one, told of one ledger, never has a link and first calls for a while.
+    // One theater has asked for the ledgers, and the keeper has passed the references to the others. One of those got its
+    // reference before it had a link with the ledgers' theater. Another one got a reference to one ledger, never has a link,
+    // and first calls for a while.
     let [finder, keeper, told] = [theater(), theater(), theater()];
     let apart = crate::support::builder().lost_after(Duration::from_secs(1)).start().unwrap();
     let mut known = Vec::new();

@@ -94,7 +94,7 @@ fn watchful(builder: TheaterBuilder) -> (Theater, mpsc::Receiver<String>) {
     (theater, rejections)
 }
 
-/// Returns the reason why there is no TLS connection.
+/// Returns the cause of a failed TLS connection.
 fn why(error: TheaterError) -> String {
     match error {
         TheaterError::Tls { why, .. } => why,

@@ -7,7 +7,7 @@ use playhouse_bench::report::latency::PER_MILLE;
 use playhouse_bench::scaling::activity::Activity;
 use playhouse_bench::scaling::measured;
 
-/// Of benchmarks beside their baselines.
+/// Returns the runs of benchmarks beside their baselines.
 pub fn runs(measured: &[Measured], options: &Options) -> String {
     let head = "bench,op,size,who,workers,stages,run,ops,ns_per_op,limit_ns_per_op,peak_rss_mb";
     let lines = measured.iter().flat_map(|Measured { report, runs, .. }| {
@@ -21,12 +21,12 @@ pub fn runs(measured: &[Measured], options: &Options) -> String {
     table(head, lines)
 }
 
-/// Of benchmarks beside peers.
+/// Returns the runs of benchmarks beside peers.
 pub fn peers(rows: &[Row]) -> String {
     table(Row::CSV, rows.iter().map(Row::to_csv))
 }
 
-/// Of benchmarks on ever more workers.
+/// Returns the runs of benchmarks on more and more workers.
 pub fn sweeps(sweeps: &[WorkerSweep], options: &Options) -> String {
     let lines = sweeps.iter().flat_map(|sweep| {
         sweep.workers.iter().zip(&sweep.runs).flat_map(move |(workers, runs)| {
@@ -56,7 +56,7 @@ pub fn patterns(measured: &[measured::Measured], options: &Options) -> String {
     table("bench,op,size,work_ns,workers,who,run,ops,ns_per_op,parked,mutes,wake_ups,steals", lines)
 }
 
-/// Of how long asks waited.
+/// Returns the waiting times of asks.
 pub fn latency(measured: &[Measured]) -> String {
     let lines = measured.iter().flat_map(|Measured { report, runs, .. }| {
         runs.iter().zip(1..).filter_map(|(run, number)| Some((run.cdf?, number))).flat_map(move |(cdf, number)| {

@@ -8,15 +8,15 @@ use playhouse_bench::Failure;
 use playhouse_console::files::{self, Readers, Unkept};
 use playhouse_console::signals;
 
-/// A folder that is empty, or not there yet, and can be written.
+/// A folder that is empty or does not exist yet, and that can be written.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// Looks whether `path` is one, and leaves everything as it was.
+    /// Checks `path`, and leaves the disk as it was.
     ///
     /// # Errors
     ///
-    /// If it is no folder, if there is something in it, or if it cannot be written.
+    /// Fails if `path` is no folder, if it contains something, or if it cannot be written.
     pub fn check(path: &Path) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::new(format!("no report can go to {}: {what}", path.display()));
         let there = match fs::read_dir(path) {
@@ -37,11 +37,12 @@ impl Folder {
         Ok(Self(path.to_owned()))
     }
 
-    /// Writes these files, each with its name: first all of them under other names, so that what fails leaves no half report.
+    /// Writes these files, each with its name. All are written under other names first, because a failure must not
+    /// leave half a report.
     ///
     /// # Errors
     ///
-    /// If one cannot be written; then none is there.
+    /// Fails if a file cannot be written. The folder contains none of the files then.
     pub fn write(&self, files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
         let wrong = |error| Failure::new(format!("the report cannot be written to {}: {error}", self.0.display()));
         let parts = self.write_parts(files).map_err(wrong)?;
@@ -50,7 +51,7 @@ impl Folder {
             let named = named.clone();
             move || named.iter().for_each(|path| drop(fs::remove_file(path)))
         };
-        // A signal removes those that have their names already.
+        // A signal removes the files that have their final names already.
         let _removed_by_a_signal = signals::at_exit(remove.clone());
         let renamed = parts.into_iter().zip(&named).map(|((part, written), path)| {
             fs::rename(part, path)?;
@@ -77,7 +78,7 @@ impl Folder {
         files.iter().map(part).collect()
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.0
     }

@@ -25,15 +25,15 @@ use super::chosen::Chosen;
 use super::{Args, measure, peers, sweep};
 use crate::output::{note, print};
 
-/// All that a report is about.
+/// The contents of a report.
 struct Report<'a> {
     options: &'a Options,
     machine: Machine,
-    /// When it began.
+    /// The time at which the measurements began.
     began: SystemTime,
-    /// Benchmarks beside their baselines, or
+    /// Benchmarks beside their baselines. Empty if the report compares peers.
     measured: Vec<Measured>,
-    /// beside peers.
+    /// Benchmarks beside peers. Empty if the report compares baselines.
     rows: Vec<Row>,
     sweeps: Vec<WorkerSweep>,
     /// The runs of the patterns of `scaling`.
@@ -46,7 +46,7 @@ struct Report<'a> {
 ///
 /// # Errors
 ///
-/// If nothing can be written there, or the peers are not found: nothing has run then.
+/// Fails if `folder` cannot be written or the peers are not found. No benchmark has run then.
 pub fn run(
     folder: &Path,
     chosen: &Chosen,
@@ -89,7 +89,7 @@ pub fn run(
 }
 
 impl Report<'_> {
-    /// The files, each with its name; the page last.
+    /// Returns the files, each with its name; the page last.
     fn files(&self) -> Result<Vec<(String, Vec<u8>)>, Failure> {
         let mut files = Vec::new();
         let mut text = |name: &str, text: String| files.push((name.to_owned(), text.into_bytes()));

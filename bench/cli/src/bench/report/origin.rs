@@ -1,10 +1,10 @@
-//! Where the figures of a report are from: when, by which program and with which command.
+//! The origin of the figures of a report: the time, the program and the command.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub use playhouse_console::build::{OPT_LEVEL, PROFILE, REVISION, RUSTC, RUSTFLAGS, TARGET};
 
-/// The command of this process, as a shell takes it; the program without its folder.
+/// Returns the command of this process as a shell takes it. The program is without its folder.
 pub fn command() -> String {
     let mut words: Vec<_> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if let Some(program) = words.first_mut() {
@@ -22,14 +22,14 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A moment in UTC, such as `2026-11-22 04:05`.
+/// Formats a moment in UTC, such as `2026-11-22 04:05`.
 pub fn utc(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (year, month, day) = date(seconds / 86_400);
     format!("{year}-{month:02}-{day:02} {:02}:{:02}", seconds / 3_600 % 24, seconds / 60 % 60)
 }
 
-/// The Gregorian date of so many days after 1970-01-01.
+/// Returns the Gregorian date that is `days` days after 1970-01-01.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let mut year = 1970;

@@ -18,7 +18,7 @@ use super::{Report, origin::utc, patterns};
 const PUBLISHED: &str = "published";
 const STYLE: &str = include_str!("page.css");
 
-/// The page.
+/// Returns the page.
 pub fn of(report: &Report, plots: &[Plot]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -30,7 +30,7 @@ pub fn of(report: &Report, plots: &[Plot]) -> String {
     head(&mut page, report);
     notices(&mut page, report);
     for Plot { name, drawing, caption } in plots {
-        // Writing to a string never fails: here and below.
+        // Writing to a string never fails. The same holds for each `write!` of this file.
         let _ = write!(
             page,
             "<h2 id=\"{name}\">{}</h2>\n<p>{}</p>\n<div class=\"plot\">\n{}</div>\n\
@@ -70,7 +70,7 @@ fn head(page: &mut String, report: &Report) {
     );
 }
 
-/// What makes the figures say less than they seem to.
+/// Writes the notices about circumstances that make the figures less certain.
 fn notices(page: &mut String, report: &Report) {
     let mut notices: Vec<String> = report.failures.iter().map(|failure| format!("Failed: {failure}")).collect();
     notices.extend(report.machine.unrest().map(|unrest| format!("Not quiet: {unrest}.")));
@@ -102,7 +102,7 @@ fn notices(page: &mut String, report: &Report) {
     }
 }
 
-/// A table below a heading; the first `words` columns are text.
+/// Writes a table below a heading. The first `words` columns are text.
 pub fn table(name: &str, heading: &str, words: usize, heads: &[String], rows: &[Vec<String>]) -> String {
     let cells = |tag: &str, cells: &[String]| {
         let cell = |(at, cell): (usize, &String)| {

@@ -14,15 +14,15 @@ use super::{Report, patterns};
 /// The name of the plot of latencies.
 pub const LATENCY: &str = "latency";
 
-/// A plot, with what the page says of it.
+/// A plot with its caption.
 pub struct Plot {
-    /// Of its files, without their endings.
+    /// The name of its files, without their endings.
     pub name: &'static str,
     pub drawing: Drawing,
     pub caption: &'static str,
 }
 
-/// Those that there are figures for.
+/// Returns the plots for which the report has figures.
 pub fn of(report: &Report) -> Vec<Plot> {
     let mut plots = match (report.rows.is_empty(), report.measured.is_empty()) {
         (false, _) => beside_peers(report),
@@ -56,12 +56,12 @@ fn latencies(measured: &Measured) -> Option<(String, Vec<Cdf>)> {
     (!cdfs.is_empty()).then(|| (measured.report.bench.clone(), cdfs))
 }
 
-/// The times of the runs, and those of the baseline; empty where there is none.
+/// Returns the times of the runs and of the baseline. The second list is empty without a baseline.
 pub fn times(runs: &[Run]) -> (Vec<f64>, Vec<f64>) {
     (runs.iter().map(|run| run.ns_per_op).collect(), runs.iter().filter_map(|run| run.baseline_ns_per_op).collect())
 }
 
-/// How many times as long as the baseline, if there is one.
+/// Returns the ratio of the runs' time to the baseline's, or `None` without a baseline.
 pub fn ratio(runs: &[Run]) -> Option<Estimate> {
     let (ours, baseline) = times(runs);
     if ours.len() == baseline.len() { Estimate::of_ratio(&ours, &baseline) } else { None }
@@ -150,7 +150,7 @@ fn memory(lines: &[Line], caption: &'static str) -> Plot {
     Plot { name: "memory", drawing: dots::draw(&about, lines), caption }
 }
 
-/// A time per operation with two or three digits.
+/// Formats a time per operation with two or three digits.
 pub fn plain_figure(ns: f64) -> String {
     match ns {
         ns if ns < 10.0 => plain_digits(ns, 2, "ns"),
@@ -164,7 +164,7 @@ fn plain_digits(value: f64, digits: usize, unit: &str) -> String {
     format!("{} {unit}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// An amount of memory, given in MiB.
+/// Formats an amount of memory, given in MiB.
 pub fn mebibytes(mib: f64) -> String {
     match mib {
         mib if mib < 10.0 => plain_digits(mib, 1, "MiB"),

@@ -1,6 +1,6 @@
 //! Logarithmic axes.
 
-/// From what to what, in values and in pixels.
+/// A logarithmic axis: its range in values and in pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     values: (f64, f64),
@@ -9,8 +9,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// One that all these values are on, and that begins and ends at a tick. The ticks are 1, 2, 5, 10, …, or over three decades
-    /// and more the powers of ten.
+    /// Returns an axis that contains all these values, and that begins and ends at a tick. The ticks are 1, 2, 5, 10, …, or the
+    /// powers of ten over three decades and more.
     pub fn new(values: impl IntoIterator<Item = f64>, pixels: (f64, f64)) -> Self {
         let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
         let (low, high) = positive.fold((f64::INFINITY, 0.0_f64), |(low, high), v| (low.min(v), high.max(v)));
@@ -28,7 +28,7 @@ impl Axis {
         Self { values: (ticks[0], ticks[ticks.len() - 1]), pixels, ticks }
     }
 
-    /// One from `low` to `high`, whose ticks are powers of two.
+    /// Returns an axis from `low` to `high` with powers of two as ticks.
     pub fn of_twos(low: f64, high: f64, pixels: (f64, f64)) -> Self {
         let (first, last) = (low.log2().floor() as i32, high.log2().ceil() as i32);
         let last = last.max(first + 1);
@@ -36,7 +36,7 @@ impl Axis {
         Self { values: (2_f64.powi(first), 2_f64.powi(last)), pixels, ticks }
     }
 
-    /// Where a value is; what is off the axis is at its end.
+    /// Returns the position of a value. A value off the axis is at the nearer end.
     pub fn at(&self, value: f64) -> f64 {
         let (low, high) = self.values;
         let part = (value.clamp(low, high) / low).ln() / (high / low).ln();

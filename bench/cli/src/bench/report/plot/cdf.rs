@@ -1,4 +1,4 @@
-//! How long asks waited: the share of those that waited no longer, a curve for each run.
+//! The waiting times of asks: a curve for each run, with the share of asks that waited at most this long.
 
 use playhouse_bench::report::latency::{Cdf, PER_MILLE, duration};
 
@@ -12,11 +12,11 @@ const RIGHT: f64 = WIDTH - 28.0;
 const TOP: f64 = 96.0;
 const BOTTOM: f64 = 452.0;
 
-/// The tones of the curves, one after the other and from the beginning again.
+/// The tones of the curves, used in turn.
 const TONES: [Tone; 3] = [Tone::Ours, Tone::Other, Tone::Third];
 
-/// Where a share is, from 0 at the bottom to 1 at the top: each nine after the first takes as much room as the one before. The
-/// longest of all is at the top.
+/// Returns the height of a share, from 0 at the bottom to 1 at the top. Each nine after the first takes as much room as the
+/// one before. The longest ask is at the top.
 fn height(per_mille: u32) -> f64 {
     const HIGHEST: f64 = 3.4;
     if per_mille >= 1_000 { 1.0 } else { -(1.0 - f64::from(per_mille) / 1_000.0).log10() / HIGHEST }
@@ -57,7 +57,7 @@ pub fn draw(benchmarks: &[(String, Vec<Cdf>)]) -> Drawing {
     drawing
 }
 
-/// A duration without digits that say nothing.
+/// Formats a duration without digits that say nothing.
 pub fn plain(ns: f64) -> String {
     let text = duration(ns);
     match text.split_once(' ') {

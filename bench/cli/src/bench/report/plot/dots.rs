@@ -1,4 +1,5 @@
-//! A line for each benchmark: dots on a logarithmic axis, and beside them bars from 1 for a ratio, all with their intervals.
+//! A line for each benchmark: dots on a logarithmic axis and, beside them, bars from 1 for a ratio. All have their
+//! intervals.
 
 use playhouse_bench::report::bootstrap::Estimate;
 use playhouse_bench::report::figure;
@@ -10,36 +11,36 @@ use super::glyphs;
 /// One line.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// What it is of; where it is that of the line before, it is not repeated.
+    /// The benchmark. It is not repeated if the line before has the same one.
     pub group: String,
-    /// Whose it is, where a group has several lines.
+    /// The runtime of this line, if a group has several lines.
     pub who: Option<String>,
-    /// The dots: whether it is ours, and where.
+    /// The dots: whether a dot is Playhouse's, and its value.
     pub dots: Vec<(bool, Estimate)>,
-    /// Ours over the other's, or the other's over ours.
+    /// The ratio of Playhouse to the other, or of the other to Playhouse.
     pub ratio: Option<Estimate>,
 }
 
-/// What the lines are about.
+/// The texts of a plot.
 pub struct About<'a> {
     pub title: &'a str,
-    /// What the dots show.
+    /// The quantity that the dots show.
     pub measure: &'a str,
-    /// A value of a dot, with its unit.
+    /// Formats a value of a dot with its unit.
     pub unit: fn(f64) -> String,
-    /// Whose the hollow dots are, if there are any.
+    /// The owner of the hollow dots, if there are any.
     pub others: Option<&'a str>,
-    /// What the bars show.
+    /// The quantity that the bars show.
     pub ratio: &'a str,
 }
 
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 22.0;
 const MARGIN: f64 = 16.0;
-/// Room for a value in figures.
+/// The room for a value in figures.
 const FIGURE: f64 = 74.0;
 
-/// Draws them.
+/// Draws the lines.
 pub fn draw(about: &About, lines: &[Line]) -> Drawing {
     let mut drawing = Drawing::new(about.title, WIDTH);
     let mut top = 52.0;
@@ -106,7 +107,7 @@ fn times(ratio: f64) -> String {
     format!("{ratio:.digits$}")
 }
 
-/// What the dots, the bars and the whiskers are.
+/// Draws the legend of dots and whiskers.
 fn legend(drawing: &mut Drawing, about: &About, y: f64, sure: bool) {
     let mut x = MARGIN + 6.0;
     let mut entry = |tone, hollow, text: &str| {
@@ -124,7 +125,7 @@ fn legend(drawing: &mut Drawing, about: &About, y: f64, sure: bool) {
     }
 }
 
-/// The ticks, above and below, and what they are of.
+/// Draws the ticks, above and below, and their quantity.
 fn scale(
     drawing: &mut Drawing,
     axis: &Axis,
@@ -145,7 +146,7 @@ fn scale(
 
 fn draw_dots(drawing: &mut Drawing, about: &About, line: &Line, axis: &Axis, y: f64) {
     let several = line.dots.len() > 1;
-    // Ours last, to cover the other.
+    // Playhouse's dot is drawn last, because it covers the other.
     for &(ours, ref estimate) in line.dots.iter().rev() {
         let (tone, y) = match (ours, several) {
             (true, true) => (Tone::Ours, y - 3.5),
@@ -168,7 +169,7 @@ fn draw_ratio(drawing: &mut Drawing, about: &About, line: &Line, ratio: &Estimat
     let tip = format!("{}: {} {}", line.group, with_interval(ratio, figure), about.ratio);
     drawing.bar((one.min(at), y - 5.0), ((at - one).abs().max(1.0), 10.0), tone, &tip);
     if let Some((low, high)) = ratio.interval {
-        // Set off from the bar.
+        // A stroke in the ground's colour separates the whisker from the bar.
         drawing.line(&[(axis.at(low), y), (axis.at(high), y)], Tone::Ground, 4.0);
         drawing.line(&[(axis.at(low), y), (axis.at(high), y)], Tone::Text, 1.5);
         for end in [low, high] {
@@ -178,7 +179,7 @@ fn draw_ratio(drawing: &mut Drawing, about: &About, line: &Line, ratio: &Estimat
     drawing.text((WIDTH - MARGIN, y + 4.0), Anchor::End, Tone::Text, &figure(ratio.median));
 }
 
-/// A value with its interval, in words.
+/// Formats a value with its interval.
 pub fn with_interval(estimate: &Estimate, unit: fn(f64) -> String) -> String {
     match estimate.interval {
         Some((low, high)) => format!("{} ({} to {})", unit(estimate.median), unit(low), unit(high)),

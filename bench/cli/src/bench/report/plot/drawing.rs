@@ -1,7 +1,7 @@
 //! A drawing: shapes in the order in which they cover each other. It becomes an SVG or a PNG.
 
-/// What a shape is for; that decides its colour. The hues are of Okabe and Ito's palette, which those who are colour-blind can tell
-/// apart too.
+/// The purpose of a shape, which decides its colour. Colour-blind readers can tell the hues apart, because they are from Okabe and
+/// Ito's palette.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     Ground,
@@ -17,7 +17,7 @@ impl Tone {
     pub const ALL: [Self; 7] =
         [Self::Ground, Self::Text, Self::Muted, Self::Grid, Self::Ours, Self::Other, Self::Third];
 
-    /// Its class in an SVG.
+    /// Returns the tone's class in an SVG.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ground => "ground",
@@ -30,7 +30,7 @@ impl Tone {
         }
     }
 
-    /// Its colour on a light ground.
+    /// Returns the tone's colour on a light ground.
     pub fn light(self) -> u32 {
         match self {
             Self::Ground => 0xff_ff_ff,
@@ -43,7 +43,7 @@ impl Tone {
         }
     }
 
-    /// Its colour on a dark ground.
+    /// Returns the tone's colour on a dark ground.
     pub fn dark(self) -> u32 {
         match self {
             Self::Ground => 0x14_18_1d,
@@ -57,7 +57,7 @@ impl Tone {
     }
 }
 
-/// Which point of a text its place is.
+/// The point of a text that is at the text's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -65,7 +65,7 @@ pub enum Anchor {
     End,
 }
 
-/// One shape; lengths are in pixels, y goes downwards.
+/// A shape; lengths are in pixels, and y goes downwards.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
     Bar {
@@ -82,7 +82,7 @@ pub enum Shape {
         width: f64,
         dashed: bool,
     },
-    /// Hollow ones are filled with the ground.
+    /// A hollow dot is filled with the ground's colour.
     Dot {
         x: f64,
         y: f64,
@@ -104,7 +104,7 @@ pub enum Shape {
 /// The size of ordinary text.
 pub const TEXT: f64 = 12.0;
 
-/// A drawing with its title, which is also what it is called where it cannot be seen.
+/// A drawing with its title, which is also its text for readers who cannot see it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Drawing {
     pub title: String,
@@ -114,7 +114,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// With its title at the top.
+    /// Returns a drawing with its title at the top.
     pub fn new(title: &str, width: f64) -> Self {
         let mut drawing = Self { title: title.to_owned(), width, height: 0.0, shapes: Vec::new() };
         drawing.text_of_size(16.0, (16.0, 28.0), Anchor::Start, Tone::Text, title);

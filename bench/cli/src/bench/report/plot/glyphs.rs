@@ -1,7 +1,8 @@
-//! The outlines of characters, so that a picture needs no font of the machine that it is drawn on.
+//! The outlines of characters. A picture therefore needs no font of the machine that draws it.
 //!
-//! `glyphs.txt` has a line for each: the character, how far the next one is, and its outline, in 1/2048 of the size and with y upwards:
-//! M(ove) x y, L(ine) x y, Q(uadratic curve) x1 y1 x y, Z (close). They are those of DejaVu Sans; its licence is beside it.
+//! `glyphs.txt` has a line for each character: the character, its advance, and its outline. The unit is 1/2048 of the size, and y goes
+//! upwards. The commands are M(ove) x y, L(ine) x y, Q(uadratic curve) x1 y1 x y, and Z (close). The outlines are those of DejaVu Sans;
+//! its licence is beside the file.
 
 const GLYPHS: &str = include_str!("glyphs.txt");
 const UNITS: f64 = 2_048.0;
@@ -15,7 +16,7 @@ pub enum Stroke {
     Close,
 }
 
-/// How far the next character is, and the outline; those of a question mark for a character that there is none of.
+/// Returns the advance and the outline of a character. An unknown character has those of a question mark.
 fn glyph(character: char) -> (f64, &'static str) {
     let of = |character| GLYPHS.lines().find_map(|line| line.strip_prefix::<char>(character));
     let line = of(character).or_else(|| of('?')).expect("INVARIANT: there is a question mark");
@@ -27,12 +28,12 @@ fn number(text: &str) -> f64 {
     text.parse().expect("INVARIANT: glyphs.txt has numbers there")
 }
 
-/// The width of `text` at this size.
+/// Returns the width of `text` at this size.
 pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(|character| glyph(character).0 * size / UNITS).sum()
 }
 
-/// The outlines of `text` at this size, that begins at (x, y), with y downwards.
+/// Returns the outlines of `text` at this size. The text begins at (x, y), and y goes downwards.
 pub fn outline(text: &str, size: f64, x: f64, y: f64) -> Vec<Stroke> {
     let scale = size / UNITS;
     let mut strokes = Vec::new();

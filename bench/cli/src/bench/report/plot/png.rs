@@ -5,14 +5,14 @@ use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Rect, Stroke 
 use super::drawing::{Anchor, Drawing, Shape, Tone};
 use super::glyphs::{self, Stroke};
 
-/// Pixels of the PNG for one of the drawing.
+/// Pixels of the PNG per pixel of the drawing.
 const SCALE: f32 = 2.0;
 
-/// The bytes of a PNG.
+/// Returns the bytes of a PNG.
 ///
 /// # Errors
 ///
-/// What is wrong with the drawing's size, or with the encoder.
+/// Fails if the drawing's size is wrong, or with the error of the encoder.
 pub fn file(drawing: &Drawing) -> Result<Vec<u8>, String> {
     let pixels = |length: f64| (length as f32 * SCALE).ceil() as u32;
     let (width, height) = (pixels(drawing.width), pixels(drawing.height));
@@ -43,7 +43,7 @@ impl Canvas {
         match shape {
             Shape::Bar { x, y, width, height, tone, .. } => {
                 let [x, y, width, height] = [x, y, width, height].map(|&length| length as f32);
-                // One without width is not to be seen.
+                // A line without width is invisible.
                 if let Some(rect) = Rect::from_xywh(x, y, width, height) {
                     self.fill(Some(PathBuilder::from_rect(rect)), *tone);
                 }
@@ -90,7 +90,7 @@ impl Canvas {
     }
 }
 
-/// The outlines; `None` if there are none, as of a space.
+/// Returns the outlines, or `None` if there are none, as for a space.
 fn path(strokes: &[Stroke]) -> Option<Path> {
     let mut path = PathBuilder::new();
     for stroke in strokes {
@@ -108,7 +108,7 @@ fn path(strokes: &[Stroke]) -> Option<Path> {
 mod tests {
     use super::*;
 
-    /// The colours of a drawing's pixels, each once.
+    /// Returns the colours of a drawing's pixels, each once.
     fn colours(drawing: &Drawing) -> Vec<[u8; 3]> {
         let picture = Pixmap::decode_png(&file(drawing).unwrap()).unwrap();
         let pixels = picture.pixels().iter().map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]);

@@ -1,4 +1,4 @@
-//! How benchmarks scale: a small plot for each, all with the same axes.
+//! Plots of how benchmarks scale: a small plot for each, all with the same axes.
 
 use playhouse_bench::harness::topology::Count;
 use playhouse_bench::harness::worker_sweep::WorkerSweep;
@@ -14,7 +14,7 @@ const COLUMNS: usize = 4;
 const CELL: (f64, f64) = (232.0, 186.0);
 const MARGIN: f64 = 16.0;
 
-/// Draws them; `counts` are the numbers of workers.
+/// Draws the plots; `counts` are the numbers of workers.
 pub fn draw(scalings: &[WorkerSweep], counts: &[Count]) -> Drawing {
     let mut drawing = Drawing::new("Speed over workers", WIDTH);
     drawing.text(
@@ -55,7 +55,7 @@ fn cell(drawing: &mut Drawing, scaling: &WorkerSweep, (left, top): (f64, f64), m
     for &tick in up.ticks() {
         let y = up.at(tick);
         drawing.line(&[(left, y), (right, y)], Tone::Grid, 1.0);
-        // Over many, every other has a label.
+        // With many counts, every other tick has a label.
         if up.ticks().len() <= 6 || tick.log2() % 2.0 == 0.0 {
             drawing.text_of_size(10.5, (left - 5.0, y + 4.0), Anchor::End, Tone::Muted, &format!("{tick} ×"));
         }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::drawing::{Anchor, Drawing, Shape, Tone};
 
-/// The colours of each tone, on a light and on a dark ground; for one SVG, or for a page with several.
+/// Returns the colours of each tone on a light and on a dark ground, for one SVG or for a page with several.
 pub fn style() -> String {
     let colours =
         |of: fn(Tone) -> u32| Tone::ALL.map(|tone| format!("--{}: #{:06x};", tone.name(), of(tone))).join(" ");
@@ -19,13 +19,13 @@ pub fn style() -> String {
     style
 }
 
-/// A file of its own, with its colours.
+/// Returns a file of its own, with its colours.
 pub fn file(drawing: &Drawing) -> String {
     let ground = "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
     picture(drawing, &format!("<style>\n{}</style>\n{ground}", style()))
 }
 
-/// A part of a page that has the [`style`].
+/// Returns a part of a page that has the [`style`].
 pub fn inline(drawing: &Drawing) -> String {
     picture(drawing, "")
 }
@@ -80,7 +80,7 @@ fn draw(svg: &mut String, shape: &Shape) {
     };
 }
 
-/// Text as XML and HTML want it.
+/// Escapes text for XML and HTML.
 pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
