@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 /// The folders and files whose comments keep the rules.
 const KEPT: &[&str] = &[
     "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
     "guide/src",
     "crates/executor/src",
     "crates/actor/src",

@@ -20,6 +20,32 @@ use crate::remote::wire::{Controls, Remote, handles, spawns};
 ///
 /// It may be part of a message, an answer or a state that goes to another theater. The program of that theater must
 /// know the actor's type. If it does not, the message (or the answer) cannot be read, and the error names the type.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::{wire::WireForm, *};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Ring;
+/// # impl Message for Ring { type Reply = (); const WIRE: Option<WireForm<Self>> = Some(WireForm::of()); }
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Bell;
+/// # impl Actor for Bell {}
+/// # impl Handler<Ring> for Bell { fn handle(&mut self, _: Ring, _: &mut Context<Self>) {} }
+/// # struct Door;
+/// # impl Actor for Door {}
+/// # impl Handler<Ring> for Door { fn handle(&mut self, _: Ring, _: &mut Context<Self>) {} }
+/// # remote!(Bell: Ring);
+/// # remote!(Door: Ring);
+/// # let system = System::start()?;
+/// let bell = system.spawn(Bell); // an actor that other theaters may send to
+/// let any: AnyActor = bell.into();
+/// assert_eq!(any.id(), bell.id());
+/// assert_eq!(any.downcast::<Bell>()?, bell);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct AnyActor {
     pub(crate) id: ActorId,
@@ -28,6 +54,31 @@ pub struct AnyActor {
 }
 
 /// The error of a reference whose actor has another type than the requested one.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::{wire::WireForm, *};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Ring;
+/// # impl Message for Ring { type Reply = (); const WIRE: Option<WireForm<Self>> = Some(WireForm::of()); }
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Bell;
+/// # impl Actor for Bell {}
+/// # impl Handler<Ring> for Bell { fn handle(&mut self, _: Ring, _: &mut Context<Self>) {} }
+/// # struct Door;
+/// # impl Actor for Door {}
+/// # impl Handler<Ring> for Door { fn handle(&mut self, _: Ring, _: &mut Context<Self>) {} }
+/// # remote!(Bell: Ring);
+/// # remote!(Door: Ring);
+/// # let system = System::start()?;
+/// let any: AnyActor = system.spawn(Bell).into();
+/// let error: WrongType = any.downcast::<Door>().unwrap_err();
+/// assert!(error.found.ends_with("Bell") && error.expected.ends_with("Door"));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongType {
     /// The requested type, by its name on the wire.

@@ -24,6 +24,40 @@ use crate::timer::timers::{Copying, Pace, Timer};
 
 wrap_cx! {
     /// The context of a handler, given to it together with the message.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use playhouse_actor::*;
+    /// use std::time::Duration;
+    ///
+    /// struct Blink;
+    /// impl Message for Blink {
+    ///     type Reply = ();
+    /// }
+    ///
+    /// struct Lamp {
+    ///     blinks: u32,
+    /// }
+    /// impl Actor for Lamp {}
+    /// impl Handler<Blink> for Lamp {
+    ///     fn handle(&mut self, _: Blink, ctx: &mut Context<Self>) {
+    ///         self.blinks += 1;
+    ///         if self.blinks < 3 {
+    ///             ctx.send_after(Duration::from_millis(1), Blink);
+    ///         } else {
+    ///             ctx.stop();
+    ///         }
+    ///     }
+    /// }
+    /// # let system = System::start()?;
+    /// let lamp = system.spawn(Lamp { blinks: 0 });
+    /// let ended = lamp.ended();
+    /// lamp.tell(Blink);
+    /// assert_eq!(ended.wait(), StopReason::Stopped);
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub struct Context<A: Actor>(ActorState<A>);
 }
 
@@ -31,6 +65,40 @@ wrap_cx! {
 ///
 /// A mobile actor takes its timers along, so it can keep the key in its state. Given to another actor, the key names no
 /// timer, or one of that actor's own.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::time::Duration;
+/// # #[derive(Clone)]
+/// # struct Tick;
+/// # impl Message for Tick { type Reply = (); }
+/// # struct Stop;
+/// # impl Message for Stop { type Reply = bool; }
+/// struct Clock {
+///     timer: Option<TimerKey>,
+/// }
+///
+/// impl Actor for Clock {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         self.timer = Some(ctx.send_every(Duration::from_secs(1), Tick));
+///     }
+/// }
+/// # impl Handler<Tick> for Clock { fn handle(&mut self, _: Tick, _: &mut Context<Self>) {} }
+///
+/// impl Handler<Stop> for Clock {
+///     fn handle(&mut self, _: Stop, ctx: &mut Context<Self>) -> bool {
+///         let Some(timer) = self.timer.take() else { return false };
+///         ctx.cancel(timer);
+///         true
+///     }
+/// }
+/// # let system = System::start()?;
+/// # assert!(system.spawn(Clock { timer: None }).ask(Stop).wait()?);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TimerKey(u64);
 
@@ -397,6 +465,36 @@ impl<A: Actor> std::fmt::Debug for Context<A> {
 ///
 /// An async handler may await it: `ctx.ask(to, message).await` is `to.ask(message).await`. The actor handles no other
 /// messages until the answer comes.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::{sync::mpsc, time::Duration};
+/// # struct Price(&'static str);
+/// # impl Message for Price { type Reply = u32; }
+/// # struct Shop;
+/// # impl Actor for Shop {}
+/// # impl Handler<Price> for Shop { fn handle(&mut self, _: Price, _: &mut Context<Self>) -> u32 { 3 } }
+/// struct Customer {
+///     shop: ActorRef<Shop>,
+///     paid: mpsc::Sender<u32>,
+/// }
+///
+/// impl Actor for Customer {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         ctx.ask(self.shop, Price("apple")).within(Duration::from_secs(1)).then(|this, answer, _| {
+///             this.paid.send(answer.unwrap_or(0)).unwrap();
+///         });
+///     }
+/// }
+/// # let system = System::start()?;
+/// # let (paid, received) = mpsc::channel();
+/// # system.spawn(Customer { shop: system.spawn(Shop), paid });
+/// # assert_eq!(received.recv()?, 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent before `then`, `pipe_to_self` or `.await`"]
 pub struct ContextAsk<'a, A: Actor, M: Message> {
     ctx: &'a mut Context<A>,

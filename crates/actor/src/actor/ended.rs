@@ -14,6 +14,33 @@ use crate::actor::{Actor, Ended, Notify, StopReason, Watch, Watcher};
 use crate::ask::outside::assert_outside;
 
 /// A future of the reason for which an actor ends: see [`ActorRef::ended`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let end: UntilEnded = counter.ended();
+/// counter.drain();
+/// assert_eq!(end.wait(), StopReason::Stopped); // async code writes `end.await`
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "this tells the end of an actor when it is awaited or waited for"]
 pub struct UntilEnded {
     end: Arc<End>,

@@ -35,6 +35,34 @@ pub struct GroupName {
 /// The value names the group, not its location. Actors started with it start in this theater, on the one stage that the
 /// group has in it. After the group has migrated, such an actor is a member left behind: it follows only when it is
 /// sent to the target itself. Let a member start new members, in [`Context::group`](crate::Context::group).
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let group = Group::new(&system);
+/// let together = SpawnOptions::new().placement(Placement::Group(group));
+/// let first = system.spawn_with(together.clone(), Counter::default());
+/// let second = system.spawn_with(together, Counter::default()); // on the same stage
+/// # assert_ne!(first, second);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Group {
     pub(crate) stage: u16,

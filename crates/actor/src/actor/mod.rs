@@ -37,6 +37,28 @@ use crate::timer::timers::{Timers, cancel_all, renew_all};
 /// Plain Rust types become actors by `impl Actor for T {}`, or by `#[actor]` on their `impl` block.
 ///
 /// The hooks below run on the actor's worker, between two messages. A panic in a hook is a crash of the actor.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// struct Greeter {
+///     greetings: u32,
+/// }
+///
+/// impl Actor for Greeter {
+///     fn started(&mut self, _: &mut Context<Self>) {
+///         self.greetings = 0;
+///     }
+/// }
+/// # let system = System::start()?;
+/// let greeter = system.spawn(Greeter { greetings: 7 });
+/// # let _ = greeter;
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("GenServer", "gen_server", "AbstractBehavior"))]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an actor",
     label = "not an actor",
@@ -75,6 +97,33 @@ pub trait Actor: Sized + Send + 'static {
 }
 
 /// The identity of an actor, without its type. An identity is never given to another actor again.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let other = system.spawn(Counter::default());
+/// assert_eq!(counter.id(), counter.id());
+/// assert_ne!(counter.id(), other.id());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ActorId(pub(crate) RawAddress);
 
@@ -113,6 +162,34 @@ impl fmt::Display for ActorId {
 }
 
 /// The reason for which an actor ended.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let ended = counter.ended();
+/// counter.kill();
+/// assert_eq!(ended.wait(), StopReason::Killed);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("ExitReason", "ActorStopReason"))]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum StopReason {
@@ -147,6 +224,42 @@ impl fmt::Display for StopReason {
 }
 
 /// The notice that a watched actor has ended: see [`Context::watch`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::sync::mpsc;
+/// struct Watching {
+///     watched: ActorRef<Worker>,
+///     notices: mpsc::Sender<Terminated>,
+/// }
+///
+/// impl Actor for Watching {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         ctx.watch(self.watched);
+///     }
+///
+///     fn terminated(&mut self, notice: Terminated, _: &mut Context<Self>) {
+///         self.notices.send(notice).unwrap();
+///     }
+/// }
+/// # struct Worker;
+/// # impl Actor for Worker {}
+/// # let system = System::start()?;
+/// let worker = system.spawn_with(SpawnOptions::new().name("press"), Worker);
+/// let (notices, received) = mpsc::channel();
+/// system.spawn(Watching { watched: worker, notices });
+/// # system.run_until_idle();
+/// worker.stop();
+///
+/// let notice = received.recv()?;
+/// assert_eq!(notice.reason, StopReason::Stopped);
+/// assert_eq!(notice.name.as_deref(), Some("press"));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("DOWN", "EXIT", "ActorStopped"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terminated {
     /// The identity of the actor that has ended.

@@ -22,6 +22,35 @@ use crate::message::{HandledBy, Message};
 ///
 /// It is shown as `Account "alice"` in the theater of the actor if the actor [has a name](crate::SpawnOptions::name),
 /// otherwise as `Account#1.7f20.0`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// counter.tell(Add(2));
+/// let same = counter; // a copy of the address
+/// same.tell(Add(3));
+/// assert_eq!(counter.ask(Get).wait()?, 5);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("Addr", "Pid"))]
 pub struct ActorRef<A: Actor> {
     pub(crate) address: Address<ActorState<A>>,
 }
@@ -68,6 +97,36 @@ impl<A: Actor> fmt::Display for ActorRef<A> {
 }
 
 /// The error of a message that was not sent. It gives the message back.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// counter.stop();
+/// # system.run_until_idle();
+/// match counter.try_tell(Add(1)) {
+///     Err(TrySendError::Stopped(Add(by))) => assert_eq!(by, 1), // the message comes back
+///     other => panic!("{other:?}"),
+/// }
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TrySendError<M> {
@@ -235,6 +294,33 @@ impl<A: Actor> ActorRef<A> {
 /// A reference to an actor of any type that handles `M`, made by [`actor.recipient::<M>()`](ToRecipient::recipient).
 ///
 /// It offers `tell`, `try_tell` and `ask` like an [`ActorRef`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let adds: Recipient<Add> = counter.recipient();
+/// adds.tell(Add(4));
+/// assert_eq!(counter.ask(Get).wait()?, 4);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Recipient<M: Message> {
     tells: Port<Posted<M>, Result<(), M>>,
     asks: RequestTo<M>,
@@ -244,6 +330,33 @@ pub struct Recipient<M: Message> {
 ///
 /// The trait has the parameter `Mode`, which is always inferred, so that `actor.recipient::<Print>()` names the message alone. `Mode` is also why
 /// `Recipient<M>` is not `From<ActorRef<A>>`: the mode in which the actor handles the message does not follow from these two types.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let receivers: Vec<Recipient<Add>> = vec![counter.recipient(), counter.recipient::<Add>()];
+/// receivers.iter().for_each(|receiver| receiver.tell(Add(1)));
+/// assert_eq!(counter.ask(Get).wait()?, 2);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait ToRecipient<A: Actor, Mode>: Sized {
     /// Returns the same reference without the actor's type: it takes only `M`.
     ///
@@ -299,6 +412,38 @@ impl<A: Actor, Mode> ToRecipient<A, Mode> for ActorRef<A> {
 /// A receiver of requests of type `M`: an [`ActorRef`] whose actor handles them, or a [`Recipient`].
 ///
 /// `Mode` is always inferred.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # struct Peel(u32);
+/// # impl Message for Peel { type Reply = u32; }
+/// # struct Peeled(Result<u32, AskError>);
+/// # impl Message for Peeled { type Reply = (); }
+/// /// Asks any actor that peels: an `ActorRef` or a `Recipient`.
+/// struct Chef<T> {
+///     helper: T,
+/// }
+///
+/// impl<T: AskTarget<Peel, ()> + Send + 'static> Actor for Chef<T> {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         ctx.ask(self.helper, Peel(4)).pipe_to_self(Peeled);
+///     }
+/// }
+/// # impl<T: AskTarget<Peel, ()> + Send + 'static> Handler<Peeled> for Chef<T> {
+/// #     fn handle(&mut self, peeled: Peeled, _: &mut Context<Self>) { assert_eq!(peeled.0, Ok(4)); }
+/// # }
+/// # struct Helper;
+/// # impl Actor for Helper {}
+/// # impl Handler<Peel> for Helper { fn handle(&mut self, peel: Peel, _: &mut Context<Self>) -> u32 { peel.0 } }
+/// # let system = System::start()?;
+/// let helper = system.spawn(Helper);
+/// system.spawn(Chef { helper: helper.recipient::<Peel>() });
+/// # system.run_until_idle();
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a `{M}` cannot be sent to a `{Self}`",
     label = "expected an `ActorRef` or a `Recipient<{M}>`"
@@ -455,6 +600,35 @@ impl<M: Message> Recipient<M> {
 }
 
 /// A reference that stops its actor when it is dropped: see [`System::spawn_owned`](crate::System::spawn_owned).
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let owned = system.spawn_owned(Counter::default());
+/// owned.tell(Add(1)); // it derefs to the `ActorRef`
+/// assert_eq!(owned.ask(Get).wait()?, 1);
+/// let ended = owned.ended();
+/// drop(owned);
+/// assert_eq!(ended.wait(), StopReason::Stopped);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "the actor is stopped when this is dropped"]
 pub struct OwnedActor<A: Actor>(pub(crate) ActorRef<A>);
 

@@ -15,6 +15,35 @@ use crate::message::mail::Start;
 /// The placement of an actor: its stage, or a thread of its own.
 ///
 /// Actors of one stage run one after the other. Idle workers steal whole stages.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let anywhere = SpawnOptions::new().placement(Placement::Spread);
+/// let blocking = SpawnOptions::new().placement(Placement::Dedicated);
+/// let counter = system.spawn_with(anywhere, Counter::default());
+/// let loader = system.spawn_with(blocking, Counter::default()); // may block its thread
+/// # assert_ne!(counter, loader);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("dispatcher", "Arbiter", "pinned"))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
@@ -33,6 +62,32 @@ pub enum Placement {
 }
 
 /// The options of a new actor: placement, mailbox and name.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let options = SpawnOptions::new().name("apples").placement(Placement::Spread);
+/// let counter = system.spawn_with(options, Counter::default());
+/// assert_eq!(counter.to_string(), "Counter \"apples\"");
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct SpawnOptions {
@@ -74,6 +129,32 @@ impl SpawnOptions {
 }
 
 /// The error of an actor that could not be started.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let options = SpawnOptions::new().placement(Placement::Stage(u16::MAX)); // the system has fewer stages
+/// let error: SpawnError = system.try_spawn_with(options, Counter::default()).unwrap_err();
+/// assert!(error.to_string().starts_with("the actor Counter could not be started: "), "{error}");
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpawnError {
     actor: &'static str,

@@ -6,6 +6,32 @@ use playhouse_executor::Undelivered;
 use serde::{Deserialize, Serialize};
 
 /// The progress of a request when its deadline passed.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::time::Duration;
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # struct Slow;
+/// # impl Actor for Slow {}
+/// # impl AsyncHandler<Get> for Slow {
+/// #     async fn handle(&mut self, _: Get, ctx: &mut Context<Self>) -> u64 {
+/// #         ctx.sleep(Duration::from_secs(60)).await;
+/// #         0
+/// #     }
+/// # }
+/// # let system = System::builder().simulated(1).start()?;
+/// # let slow = system.spawn(Slow);
+/// match slow.ask(Get).within(Duration::from_millis(1)).wait() {
+///     Err(AskError::Deadline { phase: AskPhase::Queued }) => {} // not handled: it is safe to ask again
+///     Err(AskError::Deadline { phase: AskPhase::Running }) => {} // a handler has begun it
+///     other => panic!("{other:?}"),
+/// }
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AskPhase {
@@ -20,6 +46,33 @@ pub enum AskPhase {
 }
 
 /// The reason for which an ask has no answer.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// counter.kill();
+/// # system.run_until_idle();
+/// assert_eq!(counter.ask(Get).wait(), Err(AskError::Stopped));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum AskError {

@@ -42,6 +42,33 @@ pub(crate) type RequestTo<M> = RequestPort<M, ReplyTo<<M as Message>::Reply>>;
 ///
 /// Another theater learns a moment later that a request is taken back. A handler of that theater may begin the request
 /// in between.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// # use std::time::Duration;
+/// let counter = system.spawn(Counter::default());
+/// let answer = counter.ask(Get).within(Duration::from_secs(1)).wait()?;
+/// assert_eq!(answer, 0);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "an ask is sent when it is awaited or waited for"]
 pub struct Ask<M: Message> {
     to: RequestTo<M>,
@@ -95,8 +122,8 @@ impl<M: Message> Ask<M> {
     ///
     /// The time counts from the send of the request. A call after the first poll has therefore no effect.
     ///
-    /// A nested ask also ends with its handler's deadline: the handler answers an ask itself, and awaits this one. This
-    /// holds if both asks are in this process and not in different theaters.
+    /// A handler that answers an ask with a deadline may await this ask. This ask then also ends at that deadline, if
+    /// both asks are in this process and not in different theaters.
     pub fn within(mut self, deadline: Duration) -> Self {
         self.within = Some(deadline);
         self

@@ -205,6 +205,48 @@ fn unanswered() -> AskError {
 /// Handles messages of type `M` with a function that may answer later: it may keep `reply`, and return.
 ///
 /// Usually `#[actor]` writes it, for a message method with a parameter `reply: Reply<T>`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # struct Enter;
+/// # impl Message for Enter { type Reply = u32; }
+/// # struct Open;
+/// # impl Message for Open { type Reply = (); }
+/// #[derive(Default)]
+/// struct Gate {
+///     waiting: Vec<Reply<u32>>,
+/// }
+/// impl Actor for Gate {}
+///
+/// impl DeferredHandler<Enter> for Gate {
+///     fn handle(&mut self, _: Enter, reply: Reply<u32>, _: &mut Context<Self>) {
+///         self.waiting.push(reply);
+///     }
+/// }
+///
+/// impl Handler<Open> for Gate {
+///     fn handle(&mut self, _: Open, _: &mut Context<Self>) {
+///         for (number, reply) in (1..).zip(self.waiting.drain(..)) {
+///             reply.send(number);
+///         }
+///     }
+/// }
+/// # struct Visitor(ActorRef<Gate>, std::sync::mpsc::Sender<Result<u32, AskError>>);
+/// # impl Actor for Visitor {
+/// #     fn started(&mut self, ctx: &mut Context<Self>) {
+/// #         ctx.ask(self.0, Enter).then(|this, answer, _| this.1.send(answer).unwrap());
+/// #         self.0.tell(Open);
+/// #     }
+/// # }
+/// # let system = System::start()?;
+/// # let (tell, told) = std::sync::mpsc::channel();
+/// # system.spawn(Visitor(system.spawn(Gate::default()), tell));
+/// # assert_eq!(told.recv()?, Ok(1));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler with a `Reply` for the message `{M}`",
     label = "`{Self}` does not handle `{M}`",

@@ -19,6 +19,22 @@ use playhouse_executor::{Address, Admission, MaySend, Undelivered};
 /// Messages of up to 256 bytes lie in the receiver's queue; larger ones are boxed once, at the send. Before that, a
 /// message is on the stack of its sender, and several times in a build without optimisation: box messages of more than
 /// 1 MiB.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// struct Add(u64);
+/// impl Message for Add {
+///     type Reply = (); // no answer
+/// }
+///
+/// struct Get;
+/// impl Message for Get {
+///     type Reply = u64;
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a message",
     label = "not a message",
@@ -43,6 +59,43 @@ pub trait Message: Send + Sized + 'static {
 }
 
 /// The decision of a [guard](Handler::guard) on the next message.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # struct Put(u32);
+/// # impl Message for Put { type Reply = (); }
+/// # struct Take;
+/// # impl Message for Take { type Reply = u32; }
+/// struct Slot(Option<u32>);
+/// impl Actor for Slot {}
+///
+/// impl Handler<Put> for Slot {
+///     fn handle(&mut self, Put(value): Put, _: &mut Context<Self>) {
+///         self.0 = Some(value);
+///     }
+/// }
+///
+/// impl Handler<Take> for Slot {
+///     fn handle(&mut self, _: Take, _: &mut Context<Self>) -> u32 {
+///         self.0.take().expect("the guard holds")
+///     }
+///
+///     fn guard(&self, _: &Take) -> Guard {
+///         if self.0.is_some() { Guard::Holds } else { Guard::Defer }
+///     }
+/// }
+/// # let system = System::start()?;
+/// let slot = system.spawn(Slot(None));
+/// # std::thread::scope(|scope| {
+/// #     scope.spawn(move || slot.tell(Put(7)));
+/// assert_eq!(slot.ask(Take).wait(), Ok(7)); // waits in the mailbox until another thread sends `Put(7)`
+/// # });
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("stash", "become", "unstash"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Guard {
@@ -86,6 +139,32 @@ impl Guard {
 /// A handler should not block, because it holds its worker. A handler that blocks is noticed after about 10 ms, and the
 /// other actors of its worker continue on another thread. Use [`Placement::Dedicated`](crate::Placement::Dedicated) for
 /// a handler that always blocks.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// struct Counter(u64);
+/// impl Actor for Counter {}
+///
+/// struct Add(u64);
+/// impl Message for Add {
+///     type Reply = u64;
+/// }
+///
+/// impl Handler<Add> for Counter {
+///     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) -> u64 {
+///         self.0 += by;
+///         self.0
+///     }
+/// }
+/// # let system = System::start()?;
+/// assert_eq!(system.spawn(Counter(1)).ask(Add(2)).wait()?, 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("receive", "handle_call", "handle_cast"))]
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no handler for the message `{M}`",
     label = "`{Self}` does not handle `{M}`",
@@ -98,8 +177,8 @@ pub trait Handler<M: Message>: Actor {
     /// [`AskError::Panicked`](crate::AskError::Panicked).
     fn handle(&mut self, message: M, ctx: &mut Context<Self>) -> M::Reply;
 
-    /// Decides whether the message can be handled now. It is called before the handler. Usually `#[message(when =
-    /// "..")]` writes it.
+    /// Decides whether the message can be handled now. It is called before the handler. Usually
+    /// `#[message(when = "..")]` writes it.
     ///
     /// A deferred message waits in the mailbox. After each message that the actor handles, the guards of the deferred
     /// messages are called again, the oldest first, and before newer mail. A guard should therefore be quick, and
@@ -121,6 +200,32 @@ pub trait Handler<M: Message>: Actor {
 /// It may await any future. Futures that need a runtime, such as the timers and sockets of tokio, are spawned on that
 /// runtime, because a worker is no thread of it: with `runtime: tokio::runtime::Handle` in the actor,
 /// `self.runtime.spawn(async move { .. }).await`.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+/// use std::time::Duration;
+///
+/// struct Oven;
+/// impl Actor for Oven {}
+///
+/// struct Bake;
+/// impl Message for Bake {
+///     type Reply = &'static str;
+/// }
+///
+/// impl AsyncHandler<Bake> for Oven {
+///     async fn handle(&mut self, _: Bake, ctx: &mut Context<Self>) -> &'static str {
+///         ctx.sleep(Duration::from_millis(1)).await;
+///         "bread"
+///     }
+/// }
+/// # let system = System::start()?;
+/// assert_eq!(system.spawn(Oven).ask(Bake).wait()?, "bread");
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` has no async handler for the message `{M}`",
     label = "`{Self}` does not handle `{M}`",
@@ -163,6 +268,37 @@ impl<M: Clone> Repeated for M {}
 ///
 /// `Mode` tells the two kinds apart; it is always inferred. (The message implements the trait, and not the actor,
 /// because the compiler then names both in its error.)
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// /// Sends a message to each of some actors of any type that handles it.
+/// fn broadcast<A: Actor, M: HandledBy<A, Mode> + Clone, Mode>(actors: &[ActorRef<A>], message: M) {
+///     actors.iter().for_each(|actor| actor.tell(message.clone()));
+/// }
+///
+/// let counters = [system.spawn(Counter::default()), system.spawn(Counter::default())];
+/// broadcast(&counters, Add(3));
+/// assert_eq!(counters[1].ask(Get).wait()?, 3);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the actor `{A}` does not handle the message `{Self}`",
     label = "`{A}` has no handler for this message",

@@ -22,6 +22,42 @@ use crate::message::HandledBy;
 const ITEMS_MAX: usize = 16;
 
 /// A key that names a stream attached to an actor: see [`Context::attach`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::{pin::Pin, task::{Context as PollContext, Poll}};
+/// # struct Pings;
+/// # impl futures_core::Stream for Pings {
+/// #     type Item = ();
+/// #     fn poll_next(self: Pin<&mut Self>, _: &mut PollContext<'_>) -> Poll<Option<()>> { Poll::Pending }
+/// # }
+/// # struct Ping;
+/// # impl Message for Ping { type Reply = (); }
+/// # struct Mute;
+/// # impl Message for Mute { type Reply = bool; }
+/// struct Listener {
+///     pings: Option<StreamKey>,
+/// }
+///
+/// impl Actor for Listener {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         self.pings = Some(ctx.attach(Pings, |()| Ping)); // `Pings` is a stream
+///     }
+/// }
+/// # impl Handler<Ping> for Listener { fn handle(&mut self, _: Ping, _: &mut Context<Self>) {} }
+///
+/// impl Handler<Mute> for Listener {
+///     fn handle(&mut self, _: Mute, ctx: &mut Context<Self>) -> bool {
+///         self.pings.take().is_some_and(|pings| ctx.detach(pings))
+///     }
+/// }
+/// # let system = System::start()?;
+/// # assert!(system.spawn(Listener { pings: None }).ask(Mute).wait()?);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamKey(u64);
 

@@ -53,6 +53,32 @@ use crate::timer::timers::{Pace, Timer, Timers, cancel_all};
 ///
 /// Resources of one theater (a file, a socket) are no part of the actor's wire form: skip them with `#[serde(skip)]`.
 /// Release them in [`migrating`](Actor::migrating), and acquire them anew in [`migrated`](Actor::migrated).
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::{wire::WireForm, *};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Ring;
+/// # impl Message for Ring { type Reply = (); const WIRE: Option<WireForm<Self>> = Some(WireForm::of()); }
+/// #[derive(Serialize, Deserialize)]
+/// # #[derive(Default)]
+/// struct Bell;
+/// # impl Handler<Ring> for Bell { fn handle(&mut self, _: Ring, _: &mut Context<Self>) {} }
+/// impl Actor for Bell {
+///     fn migrated(&mut self, ctx: &mut Context<Self>) {
+///         println!("arrived in incarnation {}", ctx.incarnation());
+///     }
+/// }
+/// remote!(mobile Bell: Ring); // or `#[actor(mobile)]`
+///
+/// fn is_mobile<A: Mobile>(_: ActorRef<A>) {}
+/// # let system = System::start()?;
+/// is_mobile(system.spawn(Bell));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` does not move between theaters",
     label = "`{Self}` is not mobile",
@@ -64,6 +90,27 @@ pub trait Mobile: Remote + Serialize + DeserializeOwned {}
 ///
 /// The actor continues in its source theater, with 3 exceptions: it has stopped, it is lost with the target, or it has
 /// left for a target that does not confirm its beginning.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::{wire::WireForm, *};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Ring;
+/// # impl Message for Ring { type Reply = (); const WIRE: Option<WireForm<Self>> = Some(WireForm::of()); }
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Bell;
+/// # impl Handler<Ring> for Bell { fn handle(&mut self, _: Ring, _: &mut Context<Self>) {} }
+/// impl Actor for Bell {
+///     fn migration_failed(&mut self, why: MigrateError, _: &mut Context<Self>) {
+///         match why {
+///             MigrateError::Unreachable(why) => eprintln!("the target is unreachable: {why}"),
+///             other => eprintln!("stays: {other}"),
+///         }
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum MigrateError {

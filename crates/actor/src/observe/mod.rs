@@ -270,6 +270,36 @@ impl Observer for Observing {
 }
 
 /// The times that the handlers of one type of actor took for one type of message: see [`System::handler_times`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::builder().handler_times(true).start()?;
+/// let counter = system.spawn(Counter::default());
+/// counter.tell(Add(1));
+/// system.run_until_idle();
+/// let times = system.handler_times();
+/// let adds: &HandlerTimes = times.iter().find(|times| times.message.ends_with("Add")).unwrap();
+/// assert_eq!(adds.count, 1);
+/// assert!(adds.quantile(0.99) >= adds.quantile(0.5));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct HandlerTimes {
@@ -310,8 +340,21 @@ impl fmt::Display for HandlerTimes {
 }
 
 /// The report of a handler that took, or takes, longer than
-/// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows. It is displayed as `Till "two" took
-/// 31.2ms for Sell`, or `Till "two" has been at Sell for 12.1ms`.
+/// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows. It is displayed as
+/// `Till "two" took 31.2ms for Sell`, or `Till "two" has been at Sell for 12.1ms`.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+/// use std::time::Duration;
+///
+/// let system = System::builder().slow_handlers(Duration::from_millis(10)).start()?;
+/// system.on_slow_handler(|slow: &SlowHandler| eprintln!("{slow}"));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("starvation"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SlowHandler {
@@ -339,6 +382,35 @@ impl fmt::Display for SlowHandler {
 }
 
 /// A guard that keeps the timing of handlers on: see [`System::time_handlers`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// let timed: TimedHandlers = system.time_handlers();
+/// counter.tell(Add(1));
+/// system.run_until_idle();
+/// drop(timed); // handlers are not timed any more
+/// assert!(!system.handler_times().is_empty());
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use = "handlers are timed only as long as this lives"]
 pub struct TimedHandlers {
@@ -430,9 +502,11 @@ impl Observed {
 }
 
 impl System {
-    /// Returns the times of handlers by types of actors and messages, the longest sum first. They cover the handlers
-    /// that ran while timing was on, by [`SystemBuilder::handler_times`] or [`System::time_handlers`]. The list is
-    /// empty if it never was.
+    /// Returns the times of handlers by types of actors and messages, the longest sum first. The list is empty if timing
+    /// was never on.
+    ///
+    /// The times cover the handlers that ran while timing was on, by
+    /// [`SystemBuilder::handler_times`](crate::SystemBuilder::handler_times) or [`System::time_handlers`].
     ///
     /// The waits of an async handler are not counted; its parts are added up. Starts, stops and other requests are
     /// listed under names of their own. In a simulation all times are zero, because no time passes in handlers.

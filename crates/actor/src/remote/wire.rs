@@ -299,7 +299,7 @@ pub struct Handles {
     pub ask: AskFrom,
     /// Reads the message of a repeating timer of the actor.
     pub timer: fn(&[u8], Codec) -> Result<AnyTimer, WireError>,
-    /// Makes a stub for such an actor: see [`crate::remote::stub::stub`].
+    /// Makes a stub for such an actor: see [`crate::remote::stub::spawn_stub`].
     pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
     /// Returns the `Recipient` of the message for this actor.
     pub recipient: fn(ActorId) -> Option<Box<dyn std::any::Any>>,
@@ -454,7 +454,7 @@ pub struct Spawns {
     pub decide: Decide,
     /// The migration steps, if the actor is mobile.
     pub moves: Option<MigrationVTable>,
-    /// Makes a stub for such an actor: see [`crate::remote::stub::stub`].
+    /// Makes a stub for such an actor: see [`crate::remote::stub::spawn_stub`].
     pub stub: fn(&SystemCore, crate::remote::stub::StubPlacement, Arc<dyn crate::remote::stub::Forwarder>) -> ActorId,
     /// The operations on the actor that need no message type.
     pub controls: Controls,

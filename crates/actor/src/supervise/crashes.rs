@@ -17,6 +17,27 @@ use crate::system::System;
 /// A panic in [`stopped`](crate::Actor::stopped) is no crash: the actor ends as intended.
 ///
 /// It is displayed as ``Till "two" crashed in Sell: it panicked: no such item (src/till.rs:31:13). It ends.``
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::sync::mpsc;
+/// # struct Press;
+/// # impl Actor for Press {
+/// #     fn started(&mut self, _: &mut Context<Self>) { panic!("jammed"); }
+/// # }
+/// # let system = System::builder().print_crashes(false).start()?;
+/// let (reports, received) = mpsc::channel();
+/// system.on_crash(move |crash: &CrashReport| reports.send(crash.clone()).unwrap());
+/// system.spawn_with(SpawnOptions::new().name("press"), Press); // its `started` panics
+///
+/// let crash = received.recv()?;
+/// assert_eq!(crash.name.as_deref(), Some("press"));
+/// assert_eq!(crash.reason, StopReason::Panicked("jammed".to_owned()));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CrashReport {
@@ -40,6 +61,21 @@ pub struct CrashReport {
 }
 
 /// The handler or hook that an actor was running when it crashed.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// fn in_words(crash: &CrashReport) -> String {
+///     match &crash.during {
+///         Some(CrashedIn::Message(message)) => format!("the handler of {message}"),
+///         Some(CrashedIn::Hook(hook)) => format!("the hook {hook}"),
+///         Some(other) => format!("{other:?}"),
+///         None => "unknown".to_owned(),
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CrashedIn {
@@ -55,6 +91,24 @@ pub enum CrashedIn {
 }
 
 /// The consequence of a crash for its actor.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// static ENDED: AtomicU64 = AtomicU64::new(0);
+///
+/// # let system = System::start()?;
+/// system.on_crash(|crash| {
+///     if crash.then == AfterCrash::Ends {
+///         ENDED.fetch_add(1, Ordering::Relaxed); // no supervisor restarts it
+///     }
+/// });
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AfterCrash {
@@ -139,6 +193,30 @@ pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, cr
 /// The decision of a supervisor about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
 ///
 /// It is displayed as `The supervisor "tills" restarts its child "two" in 100ms: no such item`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::sync::mpsc;
+/// # struct Press;
+/// # impl Actor for Press {
+/// #     fn started(&mut self, _: &mut Context<Self>) { panic!("jammed"); }
+/// # }
+/// # let system = System::builder().print_crashes(false).start()?;
+/// let (reports, received) = mpsc::channel();
+/// system.on_decision(move |decision: &DecisionReport| reports.send(decision.clone()).unwrap());
+/// let policy = SupervisionPolicy::one_for_one().when(|text| text == "jammed", Directive::Stop);
+/// let supervisor = system.spawn(Supervisor::new(policy));
+/// let press = supervisor.ask(ChildSpec::new("press", || Press)).wait()??; // its `started` panics
+/// # let _ = press;
+///
+/// let decision = received.recv()?;
+/// assert_eq!(decision.child, "press");
+/// assert_eq!(decision.directive, Directive::Stop);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecisionReport {

@@ -38,6 +38,17 @@ use crate::supervise::remote::{
 use crate::timer::timers::go_on_all;
 
 /// The supervisor's action on a crash of a child.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// let policy = SupervisionPolicy::one_for_one()
+///     .on::<std::fmt::Error>(Directive::Resume) // goes on with the same state
+///     .when(|text| text.contains("poisoned"), Directive::Stop);
+/// # let _ = policy;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Directive {
@@ -61,6 +72,22 @@ enum Strategy {
 type Rule = (Box<dyn Fn(&Crash) -> bool + Send>, Directive);
 
 /// The restart strategy, limits and rules of a [`Supervisor`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+/// use std::time::Duration;
+///
+/// let policy = SupervisionPolicy::rest_for_one()
+///     .max_restarts(10, Duration::from_secs(60))
+///     .backoff(Duration::from_millis(100), Duration::from_secs(5))
+///     .on::<std::io::Error>(Directive::Restart)
+///     .when(|text| text.contains("fatal"), Directive::Escalate);
+/// let supervisor = Supervisor::new(policy);
+/// # let _ = supervisor;
+/// ```
+#[doc(alias("SupervisorStrategy", "SupervisionStrategy"))]
 #[must_use]
 pub struct SupervisionPolicy {
     strategy: Strategy,
@@ -72,7 +99,7 @@ pub struct SupervisionPolicy {
 
 impl fmt::Debug for SupervisionPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supervise")
+        f.debug_struct("SupervisionPolicy")
             .field("strategy", &self.strategy)
             .field("restarts_max", &self.restarts_max)
             .field("within", &self.within)
@@ -148,6 +175,16 @@ impl SupervisionPolicy {
 }
 
 /// The error with which a supervisor crashes when it gives up.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// // The parent of a supervisor that gives up stops it, and does not restart it.
+/// let policy = SupervisionPolicy::one_for_one().on::<SupervisionFailed>(Directive::Stop);
+/// # let _ = policy;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisionFailed {
     /// The name of the child.
@@ -167,6 +204,33 @@ impl Error for SupervisionFailed {}
 /// An actor that starts children and restarts them when they crash. The children are stopped when the supervisor ends.
 ///
 /// Ask it for a [`ChildSpec`] to start a child.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+/// let counter = supervisor.ask(ChildSpec::new("apples", Counter::default)).wait()??;
+/// counter.tell(Add(1)); // the reference stays valid over restarts
+/// assert_eq!(counter.ask(Get).wait()?, 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Supervisor {
     policy: SupervisionPolicy,
@@ -374,6 +438,34 @@ impl Actor for Supervisor {}
 /// all restarts.
 ///
 /// The answer is a [`SpawnError`] if the supervisor has a living child of that name, or if the child cannot be started.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+/// let child = ChildSpec::new("apples", || Counter(10)).placement(Placement::Spread);
+/// let counter = supervisor.ask(child).wait()??;
+/// assert_eq!(counter.ask(Get).wait()?, 10);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("child_spec", "supervise"))]
 #[must_use = "a child is started when its supervisor is asked for it"]
 pub struct ChildSpec<A> {
     name: String,
@@ -385,7 +477,7 @@ pub struct ChildSpec<A> {
 
 impl<A> fmt::Debug for ChildSpec<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Supervised({:?})", self.name)
+        write!(f, "ChildSpec({:?})", self.name)
     }
 }
 
@@ -474,6 +566,33 @@ impl<A: Actor> Handler<ChildSpec<A>> for Supervisor {
 /// the child is no `A`, or has ended.
 ///
 /// It is needed for children in other theaters only, because these are other actors after a loss of their theater.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+/// let counter = supervisor.ask(ChildSpec::new("apples", Counter::default)).wait()??;
+/// assert_eq!(supervisor.ask(FindChild::new("apples")).wait()?, Some(counter));
+/// assert_eq!(supervisor.ask(FindChild::<Counter>::new("pears")).wait()?, None);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct FindChild<A> {
     name: String,
     actor: PhantomData<fn() -> A>,

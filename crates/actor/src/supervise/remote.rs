@@ -4,9 +4,9 @@
 //! mailbox until the decision ([`Decision`]) arrives by the route of the child's mail. The factory stays with the
 //! supervisor: a restart sends a new state.
 //!
-//! Each side watches the other. A child whose supervisor is unreachable ends. A child whose theater is lost counts as
-//! crashed, and is started anew. The new start is at that address, when a theater answers at it again. A child that had
-//! migrated there itself starts in its supervisor's theater.
+//! Each side watches the other. A child ends if its supervisor is unreachable. A child counts as crashed if its theater
+//! is lost, and is started anew: at the theater's address, when a theater answers at it again. A child that had
+//! migrated to the lost theater starts in its supervisor's theater.
 //!
 //! A local child owns its factory. When it migrates for the first time, it sends the factory to its supervisor
 //! ([`Child::begin_migration`]) before any part of it is sent to the target. It is a remote child from then on, even if the
@@ -75,6 +75,20 @@ pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
 
 /// The crash of a supervised child whose theater is lost, or cannot be reached again: for
 /// [`SupervisionPolicy::on`](crate::SupervisionPolicy::on).
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+/// use std::time::Duration;
+///
+/// // Children in other theaters: calls a lost theater again, at longer and longer intervals.
+/// let policy = SupervisionPolicy::one_for_one()
+///     .on::<TheaterLost>(Directive::Restart)
+///     .backoff(Duration::from_secs(1), Duration::from_secs(60))
+///     .max_restarts(20, Duration::from_secs(3600));
+/// # let _ = policy;
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TheaterLost {
     /// The reason for which the theater cannot be reached, if it was called again.

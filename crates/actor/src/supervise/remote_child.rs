@@ -42,8 +42,8 @@ impl Supervisor {
         let (Some(at), Some(child)) = (self.position(key), self.remote_child(key)) else { return };
         let (lost, theater) = (child.whereabouts != ChildLocation::InTheater, child.theater());
         match directive {
-            // The child had migrated there by itself, and starts again in this theater. This start cannot fail in the
-            // same way repeatedly.
+            // The child had migrated to the lost theater by itself, and starts again in this theater. This start cannot
+            // fail in the same way repeatedly.
             Directive::Restart | Directive::Resume if lost && theater.is_none() && TheaterLost::is_first(&crash) => {
                 self.decided(at, &crash, (Directive::Restart, Duration::ZERO), ctx);
                 self.restart_now(key, self.policy.strategy, ctx);
@@ -106,7 +106,7 @@ impl Supervisor {
         if starts_again && self.lost.iter().any(|(lost, _)| *lost == theater) {
             return self.restart_with(theater, key, ctx);
         }
-        // These children report the loss later. They start again, or stop, with this one.
+        // The other children of the theater report the loss later. They start again, or stop, with this one.
         for kept in &mut self.children {
             let is_there = kept.child.is_at(theater, ChildLocation::InTheater);
             if let ChildHandle::Remote(other) = &mut kept.child

@@ -13,6 +13,19 @@ use crate::system::{ShutdownError, ShutdownReport, System};
 ///
 /// # Cancel safety
 /// The shutdown continues if this future is dropped.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::time::Duration;
+/// async fn end(system: System) -> Result<(), ShutdownError> {
+///     let ending: Ending = system.shutdown_async(Duration::from_secs(5));
+///     let report = ending.await?;
+///     println!("{report}");
+///     Ok(())
+/// }
+/// ```
 #[must_use = "a shutdown tells how it ended when it is awaited"]
 pub struct Ending(Arc<Mutex<State>>);
 

@@ -35,6 +35,34 @@ use crate::system::services::OfSystem;
 /// - a thread runs the system at the moment of the last drop: an actor drops the handle, or another thread waits for an
 ///   answer;
 /// - the thread that drops the last handle panics.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// counter.tell(Add(5));
+/// assert_eq!(counter.ask(Get).wait()?, 5);
+/// let report = system.clone().shutdown()?;
+/// assert_eq!(report.actors_stopped, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("ActorSystem"))]
 #[derive(Debug)]
 pub struct System {
     core: Arc<SystemCore>,
@@ -78,6 +106,17 @@ impl Uncounted {
 }
 
 /// The settings of a new [`System`]: see [`System::builder`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// let system = System::builder().workers(2).stages(32).start()?;
+/// assert_eq!((system.workers(), system.stages()), (2, 32));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SystemBuilder {
@@ -126,6 +165,15 @@ impl fmt::Debug for OnStart {
 }
 
 /// The error of a system that was not started: it names every wrong setting.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::*;
+///
+/// let error: BuildError = System::builder().workers(0).start().err().unwrap();
+/// assert_eq!(error.problems().len(), 1);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
     wrong: Vec<String>,
@@ -699,6 +747,37 @@ impl System {
 }
 
 /// A message that reached no actor. It is displayed as `Add for Counter: the actor has stopped`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::sync::mpsc;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let (letters, received) = mpsc::channel();
+/// system.on_dead_letter(move |letter: &DeadLetter| letters.send(letter.clone()).unwrap());
+/// let counter = system.spawn(Counter::default());
+/// counter.stop();
+/// # system.run_until_idle();
+/// counter.tell(Add(1));
+/// assert_eq!(received.recv()?.to_string(), "Add for Counter: the actor has stopped");
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetter {
@@ -729,6 +808,35 @@ impl fmt::Display for DeadLetter {
 /// actor, stops, watches, wake-ups of async handlers, timers that fired, and messages that became dead letters in a
 /// queue. A parked message is counted when it is handled. It does not count asks that were handled on the caller's
 /// stack (`short_circuits`), and actors that were started on their creator's.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// let counter = system.spawn(Counter::default());
+/// counter.tell(Add(1));
+/// system.run_until_idle();
+/// let stats = system.stats();
+/// assert_eq!(stats.per_worker.len(), system.workers());
+/// assert!(stats.total.received > 0);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -749,6 +857,32 @@ impl fmt::Display for Stats {
 }
 
 /// The result of a shutdown.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # #[derive(Default)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Clone)]
+/// # struct Add(u64);
+/// # impl Message for Add { type Reply = (); }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # struct Get;
+/// # impl Message for Get { type Reply = u64; }
+/// # impl Handler<Get> for Counter {
+/// #     fn handle(&mut self, _: Get, _: &mut Context<Self>) -> u64 { self.0 }
+/// # }
+/// # let system = System::start()?;
+/// system.spawn(Counter::default());
+/// let report: ShutdownReport = system.shutdown()?;
+/// println!("{report}"); // shut down in 1.2ms: 1 actor stopped, 0 messages undelivered
+/// assert_eq!(report.actors_stopped, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShutdownReport {
@@ -765,8 +899,8 @@ pub struct ShutdownReport {
     pub stats: Stats,
 }
 
-/// Writes one line, and one more for each entry of `deferred`: `shut down in 1.2 ms: 3 actors stopped, 1 message
-/// undelivered`.
+/// Writes one line, and one more for each entry of `deferred`:
+/// `shut down in 1.2 ms: 3 actors stopped, 1 message undelivered`.
 impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
@@ -776,8 +910,30 @@ impl fmt::Display for ShutdownReport {
     }
 }
 
-/// Messages that waited for their guards when their system was shut down. They are displayed as `2 Put for Buffer
-/// "outbox": deferred, and the guard did not hold to the end`.
+/// Messages that waited for their guards when their system was shut down. They are displayed as
+/// `2 Put for Buffer "outbox": deferred, and the guard did not hold to the end`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # struct Take;
+/// # impl Message for Take { type Reply = (); }
+/// # struct Empty;
+/// # impl Actor for Empty {}
+/// # impl Handler<Take> for Empty {
+/// #     fn handle(&mut self, _: Take, _: &mut Context<Self>) {}
+/// #     fn guard(&self, _: &Take) -> Guard { Guard::Defer }
+/// # }
+/// # let system = System::start()?;
+/// let slot = system.spawn_with(SpawnOptions::new().name("slot"), Empty); // its guard defers each `Take`
+/// slot.tell(Take);
+/// # system.run_until_idle();
+/// let report = system.shutdown()?;
+/// let deferred: &DeferredMessages = &report.deferred[0];
+/// assert_eq!((deferred.count, deferred.actor.as_str()), (1, "Empty \"slot\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeferredMessages {
@@ -797,6 +953,19 @@ impl fmt::Display for DeferredMessages {
 }
 
 /// The error of a system that could not be ended in time.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::time::Duration;
+/// # let system = System::start()?;
+/// match system.shutdown_within(Duration::from_secs(2)) {
+///     Ok(report) => println!("{report}"),
+///     Err(error) => eprintln!("stuck: {}", error.actors().join(", ")),
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShutdownError {
     stuck: usize,

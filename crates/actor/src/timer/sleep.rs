@@ -15,6 +15,29 @@ use crate::actor::context::Context;
 ///
 /// # Cancel safety
 /// A sleep that is dropped has no further effect.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use std::time::Duration;
+/// # struct Boil;
+/// # impl Message for Boil { type Reply = Duration; }
+/// # struct Kettle;
+/// # impl Actor for Kettle {}
+/// impl AsyncHandler<Boil> for Kettle {
+///     async fn handle(&mut self, _: Boil, ctx: &mut Context<Self>) -> Duration {
+///         let begun = ctx.now();
+///         ctx.sleep(Duration::from_secs(180)).await;
+///         ctx.now() - begun
+///     }
+/// }
+///
+/// let system = System::builder().simulated(1).start()?; // virtual time
+/// assert_eq!(system.spawn(Kettle).ask(Boil).wait()?, Duration::from_secs(180));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing sleeps until it is awaited"]
 pub struct Sleep {
     system: Arc<SystemCore>,

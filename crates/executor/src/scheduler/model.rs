@@ -4,6 +4,39 @@
 //! Each worker follows `exchange.rs`, `steal.rs` and `idle.rs`: it flushes, takes mail, shares work, and runs a gulp.
 //! An idle worker asks another worker for stages, watches, and parks. The model leaves out trials of short work, the
 //! times of messages by kind, timers, backpressure, the memory of more than one socket, and other programs.
+//!
+//! # Costs by the number of workers
+//!
+//! W is the number of workers, and S the number of stages (16 W without other settings). The table counts the cache
+//! lines that more than one worker writes. A line is private if one worker writes it and one other worker reads it.
+//!
+//! | event | shared cache lines written | growth with W |
+//! |---|---|---|
+//! | a message between actors of one worker | none | none |
+//! | a message to an actor of another worker | none; it writes the private lines of its record | none |
+//! | a log is handed over | 2: the receiver's inbox with its lock, the receiver's mail flag | a gulp writes at most min(messages, W) logs; with random receivers and a large W, each log holds 1 message |
+//! | a worker goes from one gulp to the next | none; it reads one line of the idle set for each 64 workers (3 words), and writes one line that only others read | it reads ⌈W / 64⌉ lines |
+//! | a worker becomes idle and busy again | 2: its inbox, the idle set; it reads the lines of at most 16 other workers, and a request for stages writes the inbox of one of them | none; 64 workers share a line of the idle set |
+//! | a worker parks and is woken | 4: its inbox, the idle set, `active`, `parked` | none; all workers write the last two |
+//! | a stage moves | 5: both inboxes, both mail flags, the stage's line of the route (32 stages per line) | none; all workers share no counter of moves |
+//! | the next hand-over to the worker that the stage has left | none | each sender reads its private route once, 2 S bytes: 2 KiB for 64 workers, 8 KiB for 256 |
+//! | an async handler is suspended and resumed | none; each worker has its own counter | none |
+//! | an ask is awaited | none; the asker writes its own node and reads the asked actor's node. The first ask of a cell also writes one counter of all workers, and the first ask to an actor writes the header of its cell. Only an ask that finds a cycle takes a lock of all workers | none; an ask of an actor that was itself asked, to an actor that waits, takes the lock of each node along the path |
+//! | a timer starts and fires | none | none |
+//! | the monitor ticks (each 2 ms) | the signal of each worker that runs handlers | it reads 5 lines per worker: 320 for 64 workers, 1,280 for 256 |
+//! | the system becomes idle | none; the last worker reads one counter per worker | it reads W lines once |
+//!
+//! # Results
+//!
+//! With 10 µs of work per message, the model reaches these fractions of a linear speed-up:
+//!
+//! | workers | 2 | 8 | 64 | 256 |
+//! |---|---|---|---|---|
+//! | gossip, 10,000 tokens | 0.98 | 0.97 | 0.97 | 0.97 |
+//! | scatter–gather, 100 actors per worker | 0.97 | 0.89 | 0.82 | 0.57 |
+//!
+//! In scatter–gather, 1 master sends all requests and adds up all answers. From about 100 workers on, the master is
+//! the limit.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};

@@ -236,8 +236,8 @@ impl Calling {
         said.means(sight) && !sight.is_connected
     }
 
-    /// Returns the call that is due for a link without a connection. `leaves`: this theater is about to end. `is_late`: no call
-    /// has come for so long that the other end may not know of the link.
+    /// Returns the call that is due for a link without a connection. `leaves`: this theater is about to end. `is_late`: the
+    /// last call is long ago, and the other end may not know of the link.
     pub(crate) fn due(&mut self, sight: Sight, leaves: bool, is_late: bool, is_lower: bool) -> Option<Due> {
         if self.calls_again {
             return None;
