@@ -28,7 +28,7 @@ pub fn print(text: &str) {
     write(&format!("{text}\n"));
 }
 
-/// Writes text to standard output, as [`print`] does.
+/// Writes text to standard output, as [`print()`] does.
 pub fn write(text: &str) {
     let mut out = std::io::stdout().lock();
     if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush())

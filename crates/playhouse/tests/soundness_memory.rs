@@ -12,7 +12,7 @@ struct Counting;
 
 static BYTES: AtomicI64 = AtomicI64::new(0);
 
-// Every call goes to the system's allocator.
+// SAFETY: every call goes to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         BYTES.fetch_add(layout.size() as i64, Ordering::Relaxed);
