@@ -130,7 +130,7 @@ fn a_theater_that_does_not_start_since_its_address_is_not_known_leaves_nothing_b
     let before = open_descriptors();
     let error = builder().transport(transport.clone()).start().unwrap_err();
     let words = error.to_string();
-    assert!(words.contains("127.0.0.1:0") && words.contains("does not say where: it has no sign"), "{words}");
+    assert!(words.contains("127.0.0.1:0") && words.contains("does not return its address: it has no sign"), "{words}");
     Tcp.listen(*transport.0.get().unwrap()).unwrap();
     assert!(open_descriptors() <= before, "{} descriptors, and {before} before", open_descriptors());
     eventually(|| threads().is_empty(), || format!("{:?}", threads()));

@@ -88,7 +88,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     for greeting in greetings {
         let refused = greet(address(&remote), |_| greeting).err().expect("it was believed");
         let TheaterError::Refused { why, .. } = refused else { panic!("{refused}") };
-        assert!(why.contains("another incarnation than the one it has proved"), "{why}");
+        assert!(why.contains("another incarnation than the proved one"), "{why}");
     }
     assert!(!peer.is_lost() && peer.link.connection().is_some());
     let owner = remote.system().spawn(Owner);
