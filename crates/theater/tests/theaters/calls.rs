@@ -61,7 +61,7 @@ fn callers() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
     tasks
         .filter(|task| {
-            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.starts_with("playhouse-call"))
+            std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name.trim_end() == "playhouse-call")
         })
         .count()
 }
