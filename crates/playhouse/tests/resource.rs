@@ -100,7 +100,10 @@ fn what_is_too_much_is_given_back_or_waits() {
         gate.wait_entered();
         let queued = [1, 2].map(|number| pool.try_run(move |_| number).unwrap());
         let error = pool.try_run(|_| 3).unwrap_err();
-        assert!(error.to_string().starts_with("the resource pool is full: all threads are busy"));
+        assert_eq!(
+            error.to_string(),
+            "the resource pool is full: all threads are busy and the queue has no room; try again later, or use `run`, which waits"
+        );
         // The error returns the whole work.
         let work = error.into_work();
         // Three requesters wait for room: an actor, which handles nothing else until then, and two threads.

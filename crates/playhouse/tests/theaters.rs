@@ -409,7 +409,7 @@ fn a_crash_where_an_actor_comes_to_is_told_as_such_in_groups_too() {
             // The migration is complete before the crash.
             let _moved = here.migrate(stumbler, &peer).wait();
             let crash = told.recv_timeout(Duration::from_secs(60)).unwrap();
-            assert_eq!(crash.during, Some(CrashedIn::Hook("arrived")), "{placement:?}, {panics}");
+            assert_eq!(crash.during, Some(CrashedIn::Hook("migrated")), "{placement:?}, {panics}");
             assert!(crash.reason.to_string().contains("it stumbles"), "{crash}");
         }
     }

@@ -642,7 +642,7 @@ impl<A: Actor> Deref for OwnedActor<A> {
 
 impl<A: Actor> fmt::Debug for OwnedActor<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Owned({:?})", self.0)
+        write!(f, "OwnedActor({:?})", self.0)
     }
 }
 

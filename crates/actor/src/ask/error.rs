@@ -34,6 +34,7 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(rename = "Phase")]
 pub enum AskPhase {
     /// The request waited in the receiver's mailbox. It was taken back: it was not handled and never will be. (If it
     /// was [forwarded](crate::Reply::forward), that holds for the last receiver.)

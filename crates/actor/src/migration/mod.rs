@@ -721,7 +721,7 @@ impl<A: Mobile> Control<ActorState<A>> for Begin {
     }
 
     fn describe(&self) -> (MailKind, &'static str) {
-        if self.metadata.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "arrived") }
+        if self.metadata.is_new { (MailKind::Start, "start") } else { (MailKind::Control, "migrated") }
     }
 
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
@@ -749,7 +749,7 @@ impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
     }
 
     fn describe() -> (MailKind, &'static str) {
-        (MailKind::Control, "departing")
+        (MailKind::Control, "migrating")
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -763,7 +763,7 @@ impl<A: Actor> Envelope<ActorState<A>> for MigrationFailedHook {
     }
 
     fn describe() -> (MailKind, &'static str) {
-        (MailKind::Control, "stayed")
+        (MailKind::Control, "migration_failed")
     }
 
     fn bounce(self, _: Undelivered) {}
@@ -807,7 +807,7 @@ impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
     }
 
     fn describe() -> (MailKind, &'static str) {
-        (MailKind::Control, "arrived")
+        (MailKind::Control, "migrated")
     }
 
     fn bounce(self, _: Undelivered) {}

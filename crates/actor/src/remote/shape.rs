@@ -586,4 +586,48 @@ mod tests {
     fn what_cannot_be_made_has_none() {
         assert_eq!(fingerprint::<Endless>(), None);
     }
+
+    /// The types of references and of phases, with the names that they had first.
+    mod former {
+        use std::net::SocketAddr;
+
+        use serde::Deserialize;
+
+        use crate::actor::group::GroupName;
+
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "their shapes count")]
+        pub(super) enum RefName {
+            Mine { slot: u64, life: u64, seal: u64 },
+            Yours(u32),
+            Moved { born: Seat, at: Seat },
+            Other { theater: u64, address: SocketAddr, slot: u64, life: u64, seal: u64 },
+            Member { group: GroupName, born: Seat, at: Option<Seat> },
+        }
+
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "their shapes count")]
+        pub(super) struct Seat {
+            theater: u64,
+            address: Option<SocketAddr>,
+            slot: u64,
+            life: u64,
+            seal: u64,
+        }
+
+        #[derive(Deserialize)]
+        #[expect(dead_code, reason = "their shapes count")]
+        pub(super) enum Phase {
+            Queued,
+            Running,
+        }
+    }
+
+    /// Theaters of other builds compare these fingerprints, and write by names where they differ.
+    #[test]
+    fn references_and_phases_have_the_fingerprints_of_their_former_names() {
+        let now = [fingerprint::<crate::remote::stub::RefName>(), fingerprint::<crate::AskPhase>()];
+        assert!(now.iter().all(Option::is_some), "{now:?}");
+        assert_eq!(now, [fingerprint::<former::RefName>(), fingerprint::<former::Phase>()]);
+    }
 }

@@ -297,6 +297,7 @@ pub enum RefName {
 
 /// The location of an actor: a slot of a theater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename = "Seat")]
 pub struct ActorLocation {
     /// The theater.
     pub theater: u64,

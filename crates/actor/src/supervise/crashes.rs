@@ -129,7 +129,7 @@ impl CrashedIn {
             (MailKind::Timer, message) => Some(CrashedIn::Message(message)),
             (MailKind::Control, "stream") => Some(CrashedIn::Stream),
             (MailKind::Control, "factory") => Some(CrashedIn::Hook("factory")),
-            (MailKind::Control, hook @ ("terminated" | "departing" | "arrived" | "stayed")) => {
+            (MailKind::Control, hook @ ("terminated" | "migrating" | "migrated" | "migration_failed")) => {
                 Some(CrashedIn::Hook(hook))
             }
             _ => None,

@@ -101,6 +101,7 @@ pub struct Snapshot {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
+#[serde(rename = "WorkerLine")]
 pub struct WorkerStats {
     /// Messages handled in the window.
     pub handled: u64,
@@ -128,6 +129,7 @@ pub struct WorkerStats {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
+#[serde(rename = "StageLine")]
 pub struct StageStats {
     /// Its number.
     pub stage: u16,
@@ -143,6 +145,7 @@ pub struct StageStats {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
+#[serde(rename = "ActorLine")]
 pub struct ActorStats {
     /// The type.
     pub actor: String,
@@ -162,6 +165,7 @@ pub struct ActorStats {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
+#[serde(rename = "MessageLine")]
 pub struct MessageStats {
     /// The actor's type.
     pub actor: String,
@@ -184,6 +188,7 @@ pub struct MessageStats {
 /// The state of a link.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
+#[serde(rename = "LinkLine")]
 pub struct LinkStats {
     /// The address of the other theater, if it has one.
     pub address: Option<SocketAddr>,

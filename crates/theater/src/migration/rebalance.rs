@@ -103,7 +103,7 @@ pub struct RebalanceGuard(ActorRef<Rebalancer>);
 
 impl fmt::Debug for RebalanceGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Balancing({})", self.0)
+        write!(f, "RebalanceGuard({})", self.0)
     }
 }
 

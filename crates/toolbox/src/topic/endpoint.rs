@@ -138,6 +138,7 @@ impl<M: RemoteTopic> Remote for TopicEndpoint<M> {
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
 #[serde(bound = "M: RemoteTopic")]
+#[serde(rename = "Enroll")]
 pub struct JoinRequest<M: Message> {
     /// The name of the field is part of the wire form.
     #[serde(rename = "desk")]
@@ -148,6 +149,7 @@ pub struct JoinRequest<M: Message> {
 /// A message that was published at a joined topic, on its way to the home.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
+#[serde(rename = "Submission")]
 pub struct PublishRequest<M> {
     pub(super) subject: Option<String>,
     pub(super) message: M,
@@ -156,6 +158,7 @@ pub struct PublishRequest<M> {
 /// A published message, on its way from the home.
 #[doc(hidden)]
 #[derive(Serialize, Deserialize)]
+#[serde(rename = "Issue")]
 pub struct Publication<M> {
     pub(super) subject: Option<String>,
     /// The number of earlier messages that were dropped, because the link was overloaded.
