@@ -616,7 +616,6 @@ mod tests {
         }
 
         #[derive(Deserialize)]
-        #[expect(dead_code, reason = "their shapes count")]
         pub(super) enum Phase {
             Queued,
             Running,
