@@ -19,6 +19,7 @@ mod error;
 #[doc(hidden)]
 pub mod fuzz;
 mod link;
+mod lock;
 mod migration;
 mod naming;
 mod node;

@@ -43,7 +43,7 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
@@ -53,8 +53,10 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::link::frame::{WAITS_MAX, at_most};
+use crate::lock::lock;
 use crate::migration::authority::Host;
-use crate::node::core::{Callee, TICK, TheaterCore};
+use crate::node::core::TheaterCore;
+use crate::node::links::{Callee, TICK};
 
 /// Interval, in ticks, of the two searches for cycles among long waits.
 const EVERY_TICKS: u64 = 20;
@@ -313,7 +315,7 @@ impl TheaterCore {
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
-        self.cycles.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.cycles)
     }
 
     /// Searches for cycles if a local actor has waited for some time while a local actor waits for a remote one: twice, and after
@@ -371,7 +373,7 @@ impl TheaterCore {
             let (theater_core, round) = (Arc::downgrade(self), Arc::clone(&round));
             let answer: TakeAnswer = Box::new(move |answer| {
                 let said = answer.ok().and_then(|(codec, bytes)| codec.read::<Said>(bytes).ok());
-                let mut open = round.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut open = lock(&round);
                 let Some(round) = open.as_mut() else { return };
                 round.all_said &= said.is_some();
                 let Said { waits, passed, meant, hosts } = said.unwrap_or_default();

@@ -13,11 +13,11 @@ pub(super) const HANDLES_MAX: usize = if cfg!(test) { 4 * 1_024 } else { 4 * 1_0
 /// reached the actors.
 pub(super) const WATCHES_MAX: usize = 2 * HANDLES_MAX;
 /// Most members of groups, and refused groups, that a link keeps until their groups are complete.
-pub(super) const MEMBERS_MAX: usize = if cfg!(test) { 1_024 } else { 1024 * 1_024 };
+pub(crate) const MEMBERS_MAX: usize = if cfg!(test) { 1_024 } else { 1024 * 1_024 };
 /// Windows that members of groups may take until their groups are complete; [`RESERVE_BYTES`] come on top.
-pub(super) const MEMBER_WINDOWS_MAX: usize = 64;
+pub(crate) const MEMBER_WINDOWS_MAX: usize = 64;
 /// Most shutdown announcements of the other end while an earlier one is not answered: a theater sends one at a time.
-pub(super) const LEAVINGS_MAX: usize = 1_024;
+pub(crate) const LEAVINGS_MAX: usize = 1_024;
 
 /// The reason for which a link was lost by its peer's fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ impl fmt::Display for Fault {
 
 impl Link {
     /// Notes that the peer breaks the protocol. The reading thread then loses the link, and takes nothing more.
-    pub(super) fn fault(&self, fault: Fault) {
+    pub(crate) fn fault(&self, fault: Fault) {
         // The first fault is the cause.
         let _ = self.fault.set(fault);
     }
@@ -73,13 +73,13 @@ impl Link {
     }
 
     /// Loses the link for this fault of its peer.
-    pub(super) fn lose_for(&self, fault: Fault) {
+    pub(crate) fn lose_for(&self, fault: Fault) {
         self.fault(fault);
         self.lose_by_fault();
     }
 
     /// Loses the link for the noted fault of its peer.
-    pub(super) fn lose_by_fault(&self) {
+    pub(crate) fn lose_by_fault(&self) {
         self.lose();
         if let (Some(theater_core), Some(error)) = (self.theater_core(), self.broken_rule()) {
             theater_core.report(error);

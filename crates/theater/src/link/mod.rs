@@ -59,16 +59,11 @@
 pub(crate) mod frame;
 pub(crate) mod registry;
 
-#[cfg(test)]
-mod coming;
 mod connection;
 mod fault;
 mod fences;
-#[cfg(test)]
-mod hostile;
-mod leaving;
-mod moves;
-mod patience;
+mod handles;
+mod overload_timeout;
 mod recall;
 mod receive;
 mod ref_codec;
@@ -76,9 +71,6 @@ mod send;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod together;
-#[cfg(test)]
-mod watching;
 
 use std::any::TypeId;
 use std::cell::{Cell, RefCell};
@@ -86,7 +78,7 @@ use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use playhouse_actor::away::{
@@ -101,20 +93,25 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::frame::{Handle, Head, Kind};
 use crate::link::registry::{Registry, Table};
-use crate::migration::drain::DrainGuard;
-use crate::migration::drain::begin_drains;
+use crate::lock::lock;
+use crate::migration::announce_shutdown::Leaving;
+use crate::migration::commit::Left;
+use crate::migration::drain::{DrainGuard, begin_drains};
+use crate::migration::group_members::PendingGroups;
 use crate::naming::locate::LostActor;
 use crate::naming::{Directory, Key};
+use crate::node::core::TheaterCore;
 use crate::proxy::Proxy;
 use crate::session::{self, FrameError, Inbound, Outbound};
-pub(crate) use moves::{Departure, Left};
-pub(crate) use together::PreparedMember;
-
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::Fault;
-use fault::{HANDLES_MAX, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX, WATCHES_MAX};
-use patience::OverloadTimeout;
-use targets::{Target, Targets};
+use fault::{HANDLES_MAX, WATCHES_MAX};
+pub(crate) use fault::{LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX};
+use handles::StubHandles;
+use overload_timeout::OverloadTimeout;
+pub(crate) use receive::Unanswered;
+pub(crate) use targets::Target;
+use targets::Targets;
 
 /// Bytes that may be under way before a sender is slowed, unless the settings say otherwise.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
@@ -123,7 +120,7 @@ const REPLY_WINDOWS_MAX: usize = 8;
 /// Windows of all kinds of frames that may wait, and bytes read that may wait for an acknowledgement; [`RESERVE_BYTES`] come on top.
 const WINDOWS_MAX: usize = 16;
 /// Room for the largest frames beside whole windows: 2 of them.
-const RESERVE_BYTES: usize = 2 * FRAME_BYTES_MAX as usize;
+pub(crate) const RESERVE_BYTES: usize = 2 * FRAME_BYTES_MAX as usize;
 /// Most bytes of a message.
 pub(crate) const FRAME_BYTES_MAX: u32 = 16 * 1024 * 1024;
 /// Most bytes read by one system call.
@@ -229,21 +226,6 @@ struct AckBackpressure {
     stages: Vec<u16>,
 }
 
-/// The actors that this end's handles mean.
-#[derive(Default)]
-struct StubHandles {
-    handles: FxHashMap<ActorId, Handle>,
-    by_handle: Vec<ActorId>,
-}
-
-impl StubHandles {
-    /// Returns the actors that the valid handles mean, in the order of the handles.
-    fn in_order(&self) -> Vec<ActorId> {
-        let present = |(id, handle): (&ActorId, Handle)| (self.handles.get(id) == Some(&handle)).then_some(*id);
-        self.by_handle.iter().zip(0..).filter_map(present).collect()
-    }
-}
-
 /// The result of reading a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
@@ -285,20 +267,20 @@ impl RunTime {
 /// A session with another theater.
 pub(crate) struct Link {
     this: Weak<Link>,
-    core: Arc<SystemCore>,
-    registry: Arc<Registry>,
-    directory: Arc<Directory>,
+    pub(crate) core: Arc<SystemCore>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) directory: Arc<Directory>,
     /// The other theater.
     pub(crate) incarnation: u64,
     /// The address that this end calls.
     pub(crate) address: Option<SocketAddr>,
     /// The address that third theaters call, which references carry.
     pub(crate) advertised: Option<SocketAddr>,
-    number: u64,
+    pub(crate) number: u64,
     stage: u16,
-    window_bytes: usize,
-    gate: Arc<Gate>,
-    table: Table,
+    pub(crate) window_bytes: usize,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) table: Table,
     /// The last packet that the other end may be told as received.
     received: AtomicU64,
     /// The time since the last received frame, and since the last sent one.
@@ -328,21 +310,17 @@ pub(crate) struct Link {
     inn: Mutex<In>,
     stubs: Mutex<StubHandles>,
     /// Members of groups that were sent, and wait for the others, by group migration.
-    pending_groups: Mutex<together::PendingGroups>,
+    pub(crate) pending_groups: Mutex<PendingGroups>,
     /// Watches of the other end that have not ended.
     watches: AtomicUsize,
     /// Actors that have left for the other theater, and have not begun in it, according to this end.
-    left: Mutex<FxHashMap<Key, Arc<moves::Left>>>,
+    pub(crate) left: Mutex<FxHashMap<Key, Arc<Left>>>,
     /// Whether anything was sent to an actor of the other end since the last fence.
     is_unfenced: AtomicBool,
     fences: Mutex<Fences>,
     /// Requests to the one thread that waits for the shutdown of the other end, if there is one.
-    leaving: Mutex<Option<leaving::Leaving>>,
+    pub(crate) leaving: Mutex<Option<Leaving>>,
     recalls: recall::Recalls,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the address for third theaters. A theater on the loopback of another machine knows no better address than the called one.
@@ -460,7 +438,11 @@ impl Link {
         })
     }
 
-    fn this(&self) -> Arc<Link> {
+    pub(crate) fn theater_core(&self) -> Option<Arc<TheaterCore>> {
+        self.directory.theater_core()
+    }
+
+    pub(crate) fn this(&self) -> Arc<Link> {
         self.this.upgrade().expect("the caller holds the link")
     }
 
@@ -609,93 +591,6 @@ impl Link {
             // Relaxed: it is a counter only.
             self.directory.room_made.fetch_add(1, Ordering::Relaxed);
             self.gate.open(&self.core);
-        }
-    }
-
-    // -- forgetting ---------------------------------------------------------------------------------------------------
-
-    /// Gives up a number by which no actor of this theater calls another any more.
-    pub(crate) fn give_up(&self, handle: Handle) {
-        /// The number of handles that are told together; [`Link::tidy`] tells fewer.
-        const TOGETHER: usize = 64;
-        if self.is_lost() {
-            return;
-        }
-        {
-            let mut stubs = lock(&self.stubs);
-            if let Some(id) = stubs.by_handle.get(handle as usize).copied()
-                && stubs.handles.get(&id) == Some(&handle)
-            {
-                stubs.handles.remove(&id);
-            }
-        }
-        let (many, watched) = {
-            let mut out = lock(&self.out);
-            let of = out.watching.remove(&handle).unwrap_or_default();
-            let watched: Vec<_> = of.into_iter().filter_map(|(_, watch)| out.watches.remove(&watch)).collect();
-            out.given_up.push(handle);
-            (out.given_up.len() >= TOGETHER, watched)
-        };
-        for (_, notify) in watched {
-            notify(StopReason::NotAlive.into());
-        }
-        if many {
-            self.release_handles();
-        }
-    }
-
-    /// Releases handles, behind all frames in which they were used.
-    fn release_handles(&self) {
-        let handles = std::mem::take(&mut lock(&self.out).given_up);
-        if handles.is_empty() {
-            return;
-        }
-        let (link, free) = (self.this(), handles.clone());
-        let answer: TakeAnswer = Box::new(move |answer| {
-            if answer.is_ok() {
-                lock(&link.out).free_handles.extend(free);
-            }
-        });
-        // If it cannot be sent, no handle is in use any more.
-        let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Release { ask, handles }.write(out));
-    }
-
-    /// Tells the other end the free numbers and the ended actors. Called at intervals.
-    pub(crate) fn tidy(&self) {
-        self.release_handles();
-        // If another thread reads, a later call does it.
-        let Ok(mut inn) = self.inn.try_lock() else { return };
-        let ended = inn.targets.ended();
-        if !ended.is_empty() {
-            // With the lock held, because it goes out before the answer to a release of these numbers, which may be given again then.
-            let _ = self.send(Lane::Normal, |out| Head::Ended { handles: ended }.write(out));
-        }
-    }
-
-    /// Drops the stubs of the other end's actors with these handles: they have ended.
-    fn take_ended(&self, handles: &[Handle]) {
-        let ended: Vec<(Handle, ActorId)> = {
-            let stubs = lock(&self.stubs);
-            let known = handles.iter().filter_map(|handle| Some((*handle, *stubs.by_handle.get(*handle as usize)?)));
-            known.filter(|(handle, id)| stubs.handles.get(id) == Some(handle)).collect()
-        };
-        ended.into_iter().for_each(|(handle, id)| self.forget_ended(handle, id));
-    }
-
-    /// Drops the stub `id`. Its actor has ended in the other theater, where `handle` means it.
-    fn forget_ended(&self, handle: Handle, id: ActorId) {
-        if self.directory.forget_actor(id) {
-            if let Some(controls) = self.registry.controls(id) {
-                (controls.forget)(id);
-            }
-        } else if self.directory.is_remote(id) {
-            // The stub reroutes or locates its actor. When that is over, its route may be another one, and the number may mean another actor.
-            let link = self.this();
-            self.directory.again(id, move |id, _| {
-                if link.handle_of(id) == Some(handle) {
-                    link.forget_ended(handle, id);
-                }
-            });
         }
     }
 

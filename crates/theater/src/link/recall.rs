@@ -122,7 +122,7 @@ mod tests {
     use playhouse_actor::{Actor, Context, Guard, Handler, Message, remote};
     use serde::{Deserialize, Serialize};
 
-    use super::super::hostile::{LIMIT, bytes, name, rejected_peer, theaters};
+    use super::super::tests::hostile::{LIMIT, bytes, name, rejected_peer, theaters};
     use super::super::tests::{Greet, Guest, eventually};
     use super::*;
     use crate::link::frame::Wire;

@@ -11,13 +11,13 @@ use crate::naming::locate::Inquiry;
 use crate::naming::{Key, RemoteActorId};
 
 /// An ask that was read, until its answer is written or is dropped.
-pub(super) struct Unanswered {
+pub(crate) struct Unanswered {
     link: Arc<Link>,
     bytes: usize,
 }
 
 impl Unanswered {
-    pub(super) fn new(link: Arc<Link>, ask_bytes: usize) -> Unanswered {
+    pub(crate) fn new(link: Arc<Link>, ask_bytes: usize) -> Unanswered {
         let bytes = ask_bytes + size_of::<Unanswered>();
         link.unanswered_bytes.fetch_add(bytes, Ordering::Relaxed);
         Unanswered { link, bytes }
@@ -565,7 +565,7 @@ impl Link {
         }
     }
 
-    pub(super) fn fail(&self, ask: u64, error: &AskError) {
+    pub(crate) fn fail(&self, ask: u64, error: &AskError) {
         let _ = self.send(Lane::Normal, |out| {
             Head::Failed { ask }.write(out)?;
             Codec::Positional.write(error, out)

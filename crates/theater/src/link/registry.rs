@@ -3,7 +3,7 @@
 use std::any::TypeId;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use playhouse_actor::ActorId;
 use playhouse_actor::wire::{self, Codec, Controls, Handles, MigrationVTable, Spawns, WireError};
@@ -11,6 +11,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::frame::{KINDS_MAX, Kind, THEATERS_MAX};
+use crate::lock::lock;
 use crate::node::handshake::GREETING_BYTES_MAX;
 
 /// Most bytes of all kinds in their written form: a greeting also has two lists of theaters, and some addresses and
@@ -155,7 +156,7 @@ impl Registry {
     }
 
     fn published(&self) -> std::sync::MutexGuard<'_, HashMap<String, Published>> {
-        self.published.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.published)
     }
 
     /// Returns the table of the messages for the theater that takes `kinds`.

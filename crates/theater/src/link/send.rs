@@ -41,8 +41,21 @@ impl Link {
         WireError::new("the theater is lost")
     }
 
+    /// Sends a frame, unless this theater has announced its shutdown.
+    pub(crate) fn send_before_shutdown(&self, head: &Head) -> Written {
+        let sent = self.send_with(
+            Lane::Normal,
+            |out| out.departs,
+            |departs, out| match departs {
+                true => head.write(out),
+                false => Err(WireError::new("this theater has announced its shutdown")),
+            },
+        );
+        sent.map(drop).map_err(|(error, _)| error)
+    }
+
     /// Sends a frame; `prepare` makes the state for which the frame may need a number, and `write` gets it.
-    pub(super) fn send_with<R>(
+    fn send_with<R>(
         &self,
         lane: Lane,
         prepare: impl FnOnce(&mut Out) -> R,
@@ -78,7 +91,7 @@ impl Link {
     }
 
     /// Sends a frame.
-    pub(super) fn send(&self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Result<bool, WireError> {
+    pub(crate) fn send(&self, lane: Lane, write: impl FnOnce(&mut Vec<u8>) -> Written) -> Result<bool, WireError> {
         match self.send_with(lane, |_| (), |(), out| write(out)) {
             Ok(((), full)) => Ok(full),
             Err((error, ())) => Err(error),
@@ -299,7 +312,7 @@ impl Link {
     }
 
     /// Sends a frame that needs an answer.
-    pub(super) fn ask_with(
+    pub(crate) fn ask_with(
         &self,
         answer: TakeAnswer,
         lane: Lane,
@@ -509,7 +522,7 @@ impl Link {
     ///
     /// # Errors
     /// Too many are in use.
-    pub(super) fn may_name_more(&self) -> Written {
+    pub(crate) fn may_name_more(&self) -> Written {
         let out = lock(&self.out);
         if out.free_handles.is_empty() && out.next_handle as usize >= HANDLES_MAX / 2 {
             let most = HANDLES_MAX / 2;
@@ -579,7 +592,7 @@ impl Link {
         Ok(made)
     }
 
-    pub(super) fn ref_codec(&self) -> Arc<dyn RefCodec> {
+    pub(crate) fn ref_codec(&self) -> Arc<dyn RefCodec> {
         self.this()
     }
 }

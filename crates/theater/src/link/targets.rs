@@ -1,25 +1,30 @@
 //! The actors that the handles of the other end of a link mean.
 
+use std::sync::TryLockError;
+
 use playhouse_actor::ActorId;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fault::{Fault, HANDLES_MAX};
 use crate::link::frame::Handle;
+use crate::link::{Link, READS, TARGETS};
+use crate::lock::lock;
+use crate::migration::arrivals::Awaited;
 
 /// The meaning of one handle of the other end.
 #[derive(Clone, Copy)]
-pub(super) struct Target {
-    pub(super) id: ActorId,
+pub(crate) struct Target {
+    pub(crate) id: ActorId,
     /// The receiver of mail to the actor, as long as there is an arrival buffer.
-    pub(super) arrival_buffer: Option<ActorId>,
+    pub(crate) arrival_buffer: Option<ActorId>,
     /// Whether anything was sent to it since the last fence.
-    pub(super) is_reached: bool,
+    pub(crate) is_reached: bool,
     /// Whether it was an incoming actor that came over this link at the last look.
-    pub(super) is_incoming: bool,
+    pub(crate) is_incoming: bool,
     /// The number of messages and requests to it since the actor has left. The other end was told so at the first one.
-    pub(super) told: u32,
+    pub(crate) told: u32,
     /// Whether the other end was told that it has ended.
-    pub(super) told_end: bool,
+    pub(crate) told_end: bool,
 }
 
 impl Target {
@@ -147,6 +152,53 @@ impl Targets {
             if let Some(target) = &mut self.all[handle as usize] {
                 target.arrival_buffer = None;
             }
+        }
+    }
+}
+
+impl Link {
+    /// Returns the target of the other end's `handle`. Mail to an incoming actor that was committed goes to an arrival buffer.
+    pub(crate) fn meaning(&self, handle: Handle) -> Option<Target> {
+        let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
+        if !target.is_incoming {
+            return Some(target);
+        }
+        let arrival_buffer = {
+            let mut incoming_actors = self.directory.incoming_actors();
+            match incoming_actors.at(self.number, target.id) {
+                Some(incoming) => {
+                    let made = || (incoming.incoming.moves.arrival_buffer)(&self.core, incoming.stub);
+                    incoming.arrival_buffer = incoming.arrival_buffer.or_else(made);
+                    incoming.arrival_buffer
+                }
+                // The actor has begun.
+                None => self.directory.arrival_buffer_of(target.id),
+            }
+        };
+        TARGETS.with_borrow_mut(|targets| targets.open_arrival_buffer(handle, arrival_buffer));
+        TARGETS.with_borrow(|targets| targets.get(handle))
+    }
+
+    /// Calls `f` with the incoming actor of the other end's handle, if its source has committed it, according to this theater.
+    pub(crate) fn with_incoming<R>(&self, handle: Handle, f: impl FnOnce(&mut Awaited) -> R) -> Option<R> {
+        let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
+        if !target.is_incoming && target.arrival_buffer.is_none() {
+            return None;
+        }
+        self.directory.incoming_actors().at(self.number, target.id).map(f)
+    }
+
+    /// Returns whether another thread reads this link now.
+    pub(crate) fn is_read_by_another_thread(&self) -> bool {
+        READS.get() != Some(self.number) && matches!(self.inn.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Closes an arrival buffer in which nothing waits any more: later mail goes to the actor.
+    pub(crate) fn close_arrival_buffer(&self, arrival_buffer: ActorId) {
+        if READS.get() == Some(self.number) {
+            TARGETS.with_borrow_mut(|targets| targets.close_arrival_buffer(arrival_buffer));
+        } else {
+            lock(&self.inn).targets.close_arrival_buffer(arrival_buffer);
         }
     }
 }

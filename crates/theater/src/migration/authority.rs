@@ -28,7 +28,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
 use crate::naming::RemoteActorId;
-use crate::node::core::{Callee, TheaterCore};
+use crate::node::core::TheaterCore;
+use crate::node::links::Callee;
 
 /// Most actors that one frame notes.
 pub(crate) const NOTED_MAX: usize = 1_024;

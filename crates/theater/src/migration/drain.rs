@@ -29,7 +29,8 @@ use std::time::Duration;
 
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore, flush_soon};
 
-use crate::link::{Departure, Left};
+use crate::lock::lock;
+use crate::migration::commit::{Departure, Left};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
@@ -157,15 +158,15 @@ struct Keeping {
 
 impl Drains {
     fn turnstiles(&self) -> MutexGuard<'_, BTreeMap<u16, Address<Turnstile>>> {
-        self.turnstiles.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.turnstiles)
     }
 
     fn keeping(&self) -> MutexGuard<'_, Keeping> {
-        self.keeping.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.keeping)
     }
 
     fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, MigrationDeadline)>> {
-        self.late.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.late)
     }
 
     /// Returns the first migration that has ended, or whose time is over.

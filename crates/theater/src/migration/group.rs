@@ -58,13 +58,15 @@
 //! [`FREEZE_MAX`], at the next one. (An actor that awaits something for ever is never between two messages: the migration waits for it, as for a
 //! single actor.)
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use playhouse_actor::wire::{Freeze, PreparedActor};
 use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
 
-use crate::link::{Link, PreparedMember};
+use crate::link::Link;
+use crate::lock::lock;
+use crate::migration::group_members::PreparedMember;
 use crate::migration::groups::QueuedMigration;
 use crate::migration::host::Done;
 use crate::node::core::TheaterCore;
@@ -141,7 +143,7 @@ impl TheaterCore {
 
 impl GroupMigration {
     fn preparation(&self) -> MutexGuard<'_, Preparation> {
-        self.preparation.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.preparation)
     }
 
     /// Checks whether all members can be frozen when this member is between two messages.
@@ -247,7 +249,7 @@ impl GroupMigration {
     }
 
     fn end(&self, ended: Result<(), MigrateError>) {
-        let done = self.done.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let done = lock(&self.done).take();
         if let Some(done) = done {
             done(ended);
         }

@@ -26,6 +26,7 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::link::Link;
+use crate::lock::lock;
 use crate::node::core::TheaterCore;
 use crate::node::theater::Theater;
 
@@ -339,14 +340,14 @@ impl Traffic {
     }
 
     fn take(&self) -> Counts {
-        std::mem::take(&mut *self.counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        std::mem::take(&mut *lock(&self.counted))
     }
 
     /// Counts a message from `theater` for `actor`.
     #[inline]
     pub(crate) fn note(&self, actor: ActorId, theater: u64) {
         if self.counts.load(Ordering::Relaxed) > 0 {
-            let mut counted = self.counted.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut counted = lock(&self.counted);
             *counted.entry(actor).or_default().entry(theater).or_default() += 1;
         }
     }

@@ -19,7 +19,8 @@ use playhouse_actor::ActorId;
 use super::{Directory, Key, KnownActors, LOST_MAX, RemoteActorId, lock};
 use crate::link::frame::THEATERS_MAX;
 use crate::migration::authority::Host;
-use crate::node::core::{Callee, TheaterCore};
+use crate::node::core::TheaterCore;
+use crate::node::links::Callee;
 use crate::proxy::pending::PendingProxy;
 
 /// Most stubs of actors of lost theaters that are kept. Each takes about half a KiB.

@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::{BadName, Birth, Key, RemoteActorId};
 use crate::migration::authority::{Epoch, Host};
-use crate::migration::{Action, Event, Residence, View};
+use crate::migration::view::{Action, Event, Residence, View};
 
 #[derive(Default)]
 pub(super) struct KnownActors {

@@ -48,7 +48,8 @@ use rustc_hash::FxHashSet;
 use crate::link::Link;
 use crate::link::frame::{LOST_ACTORS_MAX, LocateReply, SEEKERS_MAX, Whereabouts};
 use crate::link::registry::Registry;
-use crate::migration::Event;
+use crate::lock::lock;
+use crate::migration::view::Event;
 use crate::naming::{Directory, Key, RemoteActorId};
 use crate::proxy::Proxy;
 use crate::proxy::pending::PendingProxy;
@@ -112,7 +113,7 @@ impl Rerouted {
                 if leads_nowhere(&**route) {
                     let lost_actors = PendingProxy::lost_actors(&self.directory);
                     lost_actors.is_at(id);
-                    self.routes.lock().unwrap_or_else(PoisonError::into_inner).push((id, Arc::clone(&lost_actors)));
+                    lock(&self.routes).push((id, Arc::clone(&lost_actors)));
                     *route = lost_actors;
                 }
                 for (watcher, notify) in watchers {
@@ -246,7 +247,7 @@ impl Locate {
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
     }
 
     /// Takes the answer of one more theater.
@@ -428,7 +429,7 @@ impl Inquiry {
 
     /// Notes the answer of one theater, or that all have been asked. After the last one, this theater adds its own knowledge.
     fn told(self: &Arc<Self>, said: Option<(u64, Vec<Option<Whereabouts>>)>) {
-        let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gathered = lock(&self.gathered);
         gathered.said.extend(said);
         gathered.to_answer -= 1;
         if gathered.to_answer > 0 {
@@ -455,7 +456,7 @@ impl Inquiry {
     /// Answers with the actors of this theater, and with the answers of the others.
     fn close(&self) {
         let (said, answer) = {
-            let mut gathered = self.gathered.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut gathered = lock(&self.gathered);
             (std::mem::take(&mut gathered.said), gathered.answer.take())
         };
         let known = (0..self.actors.len()).map(|nth| self.whereabouts(nth, &said)).collect();

@@ -20,7 +20,7 @@ mod names;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::Duration;
 
 use playhouse_actor::away::{ActorLocation, RefName, TakeAnswer};
@@ -35,11 +35,12 @@ use self::ends::{Again, Ends};
 use self::known::{KnownActors, Met, Moved};
 pub(crate) use self::names::{BadName, Birth, Key, NAMES_MAX, RemoteActorId};
 use crate::link::Link;
+use crate::lock::lock;
 use crate::migration::arrivals::IncomingActors;
 use crate::migration::authority::{Epoch, Host};
 use crate::migration::drain::Drains;
 use crate::migration::groups::Groups;
-use crate::migration::{Action, Attempt, Event, Request, Residence, View, Word};
+use crate::migration::view::{Action, Attempt, Event, Request, Residence, View, Word};
 use crate::naming::capability::Capability;
 use crate::naming::locate::Seen;
 use crate::node::core::TheaterCore;
@@ -138,10 +139,6 @@ pub(crate) struct SettlingStub {
     pub(crate) id: ActorId,
     /// The watchers of the actor over the old route. The cell notes them on the new one.
     pub(crate) watchers: Arc<Mutex<Vec<(Watcher, Tell)>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Directory {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use playhouse_actor::away::ActorLocation;
 use playhouse_actor::wire::WireError;
 
-use crate::migration::Site;
+use crate::migration::view::Site;
 
 /// Most actors of other theaters that are known because one theater has told their names: each takes about half a KiB.
 pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };

@@ -16,14 +16,16 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr, Shutdown, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::error::TheaterError;
 use crate::link::frame::Hello;
-use crate::node::core::{TICK, TheaterCore};
+use crate::lock::lock;
+use crate::node::core::TheaterCore;
 use crate::node::handshake::{self, Opening};
+use crate::node::links::TICK;
 use crate::transport::{GuardedWire, Listener, Registration, guarded};
 
 /// Maximum number of callers that are answered at one time.
@@ -186,7 +188,7 @@ impl Source {
 
 impl Callers {
     fn present(&self) -> MutexGuard<'_, Present> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.present)
     }
 
     /// Returns whether a thread may be started for one more caller.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use playhouse_executor::SystemCore;
 
+use crate::lock::lock;
 use crate::node::core::TheaterCore;
 
 /// A future answer.
@@ -29,7 +30,7 @@ impl<T> Answer<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Gives the answer; the first one counts.

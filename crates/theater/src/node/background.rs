@@ -9,7 +9,9 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::error::TheaterError;
-use crate::node::core::{Called, Callee, TICK, TakeLink, TheaterCore, only_busy, plain};
+use crate::node::call_peer::{only_busy, plain};
+use crate::node::core::TheaterCore;
+use crate::node::links::{Called, Callee, TICK, TakeLink};
 use crate::sim::{OnReply, Outside};
 
 /// Number of calls of a theater that answers each time that it is calling by itself.

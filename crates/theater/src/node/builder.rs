@@ -221,7 +221,7 @@ impl TheaterBuilder {
         thread("keeper").spawn(move || keeper.keep()).map_err(io_error)?;
         if let Some(acceptor) = acceptor {
             let acceptor_core = Arc::clone(&theater_core);
-            thread("door").spawn(move || acceptor_core.accept_callers(acceptor)).map_err(io_error)?;
+            thread("acceptor").spawn(move || acceptor_core.accept_callers(acceptor)).map_err(io_error)?;
         }
         unfinished.succeed();
         Ok(Theater { theater_core })

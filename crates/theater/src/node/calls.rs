@@ -7,13 +7,15 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::error::TheaterError;
 use crate::link::Link;
-use crate::node::core::{Callee, TakeLink, TheaterCore};
+use crate::lock::lock;
+use crate::node::core::TheaterCore;
 use crate::node::handshake::ANSWER_TIME_MAX;
+use crate::node::links::{Callee, TakeLink};
 
 /// Maximum number of threads that call at one time; further jobs wait for one of them.
 const THREADS_MAX: usize = 32;
@@ -48,7 +50,7 @@ struct Waiter {
 
 impl Calls {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

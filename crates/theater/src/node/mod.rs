@@ -4,13 +4,17 @@ pub(crate) mod acceptor;
 pub(crate) mod answer;
 pub(crate) mod background;
 pub(crate) mod builder;
+pub(crate) mod call_peer;
 pub(crate) mod calling;
 pub(crate) mod calls;
 pub(crate) mod cookie;
 pub(crate) mod core;
 pub(crate) mod handshake;
 pub(crate) mod identity;
-#[cfg(test)]
-pub(crate) mod impostors;
+mod link_loss;
+pub(crate) mod links;
 pub(crate) mod peers;
+mod receive_hello;
+#[cfg(test)]
+mod tests;
 pub(crate) mod theater;

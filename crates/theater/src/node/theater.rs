@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::Link;
-use crate::migration::host::SHUTDOWN_NOTICE_MAX;
+use crate::migration::announce_shutdown::SHUTDOWN_NOTICE_MAX;
 use crate::node::answer::{Answer, Find, Migration};
 use crate::node::builder::{TheaterBuilder, resolve};
 use crate::node::core::TheaterCore;

@@ -14,7 +14,7 @@
 
 use std::any::{Any, TypeId};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use playhouse_actor::away::{
     About, Decision, ForwardedMessage, Forwarder, MakeStub, Marker, Recall, RefCodec, RefName, StubPlacement,
@@ -26,10 +26,12 @@ use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, pause_s
 
 use crate::error::TheaterError;
 use crate::link::Link;
-use crate::migration::Event;
+use crate::lock::lock;
+use crate::migration::view::Event;
 use crate::naming::locate::{Locate, leads_nowhere};
 use crate::naming::{BadName, Directory, Key, RemoteActorId};
-use crate::node::core::{Callee, TheaterCore};
+use crate::node::core::TheaterCore;
+use crate::node::links::Callee;
 use crate::proxy::Proxy;
 
 /// Senders are slowed when this part of a window is kept.
@@ -498,11 +500,11 @@ impl PendingProxy {
     }
 
     fn remote(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
-        self.remote.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.remote)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn lost() -> WireError {

@@ -11,10 +11,11 @@ use playhouse_executor::Choices;
 
 use super::NetworkStats;
 use super::wire::Wire;
-use super::world::{Event, OnReply, World, lock};
+use super::world::{Event, OnReply, World};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::Hello;
+use crate::lock::lock;
 
 /// Maximum time for which a fault by chance separates two theaters.
 const APART_MAX: Duration = Duration::from_millis(400);

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use mio::Token;
 
 use super::world::{Event, Outside, World};
+
+use crate::lock::lock;
 
 /// A connection between two theaters.
 pub(crate) struct Wire {
@@ -83,7 +85,7 @@ impl Wire {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Enlarges the room, because longer latencies keep more bytes in transit.

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use playhouse_executor::{Choices, Driver, DriverLock, Steps, SystemCore, nanoseconds};
@@ -18,7 +18,9 @@ use super::wire::{Readiness, Wire};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::{Hello, Reply};
-use crate::node::core::{TICK, TheaterCore};
+use crate::lock::lock;
+use crate::node::core::TheaterCore;
+use crate::node::links::TICK;
 use crate::transport::poller::{CATCH_UP, PollerDuty};
 
 /// Maximum number of steps that the driver takes at once with the workers of one system.
@@ -210,10 +212,6 @@ pub(crate) struct World {
     /// A hash of all events.
     trace: AtomicU64,
     driving: DriverLock,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl World {

@@ -16,7 +16,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use mio::{Events, Interest, Poll, Registry, Token, Waker};
@@ -24,6 +24,7 @@ use playhouse_executor::{Reactor, contained};
 use rustc_hash::FxHashMap;
 
 use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
+use crate::lock::lock;
 use crate::sim::{Outside, Readiness};
 use crate::transport::Registration;
 use crate::transport::tls::Cipher;
@@ -112,10 +113,6 @@ impl Ready {
         self.writable |= other.writable;
         self.waits &= other.waits;
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn now(source: &Source) -> Instant {

@@ -10,7 +10,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
@@ -21,6 +21,7 @@ use rustls::server::{ParsedCertificate, ServerConnection, WebPkiClientVerifier};
 use rustls::{AlertDescription, CertificateError, ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 
 use crate::error::TheaterError;
+use crate::lock::lock;
 
 /// The name in the certificates of theaters.
 const MEMBER: &str = "theater.playhouse";
@@ -198,7 +199,7 @@ impl Cipher {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inside> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Checks that the certificate of a caller is the one of a theater. TLS itself checks the certificate of a called theater.

@@ -12,7 +12,7 @@ mod world;
 
 use std::collections::VecDeque;
 
-use super::{Request, Site, TheaterId, View, Word};
+use crate::migration::view::{Request, Site, TheaterId, View, Word};
 
 impl Site for TheaterId {
     fn theater(&self) -> TheaterId {

@@ -2,8 +2,8 @@
 
 use stateright::{Checker, Model, Property};
 
-use super::super::{Event, Residence, TheaterId};
 use super::*;
+use crate::migration::view::{Event, Residence, TheaterId};
 
 impl World {
     /// Returns whether all messages were handled and nothing waits.

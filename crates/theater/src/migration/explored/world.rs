@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::super::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
 use super::*;
+use crate::migration::view::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
 
 impl World {
     pub(super) fn new(program: &Roaming) -> World {

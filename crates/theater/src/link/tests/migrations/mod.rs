@@ -17,13 +17,12 @@ use serde::{Deserialize, Serialize};
 use super::hostile::{
     LIMIT, bytes, guest, guest_with, kind_of, moves, name, rejected_peer, remote, started, state_of, theaters,
 };
-use super::tests::{Counts, Greet, Guest, Trap, eventually};
 use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::{Departing, Epoch, Host};
-use crate::migration::{Action, Event, Request};
+use crate::migration::view::{Action, Event, Request};
 use crate::naming::{APART_MAX, RemoteActorId};
-use crate::node::core::TICK;
+use crate::node::links::TICK;
 use crate::proxy::pending::PendingProxy;
 use crate::{Peer, Simulation, Theater};
 

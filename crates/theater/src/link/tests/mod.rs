@@ -1,5 +1,9 @@
 //! Tests: the state that links forget.
 
+pub(super) mod hostile;
+mod migrations;
+mod watching;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -12,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{Hello, Reply, Resume};
-use crate::migration::{Attempt, Event, Word};
+use crate::migration::view::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]

@@ -8,15 +8,13 @@ use playhouse_actor::wire::{Remote, WireForm};
 use playhouse_actor::{Actor, ActorRef, Context, GroupName, Handler, Message, remote};
 use serde::{Deserialize, Serialize};
 
-use super::fault::Fault;
-use super::tests::{Counts, Greet, Guest, Raw, Sum, Trap, eventually};
 use super::*;
 use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
 use crate::migration::authority::Epoch;
 use crate::naming::{BadName, NAMES_MAX, RemoteActorId};
 use crate::{Peer, Theater};
 
-pub(super) const LIMIT: Duration = Duration::from_secs(60);
+pub(in crate::link) const LIMIT: Duration = Duration::from_secs(60);
 
 /// Passes on the references that it receives.
 struct Keeper(Sender<ActorRef<Guest>>);
@@ -34,7 +32,7 @@ impl Handler<Keep> for Keeper {
 }
 remote!(Keeper: Keep);
 
-pub(super) fn theaters<const COUNT: usize>() -> [Theater; COUNT] {
+pub(in crate::link) fn theaters<const COUNT: usize>() -> [Theater; COUNT] {
     [(); COUNT].map(|()| Theater::builder().listen("127.0.0.1:0").start().unwrap())
 }
 
@@ -43,7 +41,7 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
 }
 
 /// Returns the name of an actor of `theater`.
-pub(super) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
+pub(in crate::link) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
     let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(id).unwrap();
     RemoteActorId {
         theater: theater.theater_core.incarnation,
@@ -63,7 +61,7 @@ fn other(name: RemoteActorId) -> RefName {
     RefName::Other { theater, address: address.unwrap(), slot, incarnation, capability }
 }
 
-pub(super) fn bytes(value: &impl Serialize) -> Vec<u8> {
+pub(in crate::link) fn bytes(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
     Codec::Positional.write(value, &mut bytes).unwrap();
     bytes
@@ -221,7 +219,7 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 // -- frame by frame -----------------------------------------------------------------------------------------------------
 
 /// Makes a link with a member that is not connected: the test gives it the frames to read.
-pub(super) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
+pub(in crate::link) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
     let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
     let names = (incarnation, None, None);
     let link = Link::new(directory, registry, incarnation, names, registry.kinds(), (64 * 1024, Arc::default()));
@@ -230,7 +228,7 @@ pub(super) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
 }
 
 impl Link {
-    pub(super) fn receives(&self, head: &Head, rest: &[u8]) {
+    pub(in crate::link) fn receives(&self, head: &Head, rest: &[u8]) {
         let mut frame = Vec::new();
         head.write(&mut frame).unwrap();
         frame.extend_from_slice(rest);
@@ -238,7 +236,7 @@ impl Link {
     }
 
     /// Takes the frames that it has written.
-    pub(super) fn says(&self) -> Vec<(Head, Vec<u8>)> {
+    pub(in crate::link) fn says(&self) -> Vec<(Head, Vec<u8>)> {
         let mut said = Vec::new();
         let outbound = std::mem::replace(&mut lock(&self.out).outbound, Outbound::new(FRAME_BYTES_MAX));
         outbound.drain(|_, frame| {
@@ -249,7 +247,7 @@ impl Link {
     }
 
     /// Returns the stub of the other end's actor with this birth name.
-    pub(super) fn stub_of_its(&self, slot: u64, capability: u64) -> ActorId {
+    pub(in crate::link) fn stub_of_its(&self, slot: u64, capability: u64) -> ActorId {
         self.meet_any(RefName::Mine { slot, incarnation: 1, capability }).unwrap()
     }
 
@@ -257,18 +255,18 @@ impl Link {
         self.meet(name, &|core, stub_placement, forwarder| spawn_stub::<Guest>(core, stub_placement, forwarder).id())
     }
 
-    pub(super) fn named(&self, handle: Handle, name: RemoteActorId) {
+    pub(in crate::link) fn named(&self, handle: Handle, name: RemoteActorId) {
         let RemoteActorId { slot, incarnation, capability, .. } = name;
         self.receives(&Head::Name { handle, slot, incarnation, capability }, &[]);
     }
 }
 
-pub(super) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
+pub(in crate::link) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
     let registry = &theater.theater_core.registry;
     registry.table(registry.kinds()).spawn(TypeId::of::<A>(), "?").unwrap().0
 }
 
-pub(super) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
+pub(in crate::link) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
     let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     Head::Move {
         ask: 0,
@@ -282,17 +280,17 @@ pub(super) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
     }
 }
 
-pub(super) fn guest() -> Vec<u8> {
+pub(in crate::link) fn guest() -> Vec<u8> {
     state_of(&Guest)
 }
 
 /// Writes a `guest` with a departure of this epoch.
-pub(super) fn guest_with(epoch: Epoch) -> Vec<u8> {
+pub(in crate::link) fn guest_with(epoch: Epoch) -> Vec<u8> {
     written(&Guest, epoch)
 }
 
 /// Writes an actor.
-pub(super) fn state_of(actor: &impl Serialize) -> Vec<u8> {
+pub(in crate::link) fn state_of(actor: &impl Serialize) -> Vec<u8> {
     written(actor, Epoch::default())
 }
 
@@ -311,7 +309,7 @@ fn written(actor: &impl Serialize, epoch: Epoch) -> Vec<u8> {
     bytes(&(metadata, actor))
 }
 
-pub(super) fn remote(theater: u64, slot: u64, capability: u64) -> RemoteActorId {
+pub(in crate::link) fn remote(theater: u64, slot: u64, capability: u64) -> RemoteActorId {
     RemoteActorId { theater, address: None, slot, incarnation: 1, capability }
 }
 
@@ -333,7 +331,7 @@ struct Fixed;
 impl Actor for Fixed {}
 remote!(spawn Fixed: );
 
-pub(super) fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
+pub(in crate::link) fn started<A: Remote + Serialize>(link: &Link, actor: &A) -> ActorId {
     let stub = |core: &SystemCore, stage, forwarder| {
         let id = spawn_stub::<A>(core, StubPlacement::Link(stage), forwarder).id();
         (id, id)

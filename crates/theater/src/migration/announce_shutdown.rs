@@ -1,4 +1,4 @@
-//! Theaters that were evacuated, and are about to end: see [`crate::migration::host`].
+//! The announcement of a shutdown: other theaters reroute before an evacuated theater ends.
 //!
 //! An evacuated theater T asks all others not to send mail over it ([`Leaving`](Head::Leaving)). The other theater, H, looks for *all* stubs from
 //! which mail goes to T. These include stubs of actors of which H knows only the name. H has them reroute, and answers when their mail takes another
@@ -27,21 +27,37 @@
 //!
 //! # Why nothing waits for ever
 //!
-//! An answer to `Leaving` waits for reroutes ([`host`](crate::migration::host)), and for calls. No call and no marker waits for an answer to
+//! An answer to `Leaving` waits for reroutes ([`reroute`](crate::migration::reroute)), and for calls. No call and no marker waits for an answer to
 //! `Leaving`: a theater takes calls, and passes markers on, during its evacuation. Therefore theaters that leave at the same time do not wait for
 //! each other. H calls for [`REACH_MAX`] in all, for any number of theaters. After that it answers with the routes that it has. A theater that
 //! announces its shutdown waits for at most [`SHUTDOWN_NOTICE_MAX`] in any case.
-//!
-//! [`PendingProxy`]: crate::proxy::pending::PendingProxy
 
 use std::collections::BTreeMap;
-use std::sync::{Weak, mpsc};
+use std::net::SocketAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak, mpsc};
+use std::time::Duration;
 
-use super::*;
+use playhouse_actor::away::TakeAnswer;
+use playhouse_actor::wire::Codec;
+use playhouse_actor::{ActorId, AskError};
+use playhouse_executor::Lane;
+use rustc_hash::FxHashSet;
+
+use crate::link::frame::Head;
+use crate::link::{Fault, LEAVINGS_MAX, Link};
+use crate::lock::lock;
 use crate::migration::drain::DrainGuard;
-use crate::migration::host::SHUTDOWN_NOTICE_MAX;
-use crate::naming::RemoteActorId;
-use crate::node::core::{Callee, TheaterCore};
+use crate::naming::{Directory, RemoteActorId};
+use crate::node::core::TheaterCore;
+use crate::node::links::Callee;
+use crate::proxy::pending::PendingProxy;
+
+/// The time for the other theaters to find new routes to the actors of an evacuated theater.
+pub(crate) const SHUTDOWN_NOTICE_MAX: Duration = Duration::from_secs(10);
+
+/// The interval between two checks whether something has ended.
+const LOOKED_AT_EVERY: Duration = Duration::from_millis(1);
 
 /// The usual duration of a reroute.
 const REROUTES_LAST: Duration = Duration::from_millis(1);
@@ -52,7 +68,7 @@ const REACH_MAX: Duration = Duration::from_secs(SHUTDOWN_NOTICE_MAX.as_secs() / 
 
 /// Requests to the thread that waits for the stubs with mail over the other end, which leaves.
 #[derive(Default)]
-pub(super) struct Leaving {
+pub(crate) struct Leaving {
     /// Further asks to be answered.
     asks: Vec<u64>,
     /// Theaters to be called, because actors are in them.
@@ -244,7 +260,7 @@ impl Link {
         self.flush(false);
     }
 
-    pub(super) fn take_leaving(&self, ask: u64) {
+    pub(crate) fn take_leaving(&self, ask: u64) {
         let (link, Some(theater_core)) = (self.this(), self.theater_core()) else { return };
         match &mut *lock(&self.leaving) {
             // One thread waits for the other end. Later questions are answered behind its work.
@@ -283,5 +299,72 @@ impl Link {
     /// Applies `note` to the state of the thread that waits for the leaving other end.
     fn note_leaving<R: Default>(&self, note: impl FnOnce(&mut Leaving) -> R) -> R {
         lock(&self.leaving).as_mut().map(note).unwrap_or_default()
+    }
+}
+
+impl TheaterCore {
+    /// Has the other theaters send mail for actors that have left this one directly, instead of over this one.
+    ///
+    /// Repeats that until nothing has changed, and no other theater has called: see the module. Then waits until the mail that waits for new
+    /// routes is forwarded, and for the answers that come over this theater.
+    pub(crate) fn announce_shutdown(&self) {
+        let deadline = self.now() + SHUTDOWN_NOTICE_MAX;
+        let told = |directory: &Directory| directory.told_moved.load(Ordering::Relaxed);
+        let mut is_first = true;
+        loop {
+            let told_before = told(&self.directory);
+            let (rerouted, counts) = mpsc::channel();
+            let links = self.directory.all_links();
+            for link in &links {
+                link.say_leaving(rerouted.clone());
+            }
+            drop(rerouted);
+            let mut any = false;
+            while let Some(count) = self.receive(&counts, deadline) {
+                any |= count > 0;
+            }
+            any |= std::mem::take(&mut is_first) || told(&self.directory) != told_before;
+            let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
+            if !any && self.directory.all_links().iter().all(was_told) || self.now() >= deadline {
+                break;
+            }
+        }
+        self.await_kept(deadline, PendingProxy::keeps_anything);
+        self.await_routes(deadline);
+        // Answers that are to come over this theater, to asks that it has forwarded.
+        let asked: Vec<(Arc<Link>, u64)> =
+            self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
+        while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
+        // The answers may wait at the stubs of actors that have asked, and left.
+        self.await_routes(deadline);
+    }
+
+    /// Waits until the present mail for migrated actors is forwarded, but not after `deadline`.
+    pub(crate) fn await_routes(&self, deadline: Duration) {
+        self.await_reroutes(deadline);
+        // A rerouted stub may have its new theater called.
+        self.await_kept(deadline, PendingProxy::keeps_for_another_route);
+    }
+
+    fn await_kept(&self, deadline: Duration, keeps: impl Fn(&PendingProxy) -> bool) {
+        let routes = self.keeping();
+        while routes.iter().any(|route| keeps(route)) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
+    }
+
+    /// Waits until the stubs that reroute now have forwarded their waiting mail, but not after `deadline`.
+    fn await_reroutes(&self, deadline: Duration) {
+        let reroutes = self.directory.reroutes_of_routes();
+        while self.directory.is_any_under_way(&reroutes) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
+        let last = self.settling().last_number;
+        let any_settles = || self.settling().stubs.keys().next().is_some_and(|number| *number <= last);
+        while any_settles() && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
     }
 }

@@ -3,7 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::*;
+use crate::link::Link;
+use crate::link::frame::{Hello, Reply, Resume};
+use crate::node::calling::{self, Answer, Asks, Without};
+use crate::node::core::TheaterCore;
+use crate::node::handshake;
+use crate::node::identity::Word32;
+use crate::node::links::OTHER_CERTIFICATE;
+
+/// Maximum number of connections of one session. It exceeds the number that any time suffices for, and keeps the count from
+/// overflowing.
+const CONNECTIONS_MAX: u64 = u64::MAX / 2;
 
 impl TheaterCore {
     /// Returns whether the theater showed this certificate, or none, when its link was made.

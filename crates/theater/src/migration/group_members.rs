@@ -1,22 +1,29 @@
-//! Migrating groups at a link: see [`crate::migration::group`].
+//! The members of a migrating group at a link: sent one by one, and accepted together. See [`crate::migration::group`].
 
-use playhouse_actor::wire::{MigrationVTable, PreparedActor, Spawns};
-use playhouse_actor::{GroupName, MigrateError};
+use std::sync::Arc;
 
-use super::moves::{Ready, received, unwritable};
-use super::*;
+use playhouse_actor::away::{ActorLocation, TakeAnswer, at_ref_codec};
+use playhouse_actor::wire::{Codec, MigrationVTable, PreparedActor, Spawns};
+use playhouse_actor::{ActorId, GroupName, MigrateError};
+use playhouse_executor::{Lane, pause_stage};
+use rustc_hash::FxHashMap;
+
+use crate::link::frame::Head;
+use crate::link::{Fault, Link, MEMBER_WINDOWS_MAX, MEMBERS_MAX, RESERVE_BYTES};
+use crate::lock::lock;
 use crate::migration::arrivals::IncomingActor;
 use crate::migration::authority::Epoch;
+use crate::migration::commit::{Ready, received, unwritable};
 use crate::migration::host::Done;
 use crate::naming::RemoteActorId;
 
 /// Members of groups that were sent, and wait for the others.
 #[derive(Default)]
-pub(super) struct PendingGroups {
+pub(crate) struct PendingGroups {
     by_group_migration: FxHashMap<u64, PendingGroup>,
     /// Members that are kept, and groups that were refused.
-    pub(super) members: usize,
-    pub(super) bytes: usize,
+    pub(crate) members: usize,
+    pub(crate) bytes: usize,
 }
 
 /// The members of a group that are kept, or the refusal of the group.
@@ -152,7 +159,7 @@ impl Link {
 
     // -- coming ---------------------------------------------------------------------------------------------------------
 
-    pub(super) fn take_member(
+    pub(crate) fn take_member(
         &self,
         (of, at): (u64, u32),
         kind: (u32, Codec),
@@ -178,12 +185,12 @@ impl Link {
         drop(before);
     }
 
-    pub(super) fn forget_pending_group(&self, of: u64) {
+    pub(crate) fn forget_pending_group(&self, of: u64) {
         let pending_group = lock(&self.pending_groups).remove(of);
         drop(pending_group);
     }
 
-    pub(super) fn take_together(&self, ask: u64, of: u64, group: GroupName, count: u32) {
+    pub(crate) fn take_together(&self, ask: u64, of: u64, group: GroupName, count: u32) {
         let pending_group = lock(&self.pending_groups).remove(of);
         let mut incoming_actors = match pending_group {
             Some(PendingGroup::Kept(incoming_actors)) => incoming_actors,

@@ -1,0 +1,3 @@
+//! Tests of the theater among others.
+
+mod impostors;
