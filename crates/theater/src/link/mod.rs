@@ -50,7 +50,7 @@
 //! over some handles at each tick finds ended actors: then the other end drops the stub, and with it the number.
 //!
 //! *Faults.* A peer that breaks the protocol loses the link ([`Fault`]), and the first fault is the reported reason. The state kept for a peer has
-//! bounds: numbers, watches, names ([`NAMES_MAX`](crate::naming::NAMES_MAX)), and members of incomplete groups. A theater that keeps the rules
+//! bounds: numbers, watches, names (`naming/names.rs`), and members of incomplete groups. A theater that keeps the rules
 //! refuses its own actors more than half of the peer's bounds.
 //!
 //! Locks are taken in the order `inn`, the incoming actors of the directory, `out`, the cipher's or `stubs`, and then the other ones of the

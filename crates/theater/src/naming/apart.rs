@@ -16,9 +16,12 @@ use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use super::{Directory, Key, KnownActors, LOST_MAX, RemoteActorId, lock};
 use crate::link::frame::THEATERS_MAX;
+use crate::lock::lock;
 use crate::migration::authority::Host;
+use crate::naming::directory::{Directory, LOST_MAX};
+use crate::naming::known::KnownActors;
+use crate::naming::names::{Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::Callee;
 use crate::proxy::pending::PendingProxy;

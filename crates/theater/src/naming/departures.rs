@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use super::{Directory, Key, LOST_MAX};
+use crate::lock::lock;
 use crate::migration::authority::{Epoch, Host};
+use crate::naming::directory::{Directory, LOST_MAX};
+use crate::naming::names::Key;
 
 impl Directory {
     /// Returns the epoch of the next departure of an actor that lives in this theater.
@@ -78,7 +80,7 @@ impl Directory {
 
     /// Notes that a theater could not be called: until this time it is not called again.
     pub(crate) fn note_unreached(&self, host: Host, until: Duration) {
-        let mut unreached = super::lock(&self.unreached);
+        let mut unreached = lock(&self.unreached);
         unreached.retain(|(other, _)| *other != host);
         unreached.truncate(LOST_MAX - 1);
         unreached.push_front((host, until));
@@ -86,7 +88,7 @@ impl Directory {
 
     /// Returns whether a theater without a link may be one that can be called now.
     pub(crate) fn may_be_reached(&self, host: Host, now: Duration) -> bool {
-        let mut unreached = super::lock(&self.unreached);
+        let mut unreached = lock(&self.unreached);
         unreached.retain(|(_, until)| *until > now);
         !unreached.iter().any(|(other, _)| *other == host) && !self.lost().contains(&host.theater)
     }

@@ -8,7 +8,8 @@ use playhouse_actor::wire::Controls;
 use playhouse_actor::{ActorId, Ended, Notify, StopReason, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
-use super::{Directory, lock};
+use crate::lock::lock;
+use crate::naming::directory::Directory;
 
 /// The reasons of the latest ends of actors that had come from other theaters, or were lost with those: at most [`ENDS_MAX`].
 #[derive(Default)]

@@ -1,5 +1,6 @@
 //! Stubs of actors of another theater: the routes of their mail.
 
+mod kept;
 pub(crate) mod pending;
 
 use std::any::Any;

@@ -12,17 +12,16 @@
 //! that request is sent to the stage, and closed no more. The call may need other work of the stage to come through (a drain, another actor of the
 //! stage). Therefore the housekeeper opens the gate at each tick, and some messages pass until it is closed again.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use playhouse_actor::away::{
-    About, Decision, ForwardedMessage, Forwarder, MakeStub, Marker, Recall, RefCodec, RefName, StubPlacement,
-    TakeAnswer, Write, at_ref_codec,
+    Decision, ForwardedMessage, Forwarder, MakeStub, Marker, RefCodec, RefName, StubPlacement, at_ref_codec,
 };
 use playhouse_actor::wire::{Answer, Codec, Controls, StubContent, WireError, Written};
-use playhouse_actor::{ActorId, AskError, Notify, StopReason, Tell, Watcher};
-use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, pause_stage};
+use playhouse_actor::{ActorId, AskError, Notify, Watcher};
+use playhouse_executor::{Gate, contained, pause_stage};
 
 use crate::error::TheaterError;
 use crate::link::Link;
@@ -33,6 +32,7 @@ use crate::naming::{BadName, Directory, Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::Callee;
 use crate::proxy::Proxy;
+use crate::proxy::kept::Kept;
 
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;
@@ -70,43 +70,6 @@ enum State {
     /// The theater is lost, and messages fail. A message to an actor that does not migrate has the theater called at intervals, because the theater
     /// may live on.
     Lost,
-}
-
-/// A forwarded message that owns its contents.
-enum Kept {
-    Tell {
-        actor: TypeId,
-        message: TypeId,
-        name: &'static str,
-        lane: Lane,
-        bytes: Vec<u8>,
-    },
-    Request {
-        actor: TypeId,
-        message: TypeId,
-        name: &'static str,
-        bytes: Vec<u8>,
-        recall: Option<Arc<Recall>>,
-        answer: TakeAnswer,
-    },
-    Stop {
-        drain: bool,
-    },
-    Kill,
-    Verdict {
-        actor: TypeId,
-        name: &'static str,
-        about: About,
-        verdict: Decision<Vec<u8>>,
-    },
-    Watch {
-        watcher: Watcher,
-        notify: Tell,
-    },
-    Unwatch {
-        watcher: Watcher,
-    },
-    Marker(Marker),
 }
 
 /// The reference codec between this theater and all others. This theater reads a message that it wrote with it if the receiver has come to this
@@ -652,69 +615,6 @@ impl PendingProxy {
         };
         let bytes = kept.bytes();
         Ok((kept, bytes))
-    }
-}
-
-impl Kept {
-    fn bytes(&self) -> usize {
-        size_of::<Kept>()
-            + match self {
-                Kept::Tell { bytes, .. }
-                | Kept::Request { bytes, .. }
-                | Kept::Verdict { verdict: Decision::Restart(bytes), .. } => bytes.len(),
-                _ => 0,
-            }
-    }
-
-    fn send(self, to: &Proxy) -> Written {
-        let ready = |bytes: Vec<u8>| {
-            move |_: Codec, out: &mut Vec<u8>| -> Written {
-                out.extend_from_slice(&bytes);
-                Ok(())
-            }
-        };
-        match self {
-            Kept::Tell { actor, message, name, lane, bytes } => {
-                to.carry_named(ForwardedMessage::Tell { actor, message, name, lane, write: &ready(bytes) })
-            }
-            Kept::Request { actor, message, name, bytes, recall, answer } => {
-                to.carry_named(ForwardedMessage::Request { actor, message, name, write: &ready(bytes), recall, answer })
-            }
-            Kept::Stop { drain } => to.carry(ForwardedMessage::Stop { drain }),
-            Kept::Kill => to.carry(ForwardedMessage::Kill),
-            Kept::Verdict { actor, name, about, verdict } => {
-                let write = verdict.map(ready);
-                let verdict = match &write {
-                    Decision::Restart(write) => Decision::Restart(write as Write<'_>),
-                    Decision::Resume => Decision::Resume,
-                    Decision::GiveUp => Decision::GiveUp,
-                    Decision::Dismiss => Decision::Dismiss,
-                };
-                to.carry_named(ForwardedMessage::Verdict { actor, name, about, verdict })
-            }
-            Kept::Watch { watcher, notify } => to.carry(ForwardedMessage::Watch { watcher, notify }),
-            Kept::Unwatch { watcher } => to.carry(ForwardedMessage::Unwatch { watcher }),
-            Kept::Marker(marker) => to.carry(ForwardedMessage::Marker(marker)),
-        }
-    }
-
-    /// Fails a kept message, which does not arrive.
-    fn fail(self, core: &SystemCore) {
-        if let Kept::Tell { name, .. } = self {
-            return core.dead_letter("an actor of a theater that is lost", name, Undelivered::Unreachable);
-        }
-        self.refuse();
-    }
-
-    /// Refuses a message that is not kept; the sender's side tells of it.
-    fn refuse(self) {
-        match self {
-            Kept::Request { answer, .. } | Kept::Marker(Marker { answer, .. }) => {
-                answer(Err(AskError::TheaterLost { may_have_run: false }));
-            }
-            Kept::Watch { notify, .. } => notify(StopReason::TheaterLost.into()),
-            Kept::Tell { .. } | Kept::Stop { .. } | Kept::Kill | Kept::Verdict { .. } | Kept::Unwatch { .. } => {}
-        }
     }
 }
 

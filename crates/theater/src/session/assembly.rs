@@ -1,6 +1,6 @@
 //! The assembly of frames from one lane's stream.
 
-use super::{Lane, PACKET_BYTES_MAX, PREFIX_BYTES, ProtocolError};
+use super::{Lane, PACKET_BYTES_MAX, PREFIX_BYTES, ProtocolError, check};
 
 /// The start of an incomplete frame, with its length in front. Empty between two frames.
 ///
@@ -20,10 +20,7 @@ impl Assembly {
         bytes_max: u32,
         on_frame: &mut impl FnMut(Lane, &[u8]),
     ) -> Result<(), ProtocolError> {
-        let size_of = |prefix: [u8; PREFIX_BYTES]| match u32::from_le_bytes(prefix) {
-            found if found > bytes_max => Err(ProtocolError::FrameBytes { lane, found, bytes_max }),
-            found => Ok(found as usize),
-        };
+        let size_of = |prefix: [u8; PREFIX_BYTES]| check::frame_bytes(lane, u32::from_le_bytes(prefix), bytes_max);
         if !self.begun.is_empty() {
             self.fill(PREFIX_BYTES, &mut stretch);
             let Some(&prefix) = self.begun.first_chunk() else { return Ok(()) };

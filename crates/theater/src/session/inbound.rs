@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::header::{HEADER_BYTES, Header};
-use super::{Lane, ProtocolError};
+use super::{Lane, ProtocolError, check};
 
 /// The receiving half of a session.
 ///
@@ -36,12 +36,10 @@ impl Inbound {
             // The check precedes the body, because waiting for a packet that will be refused is useless.
             let header = Header::read(header)?;
             let expected = self.received + 1;
-            if header.number > expected {
-                return Err(ProtocolError::Gap { found: header.number, expected });
-            }
+            let is_expected = check::sequence(&header, expected)?;
             let Some((body, behind)) = behind.split_at_checked(header.body_bytes as usize) else { break };
             self.acknowledged = self.acknowledged.max(header.acknowledged);
-            if header.number == expected {
+            if is_expected {
                 let assembly = &mut self.assemblies[header.lane as usize];
                 assembly.input(header.lane, body, self.frame_bytes_max, &mut on_frame)?;
                 self.received = expected;

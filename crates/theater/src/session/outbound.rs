@@ -6,7 +6,7 @@ use std::io::IoSlice;
 use super::assembly::Assembly;
 use super::header::{HEADER_BYTES, Header};
 use super::packet::{Draft, Packet, Pool};
-use super::{FrameError, Lane, PACKET_BYTES_MAX, ProtocolError};
+use super::{FrameError, Lane, PACKET_BYTES_MAX, ProtocolError, check};
 
 /// Maximum number of packets for one system call: 2 MiB of full ones.
 const SLICES_MAX: usize = 32;
@@ -235,9 +235,7 @@ impl Outbound {
     /// # Errors
     /// The number is higher than the highest one sent. The session has ended.
     pub fn acknowledged(&mut self, number: u64) -> Result<(), ProtocolError> {
-        if number > self.sent {
-            return Err(ProtocolError::Acknowledged { found: number, sent: self.sent });
-        }
+        check::acknowledged(number, self.sent)?;
         self.acknowledged = self.acknowledged.max(number);
         self.release();
         Ok(())
@@ -267,10 +265,7 @@ impl Outbound {
     /// # Errors
     /// The number is higher than the highest one sent, or lower than the highest one acknowledged. The session has ended.
     pub fn resume(&mut self, received: u64) -> Result<(), ProtocolError> {
-        if received < self.acknowledged || received > self.sent {
-            let (acknowledged, sent) = (self.acknowledged, self.sent);
-            return Err(ProtocolError::Resumed { found: received, acknowledged, sent });
-        }
+        check::resumed(received, self.acknowledged, self.sent)?;
         self.written = 0;
         self.written_bytes = 0;
         self.note_written_bytes = 0;

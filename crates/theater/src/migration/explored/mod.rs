@@ -7,6 +7,7 @@
 //! at a time of its own. Or two theaters lose each other in the same manner though both live, and there is a new link between them later. The stub of
 //! a lost actor has ended by then, so a name makes a new stub.
 
+mod cells;
 mod programs;
 mod world;
 
