@@ -5,14 +5,14 @@ use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use crate::sim::End;
 use crate::transport::GuardedWire;
+use crate::transport::simulated::SimulatedEnd;
 use crate::transport::tls::Cipher;
 
 /// The transport of a connection's bytes.
 pub(crate) enum Stream {
     Wire(Arc<GuardedWire>),
-    Simulated(End),
+    Simulated(Box<dyn SimulatedEnd>),
 }
 
 /// One connection of a link.

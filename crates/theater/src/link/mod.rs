@@ -57,6 +57,7 @@
 //! directory. No user code runs under the last two, and under `out` only code that writes a message.
 
 pub(crate) mod frame;
+pub(crate) mod poller;
 pub(crate) mod registry;
 
 mod connection;

@@ -11,8 +11,8 @@ use playhouse_executor::SystemCore;
 use crate::error::TheaterError;
 use crate::node::call_peer::{only_busy, plain};
 use crate::node::core::TheaterCore;
+use crate::node::environment::{Environment, OnReply};
 use crate::node::links::{Called, Callee, TICK, TakeLink};
-use crate::sim::{OnReply, Outside};
 
 /// Number of calls of a theater that answers each time that it is calling by itself.
 const BUSY_MAX: u32 = 200;
@@ -53,7 +53,7 @@ impl TheaterCore {
                 }
             });
         };
-        fn again(outside: Arc<Outside>, every: Duration, mut job: Box<dyn FnMut() -> bool + Send>) {
+        fn again(outside: Arc<dyn Environment>, every: Duration, mut job: Box<dyn FnMut() -> bool + Send>) {
             if !job() {
                 let next = Arc::clone(&outside);
                 outside.later(every, Box::new(move || again(next, every, job)));
@@ -97,7 +97,7 @@ impl TheaterCore {
     }
 
     /// The work of [`TheaterCore::link_with`] in steps, for a simulation.
-    fn reach_in(self: &Arc<Self>, turns: u32, callee: Callee, outside: &Arc<Outside>, take: TakeLink) {
+    fn reach_in(self: &Arc<Self>, turns: u32, callee: Callee, outside: &Arc<dyn Environment>, take: TakeLink) {
         let address = callee.address;
         let (theater_core, next) = (Arc::clone(self), Arc::clone(outside));
         let again = move |take| {

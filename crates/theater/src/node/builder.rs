@@ -10,33 +10,31 @@ use playhouse_actor::{BuildError, System, SystemBuilder};
 use crate::diagnostics::inspector::Inspector;
 use crate::error::TheaterError;
 use crate::link::WINDOW_BYTES;
+use crate::link::poller::Poller;
 use crate::link::registry::Registry;
 use crate::naming::Identity;
-use crate::naming::capability::Capability;
 use crate::node::acceptor::Acceptor;
 use crate::node::cookie::Cookie;
 use crate::node::core::{OnRejectedPeer, Settings, TheaterCore};
 use crate::node::handshake::CLUSTER_BYTES_MAX;
 use crate::node::identity::Credentials;
 use crate::node::theater::Theater;
-use crate::sim::World;
-use crate::transport::poller::Poller;
 use crate::transport::tls::{Secrecy, Tls};
 use crate::transport::{Listener, Tcp, Transport};
 
 /// Number of links that have a stage of their own.
-const LINKS: usize = 64;
+pub(crate) const LINKS: usize = 64;
 
 /// The settings of a [`Theater`] before its start.
 #[derive(Debug)]
 #[must_use]
 pub struct TheaterBuilder {
-    system: SystemBuilder,
-    listen: Option<String>,
-    cookie: Option<Cookie>,
-    advertise: Option<String>,
-    settings: Settings,
-    inspected: bool,
+    pub(crate) system: SystemBuilder,
+    pub(crate) listen: Option<String>,
+    pub(crate) cookie: Option<Cookie>,
+    pub(crate) advertise: Option<String>,
+    pub(crate) settings: Settings,
+    pub(crate) inspected: bool,
 }
 
 impl TheaterBuilder {
@@ -228,7 +226,7 @@ impl TheaterBuilder {
     }
 
     /// Returns the advertised address after a check that other theaters can call it; its port may be 0.
-    fn advertised(&self) -> Result<Option<SocketAddr>, TheaterError> {
+    pub(crate) fn advertised(&self) -> Result<Option<SocketAddr>, TheaterError> {
         let wrong =
             |address: &str, why: &str| TheaterError::Advertised { address: address.to_owned(), why: why.to_owned() };
         let listens = self.listen.as_deref().map(|address| allowed(address, &self.settings.secrecy)).transpose()?;
@@ -257,52 +255,13 @@ impl TheaterBuilder {
         }
         Ok(Some(resolved))
     }
-
-    /// Starts the theater as one of a simulation.
-    pub(crate) fn start_in(self, world: &World) -> Result<Theater, TheaterError> {
-        if self.settings.secrecy.tls().is_some() {
-            let why = "encryption is not simulated: remove the certificates";
-            return Err(TheaterError::System(why.to_owned()));
-        }
-        let advertised = self.advertised()?;
-        let bound = self.listen.as_deref().map(|address| {
-            let resolved = allowed(address, &self.settings.secrecy)?;
-            world.bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
-        });
-        let bound = bound.transpose()?;
-        let listens = bound.map(|bound| called_at(advertised, bound));
-        let registry = Registry::new()?;
-        let (seed, incarnation, key) =
-            world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));
-        let not_started = |error: BuildError| TheaterError::System(error.to_string());
-        let (system, on_start) = self.system.simulated(seed).links(LINKS).begin().map_err(not_started)?;
-        let steps = world.take_over(system.core()).expect("it is simulated, and has just begun");
-        let outside = world.outside();
-        let poller = Arc::new(Poller::simulated(&outside));
-        system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
-        let mut bytes = [0; 16];
-        for (part, word) in bytes.chunks_exact_mut(8).zip(key) {
-            part.copy_from_slice(&word.to_le_bytes());
-        }
-        let identity = Identity { incarnation, capability: Capability::new(bytes), simulated: true };
-        let inside = (identity, None, Some(Arc::clone(&outside)));
-        let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, None), inside);
-        let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
-        if self.inspected {
-            Inspector::start_in(&theater_core)?;
-        }
-        world.admit(&theater_core, steps, outside, bound);
-        on_start.run(&theater_core.system).map_err(not_started)?;
-        unfinished.succeed();
-        Ok(Theater { theater_core })
-    }
 }
 
 /// A theater during its start. Dropping this ends the theater.
-struct Unfinished(Option<Arc<TheaterCore>>);
+pub(crate) struct Unfinished(pub(crate) Option<Arc<TheaterCore>>);
 
 impl Unfinished {
-    fn succeed(mut self) {
+    pub(crate) fn succeed(mut self) {
         self.0 = None;
     }
 }
@@ -340,7 +299,7 @@ fn names_no_host(address: SocketAddr) -> bool {
 }
 
 /// Returns the address that other theaters call, for a theater that listens at `bound`.
-fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
+pub(crate) fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
     let Some(mut address) = advertised else { return bound };
     if address.port() == 0 {
         address.set_port(bound.port());
@@ -349,7 +308,7 @@ fn called_at(advertised: Option<SocketAddr>, bound: SocketAddr) -> SocketAddr {
 }
 
 /// Returns the address if a theater with such links may listen at it, or advertise it.
-fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError> {
+pub(crate) fn allowed(address: &str, secrecy: &Secrecy) -> Result<SocketAddr, TheaterError> {
     let resolved = resolve(address)?;
     if secrecy.allows(resolved) { Ok(resolved) } else { Err(TheaterError::NotLoopback { address: address.to_owned() }) }
 }

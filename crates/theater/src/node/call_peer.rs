@@ -14,9 +14,9 @@ use crate::link::{Link, Stream};
 use crate::lock::lock;
 use crate::node::calling::{self, Claim, Outcome};
 use crate::node::core::TheaterCore;
+use crate::node::environment::OnReply;
 use crate::node::handshake::{self, ANSWER_TIME_MAX, Opening};
 use crate::node::links::{Called, Callee, OTHER_CERTIFICATE, TICK};
-use crate::sim::OnReply;
 use crate::transport::tls::Cipher;
 use crate::transport::{GuardedWire, guarded};
 

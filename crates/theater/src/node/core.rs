@@ -12,6 +12,7 @@ use playhouse_actor::wire::MigrationHost;
 
 use crate::diagnostics::cycles::Cycles;
 use crate::error::TheaterError;
+use crate::link::poller::Poller;
 use crate::link::registry::Registry;
 use crate::lock::lock;
 use crate::migration::authority::{Authority, BirthTheaters};
@@ -20,12 +21,11 @@ use crate::migration::rebalance::Meter;
 use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
 use crate::node::calls::Calls;
+use crate::node::environment::Environment;
 use crate::node::handshake::ANSWER_TIME_MAX;
 use crate::node::identity::Credentials;
 use crate::node::links::Links;
-use crate::sim::Outside;
 use crate::transport::Transport;
-use crate::transport::poller::Poller;
 use crate::transport::tls::Secrecy;
 
 /// The settings that a theater was started with.
@@ -78,7 +78,7 @@ pub(crate) struct TheaterCore {
     /// Knows the possible locations of mobile actors.
     pub(crate) authority: Box<dyn Authority>,
     /// Replaces threads and sockets in simulation.
-    pub(crate) outside: Option<Arc<Outside>>,
+    pub(crate) outside: Option<Arc<dyn Environment>>,
 }
 
 impl TheaterCore {
@@ -88,7 +88,7 @@ impl TheaterCore {
         listens: Option<SocketAddr>,
         settings: Settings,
         (poller, shutdown_waker): (Arc<Poller>, Option<Waker>),
-        (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<Outside>>),
+        (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),
     ) -> Arc<TheaterCore> {
         let incarnation = identity.incarnation;
         let directory = Arc::new(Directory::new(system.core(), identity));

@@ -9,6 +9,7 @@ pub(crate) mod calling;
 pub(crate) mod calls;
 pub(crate) mod cookie;
 pub(crate) mod core;
+pub(crate) mod environment;
 pub(crate) mod handshake;
 pub(crate) mod identity;
 mod link_loss;

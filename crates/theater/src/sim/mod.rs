@@ -9,6 +9,7 @@
 //! therefore numbers in the order in which they were first named ([`crate::naming`]), and iterations follow orders of their own.
 
 mod network;
+mod start;
 mod turns;
 mod wire;
 mod world;
@@ -21,8 +22,7 @@ use crate::error::TheaterError;
 use crate::node::builder::TheaterBuilder;
 use crate::node::theater::Theater;
 
-pub(crate) use wire::{End, Readiness};
-pub(crate) use world::{OnReply, Outside, World};
+use self::world::World;
 
 /// Several theaters in this process, driven by one thread, with virtual time and a network that breaks on command or by chance.
 /// Every choice is drawn from one seed: equal seeds give equal runs, other seeds give other runs. Cheap to clone; the theaters

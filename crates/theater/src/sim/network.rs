@@ -11,11 +11,12 @@ use playhouse_executor::Choices;
 
 use super::NetworkStats;
 use super::wire::Wire;
-use super::world::{Event, OnReply, World};
+use super::world::{Event, World};
 use crate::error::TheaterError;
 use crate::link::Stream;
 use crate::link::frame::Hello;
 use crate::lock::lock;
+use crate::node::environment::OnReply;
 
 /// Maximum time for which a fault by chance separates two theaters.
 const APART_MAX: Duration = Duration::from_millis(400);
@@ -212,13 +213,13 @@ impl World {
         // If the called theater does not use the connection, its end is dropped.
         if let Some((link, connection, received)) = go_on {
             // An error is one of the session, which has ended in that case: the link is notified.
-            let _ = node.theater_core.poller.add(&link, Stream::Simulated(there), None, connection, received);
+            let _ = node.theater_core.poller.add(&link, Stream::Simulated(Box::new(there)), None, connection, received);
         }
         self.plan_with(self.delay() + route_back, caller, move |_| {
             on_reply(if wire.is_cut() {
                 Err(error(ErrorKind::ConnectionReset))
             } else {
-                Ok((reply, Stream::Simulated(here)))
+                Ok((reply, Stream::Simulated(Box::new(here))))
             });
         });
     }

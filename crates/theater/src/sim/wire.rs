@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use mio::Token;
 
-use super::world::{Event, Outside, World};
-
+use super::world::{Event, World};
 use crate::lock::lock;
+use crate::transport::simulated::{Readiness, SimulatedEnd, SimulatedEvents};
 
 /// A connection between two theaters.
 pub(crate) struct Wire {
@@ -26,7 +26,7 @@ struct State {
     /// The bytes that each end has written.
     directions: [WireDirection; 2],
     /// The listeners for events at each end.
-    readers: [Option<(Arc<Outside>, Token)>; 2],
+    readers: [Option<(Arc<dyn SimulatedEvents>, Token)>; 2],
     /// Further bytes of each end are lost.
     cut: bool,
     /// True for an end that has found out that the connection is broken, or has closed it itself.
@@ -53,15 +53,6 @@ struct WireDirection {
 pub(crate) struct End {
     wire: Arc<Wire>,
     side: usize,
-}
-
-/// The readiness of an end: bytes to be read, or room to write.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Readiness {
-    pub(crate) token: Token,
-    pub(crate) readable: bool,
-    pub(crate) closed: bool,
-    pub(crate) writable: bool,
 }
 
 impl Wire {
@@ -218,20 +209,19 @@ impl Wire {
 }
 
 fn tell(state: &State, side: usize, readiness: impl FnOnce(Token) -> Readiness) {
-    if let Some((outside, token)) = &state.readers[side] {
-        outside.tell(readiness(*token));
+    if let Some((events, token)) = &state.readers[side] {
+        events.tell(readiness(*token));
     }
 }
 
-impl End {
-    /// Registers `outside` for further events of this end; first it gets the present state.
-    pub(crate) fn register(&self, outside: &Arc<Outside>, token: Token) {
+impl SimulatedEnd for End {
+    fn register(&self, events: &Arc<dyn SimulatedEvents>, token: Token) {
         let mut state = self.wire.state();
-        state.readers[self.side] = Some((Arc::clone(outside), token));
+        state.readers[self.side] = Some((Arc::clone(events), token));
         tell(&state, self.side, |token| Readiness { token, readable: true, closed: false, writable: true });
     }
 
-    pub(crate) fn read(&self, room: &mut [u8]) -> io::Result<usize> {
+    fn read(&self, room: &mut [u8]) -> io::Result<usize> {
         let mut state = self.wire.state();
         let direction = &mut state.directions[1 - self.side];
         let count = room.len().min(direction.arrived.len());
@@ -247,7 +237,7 @@ impl End {
         if state.broken[self.side] { Err(ErrorKind::ConnectionReset.into()) } else { Err(ErrorKind::WouldBlock.into()) }
     }
 
-    pub(crate) fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+    fn write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut state = self.wire.state();
         if state.broken[self.side] {
             return Err(ErrorKind::BrokenPipe.into());
@@ -273,8 +263,7 @@ impl End {
         Ok(taken)
     }
 
-    /// Closes this end.
-    pub(crate) fn shut(&self) {
+    fn shut(&self) {
         let mut state = self.wire.state();
         state.broken[self.side] = true;
         state.readers[self.side] = None;

@@ -14,22 +14,19 @@ use rustc_hash::FxHasher;
 use super::NetworkStats;
 use super::network::Net;
 use super::turns::Turns;
-use super::wire::{Readiness, Wire};
-use crate::error::TheaterError;
-use crate::link::Stream;
-use crate::link::frame::{Hello, Reply};
+use super::wire::Wire;
+use crate::link::frame::Hello;
+use crate::link::poller::{CATCH_UP, PollerDuty};
 use crate::lock::lock;
 use crate::node::core::TheaterCore;
+use crate::node::environment::{Environment, OnReply};
 use crate::node::links::TICK;
-use crate::transport::poller::{CATCH_UP, PollerDuty};
+use crate::transport::simulated::{Readiness, SimulatedEvents};
 
 /// Maximum number of steps that the driver takes at once with the workers of one system.
 const STEPS_MAX: usize = 8;
 /// Maximum duration of one step of the driver, because virtual time passes during work, too.
 const STEP_NS_MAX: usize = 20_000;
-
-/// The result for a caller: the reply, and the connection.
-pub(crate) type OnReply = Box<dyn FnOnce(Result<(Reply, Stream), TheaterError>) + Send>;
 
 /// An event with a planned time.
 pub(crate) enum Event {
@@ -87,37 +84,34 @@ pub(crate) struct Outside {
     catches_up: AtomicBool,
 }
 
-impl Outside {
-    pub(super) fn tell(&self, readiness: Readiness) {
+impl SimulatedEvents for Outside {
+    fn tell(&self, readiness: Readiness) {
         lock(&self.readiness).push(readiness);
         self.called.store(true, Ordering::Relaxed);
     }
 
-    /// Makes the theater poll.
-    pub(crate) fn demand(&self) {
+    fn demand(&self) {
         self.called.store(true, Ordering::Relaxed);
     }
 
-    /// Returns the readiness events since the last call.
-    pub(crate) fn take_readiness(&self) -> Vec<Readiness> {
+    fn take_readiness(&self) -> Vec<Readiness> {
         std::mem::take(&mut *lock(&self.readiness))
     }
 
-    /// Returns the virtual time as an instant.
-    pub(crate) fn now(&self) -> Instant {
+    fn now(&self) -> Instant {
         let ns = self.world.upgrade().map_or(0, |world| world.now_ns());
         self.start + Duration::from_nanos(ns)
     }
+}
 
-    /// Runs `job` some time after `delay`, unless the theater has ended.
-    pub(crate) fn later(&self, delay: Duration, job: Box<dyn FnOnce() + Send>) {
+impl Environment for Outside {
+    fn later(&self, delay: Duration, job: Box<dyn FnOnce() + Send>) {
         if let Some(world) = self.world.upgrade() {
             world.plan(delay, Some(self.number), Event::Job(job));
         }
     }
 
-    /// Sends `hello` to the listener at `address`.
-    pub(crate) fn call(&self, address: SocketAddr, hello: Hello, on_reply: OnReply) {
+    fn call(&self, address: SocketAddr, hello: Hello, on_reply: OnReply) {
         let Some(world) = self.world.upgrade() else { return };
         let caller = self.number;
         let delay = world.delay() + world.latency_to(caller, address);

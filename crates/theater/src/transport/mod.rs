@@ -3,7 +3,7 @@
 //! Sessions, windows, migration and encryption lie above a transport, and are the same for each: a transport only makes streams
 //! of bytes. `playhouse_testkit::conformance::transport` tests transports of users.
 
-pub(crate) mod poller;
+pub(crate) mod simulated;
 pub(crate) mod tls;
 
 mod guarded_wire;

@@ -3,7 +3,7 @@
 //! # A poll turn survives panics
 //!
 //! Each event of a turn is handled under a catch of its own: a panic ends neither the turn nor the other events. Messages are
-//! read under a catch within that ([`Link::read`]). A panic outside of it may leave a session without some of its frames, and
+//! read under a catch within that ([`Link::read`]). A panic events of it may leave a session without some of its frames, and
 //! that link is therefore lost.
 //!
 //! # Heartbeats prove that polling continues
@@ -25,8 +25,8 @@ use rustc_hash::FxHashMap;
 
 use crate::link::{Connection, Link, Progress, RunTime, Stream, flush_all};
 use crate::lock::lock;
-use crate::sim::{Outside, Readiness};
 use crate::transport::Registration;
+use crate::transport::simulated::{Readiness, SimulatedEvents};
 use crate::transport::tls::Cipher;
 
 const WAKER: Token = Token(0);
@@ -57,7 +57,7 @@ pub(crate) struct Poller {
 /// The source of the events.
 enum Source {
     System { registry: Registry, waker: Waker },
-    Simulated(Arc<Outside>),
+    Simulated(Arc<dyn SimulatedEvents>),
 }
 
 /// The remaining work of the poller.
@@ -118,7 +118,7 @@ impl Ready {
 fn now(source: &Source) -> Instant {
     match source {
         Source::System { .. } => Instant::now(),
-        Source::Simulated(outside) => outside.now(),
+        Source::Simulated(events) => events.now(),
     }
 }
 
@@ -130,8 +130,8 @@ impl Poller {
         Ok(Poller::of(Source::System { registry, waker }, Some(poll)))
     }
 
-    pub(crate) fn simulated(outside: &Arc<Outside>) -> Poller {
-        Poller::of(Source::Simulated(Arc::clone(outside)), None)
+    pub(crate) fn simulated(events: Arc<dyn SimulatedEvents>) -> Poller {
+        Poller::of(Source::Simulated(events), None)
     }
 
     fn of(source: Source, poll: Option<Poll>) -> Poller {
@@ -173,8 +173,8 @@ impl Poller {
             (Stream::Wire(wire), Source::System { registry, .. }) => {
                 wire.register(Registration::new(registry, token, Interest::READABLE | Interest::WRITABLE))
             }
-            (Stream::Simulated(end), Source::Simulated(outside)) => {
-                end.register(outside, token);
+            (Stream::Simulated(end), Source::Simulated(events)) => {
+                end.register(events, token);
                 Ok(())
             }
             _ => Err(io::ErrorKind::Unsupported.into()),
@@ -253,7 +253,7 @@ impl Poller {
         self.demanded.store(true, Ordering::Release);
         match &self.source {
             Source::System { .. } => self.wake(),
-            Source::Simulated(outside) => outside.demand(),
+            Source::Simulated(events) => events.demand(),
         }
     }
 
@@ -339,8 +339,8 @@ impl Reactor for Poller {
             Some(known) => known.join(found),
             None => ready.push(found),
         };
-        if let Source::Simulated(outside) = &self.source {
-            for Readiness { token, readable, closed, writable } in outside.take_readiness() {
+        if let Source::Simulated(simulated) = &self.source {
+            for Readiness { token, readable, closed, writable } in simulated.take_readiness() {
                 find(Ready { token, readable, closed, writable, waits: false });
             }
         } else if let Some(poll) = poll
