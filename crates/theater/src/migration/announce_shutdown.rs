@@ -329,8 +329,7 @@ impl TheaterCore {
                 break;
             }
         }
-        self.await_kept(deadline, PendingProxy::keeps_anything);
-        self.await_routes(deadline);
+        self.await_kept_mail(deadline);
         // Answers that are to come over this theater, to asks that it has forwarded.
         let asked: Vec<(Arc<Link>, u64)> =
             self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
@@ -341,8 +340,14 @@ impl TheaterCore {
         self.await_routes(deadline);
     }
 
+    /// Waits until the present mail is forwarded that was kept for theaters without links, or for migrated actors, but not after `deadline`.
+    pub(crate) fn await_kept_mail(&self, deadline: Duration) {
+        self.await_kept(deadline, PendingProxy::keeps_anything);
+        self.await_routes(deadline);
+    }
+
     /// Waits until the present mail for migrated actors is forwarded, but not after `deadline`.
-    pub(crate) fn await_routes(&self, deadline: Duration) {
+    fn await_routes(&self, deadline: Duration) {
         self.await_reroutes(deadline);
         // A rerouted stub may have its new theater called.
         self.await_kept(deadline, PendingProxy::keeps_for_another_route);

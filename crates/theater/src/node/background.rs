@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
@@ -108,6 +109,11 @@ impl TheaterCore {
         if let Some(link) = links.at(callee).map(Arc::clone) {
             drop(links);
             return take(Ok(link));
+        }
+        // Relaxed: it is read under the lock of the links.
+        if self.leaving.load(Ordering::Relaxed) {
+            drop(links);
+            return take(Err(TheaterError::System("this theater is closing".to_owned())));
         }
         if links.calling.contains_key(&address) {
             drop(links);

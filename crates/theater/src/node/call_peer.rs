@@ -55,6 +55,10 @@ impl TheaterCore {
             if let Some(link) = links.at(callee) {
                 return Ok(Arc::clone(link));
             }
+            // Relaxed: it is read under the lock of the links.
+            if self.leaving.load(Ordering::Relaxed) {
+                return Err(TheaterError::System("this theater is closing".to_owned()));
+            }
             let outcome = match links.calling.entry(address) {
                 Entry::Vacant(entry) => Arc::clone(entry.insert(Called::default())),
                 Entry::Occupied(entry) => {

@@ -130,9 +130,15 @@ impl TheaterCore {
         lock(&self.links)
     }
 
-    /// Returns all links, and prevents new ones.
-    pub(crate) fn last_links(&self) -> Vec<Arc<Link>> {
-        let links = self.links();
+    /// Returns all links, and prevents new ones. Waits until `deadline` for calls that are in progress: the other theaters may have accepted them, and
+    /// would consider this one lost only after a time.
+    pub(crate) fn last_links(&self, deadline: Duration) -> Vec<Arc<Link>> {
+        let mut links = self.links();
+        while !links.calling.is_empty() && self.now() < deadline {
+            drop(links);
+            self.pause(Duration::from_millis(1));
+            links = self.links();
+        }
         // Relaxed: it is read under the lock of the links, which this thread holds.
         self.leaving.store(true, Ordering::Relaxed);
         links.by_incarnation.values().map(|known| Arc::clone(&known.link)).collect()

@@ -335,14 +335,15 @@ impl Theater {
     /// locations, and have received the answers routed over this theater; each wait takes at most 10 seconds. After that, this
     /// theater may end. The call waits without a limit for the running handlers of these actors.
     ///
+    /// If `to` is empty, because all other theaters have ended, all mobile actors stay and are reported.
+    ///
     /// # Panics
-    /// Inside an actor, and if `to` is empty.
+    /// Inside an actor.
     #[track_caller]
     pub fn evacuate(&self, to: &[Peer]) -> EvacuationReport {
         assert_outside("`evacuate`", "call it in the main thread, which an actor can notify");
         /// Maximum number of concurrent migrations.
         const UNDER_WAY_MAX: usize = 512;
-        assert!(!to.is_empty(), "`evacuate` needs at least one theater to take the actors to");
         let mut evacuation = EvacuationReport::default();
         let mut stay: HashSet<ActorId> = HashSet::new();
         // The theaters that have refused an actor or a group, by the actor or the group's first member. A theater that is being
@@ -413,6 +414,12 @@ impl Theater {
                 let first = who[0];
                 // Their cells may not know yet that they have migrated with others.
                 who.retain(|id| !self.theater_core.directory.is_remote(*id));
+                if to.is_empty() {
+                    stay.extend(&who);
+                    let why = || MigrateError::Unreachable("there is no theater to take it".to_owned());
+                    evacuation.stayed.extend(who.into_iter().map(|id| (id, why())));
+                    continue;
+                }
                 if under_way.len() >= UNDER_WAY_MAX {
                     let first = under_way.pop_front();
                     first.into_iter().for_each(|first| end(first, &mut refused));
@@ -466,9 +473,9 @@ impl Theater {
         };
         self.theater_core.refuse_incoming_actors();
         self.theater_core.system.core().drain(limit);
-        self.theater_core.await_routes(deadline);
+        self.theater_core.await_kept_mail(deadline);
         settle(&self.theater_core.all_links(), deadline, &Link::is_settled);
-        let links = self.theater_core.last_links();
+        let links = self.theater_core.last_links(deadline.min(self.theater_core.now().saturating_add(grace)));
         for link in &links {
             link.end_departures();
         }

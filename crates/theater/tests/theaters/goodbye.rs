@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use playhouse_actor::*;
-use playhouse_theater::{Simulation, Theater};
+use playhouse_theater::{NameServer, NameServerClient, Simulation, Theater};
 use serde::{Deserialize, Serialize};
 
 /// The time that it takes to answer.
@@ -48,6 +49,30 @@ impl Handler<Nap> for Asker {
         ctx.ask(self.0, nap).then(|asker, answer, _| asker.1.push(answer));
     }
 }
+
+#[derive(Serialize, Deserialize)]
+struct Count;
+remote_message!(Count -> ());
+
+struct Counted;
+impl Message for Counted {
+    type Reply = u32;
+}
+
+/// Counts messages from other theaters.
+struct Counter(u32);
+impl Actor for Counter {}
+impl Handler<Count> for Counter {
+    fn handle(&mut self, _: Count, _: &mut Context<Self>) {
+        self.0 += 1;
+    }
+}
+impl Handler<Counted> for Counter {
+    fn handle(&mut self, _: Counted, _: &mut Context<Self>) -> u32 {
+        self.0
+    }
+}
+remote!(Counter: Count);
 
 struct Answers;
 impl Message for Answers {
@@ -289,4 +314,48 @@ fn theaters_that_shut_down_at_the_same_time_do_not_wait_for_each_other() {
         });
         assert!(took.iter().all(|took| *took < Duration::from_secs(4)), "they took {took:?}");
     }
+}
+
+// GUARANTEE: What is sent before a shutdown arrives
+/// The name server is in a third theater, so the first message has the counter's theater called.
+#[test]
+fn a_message_to_a_theater_that_is_not_called_yet_arrives_before_the_sender_has_shut_down() {
+    let start = || Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    let (registry, host) = (start(), start());
+    registry.publish("names", registry.system().spawn(NameServer::new())).unwrap();
+    let names = format!("playhouse://{}/names", registry.address().unwrap());
+    let counter = host.system().spawn(Counter(0));
+    host.find::<NameServer>(&names).wait().unwrap().put("counter", counter).wait().unwrap();
+    for told in 1..=20 {
+        let guest = start();
+        let dead = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&dead);
+        guest.system().on_dead_letter(move |_| _ = counted.fetch_add(1, Ordering::Relaxed));
+        let found = guest.find::<NameServer>(&names).wait().unwrap().get::<Counter>("counter").wait().unwrap();
+        found.tell(Count);
+        let begun = Instant::now();
+        guest.shutdown_within(Duration::from_secs(30)).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(20), "the message was acknowledged long before");
+        assert_eq!(dead.load(Ordering::Relaxed), 0);
+        assert_eq!(counter.ask(Counted).wait(), Ok(told));
+    }
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while host.peers().len() > 1 {
+        assert!(Instant::now() < deadline, "a guest has announced no shutdown: {:?}", host.peers());
+        std::thread::yield_now();
+    }
+}
+
+/// All other theaters may have ended before the signal handler of this one evacuates it.
+#[test]
+fn an_evacuation_without_a_target_reports_all_actors() {
+    let theater = Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    let stays = theater.system().spawn(Sleeper);
+    let evacuation = theater.evacuate(&[]);
+    assert_eq!(evacuation.moved, 0);
+    let [(id, why)] = &evacuation.stayed[..] else { panic!("{evacuation:?}") };
+    assert_eq!(*id, stays.id());
+    assert_eq!(why.to_string(), "the other theater cannot be reached: there is no theater to take it");
+    assert_eq!(stays.ask(Nap(Duration::ZERO)).wait(), Ok(()));
+    theater.shutdown().unwrap();
 }
