@@ -59,18 +59,12 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
     (
         "crates/theater",
         &[
-            ("diagnostics", "link"),
             ("diagnostics", "node"),
-            ("link", "migration"),
             ("link", "naming"),
-            ("link", "node"),
-            ("link", "proxy"),
             ("migration", "naming"),
             ("migration", "node"),
             ("migration", "proxy"),
-            ("naming", "node"),
             ("naming", "proxy"),
-            ("node", "proxy"),
         ],
     ),
 ];

@@ -12,6 +12,7 @@ use crate::error::TheaterError;
 use crate::link::WINDOW_BYTES;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
+use crate::migration::drain::begin_drains;
 use crate::naming::Identity;
 use crate::node::acceptor::Acceptor;
 use crate::node::cookie::Cookie;
@@ -202,7 +203,7 @@ impl TheaterBuilder {
         let listens = listens.map(|bound| called_at(advertised, bound));
         let (acceptor, shutdown_waker) = listener.map(Acceptor::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
-        let poller = Arc::new(Poller::new().map_err(io_error)?);
+        let poller = Arc::new(Poller::new(begin_drains).map_err(io_error)?);
         let not_started = |error: BuildError| TheaterError::System(error.to_string());
         let (system, on_start) = self.system.links(LINKS).begin().map_err(not_started)?;
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::time::Duration;
 
 use mio::Waker;
@@ -12,6 +12,7 @@ use playhouse_actor::wire::MigrationHost;
 
 use crate::diagnostics::cycles::Cycles;
 use crate::error::TheaterError;
+use crate::link::node::Node;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
 use crate::lock::lock;
@@ -91,15 +92,14 @@ impl TheaterCore {
         (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),
     ) -> Arc<TheaterCore> {
         let incarnation = identity.incarnation;
-        let directory = Arc::new(Directory::new(system.core(), identity));
-        let theater_core = Arc::new(TheaterCore {
+        let theater_core = Arc::new_cyclic(|this: &Weak<TheaterCore>| TheaterCore {
+            directory: Arc::new(Directory::new(system.core(), identity, Weak::clone(this) as Weak<dyn Node>)),
             system,
             registry: Arc::new(registry),
             incarnation,
             listens,
             settings,
             poller,
-            directory,
             links: Mutex::new(Links::new(shutdown_waker.is_some())),
             changed: Arc::default(),
             callers: Callers::default(),
@@ -114,7 +114,6 @@ impl TheaterCore {
             authority: Box::new(BirthTheaters),
             outside,
         });
-        theater_core.directory.belongs_to(&theater_core);
         let migration_host: Arc<dyn MigrationHost> = Arc::new(TheaterMigrationHost(Arc::downgrade(&theater_core)));
         theater_core.system.belongs_to(migration_host);
         theater_core

@@ -14,6 +14,7 @@ pub(crate) mod handshake;
 pub(crate) mod identity;
 mod link_loss;
 pub(crate) mod links;
+mod of_links;
 pub(crate) mod peers;
 mod receive_hello;
 #[cfg(test)]
