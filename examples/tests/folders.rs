@@ -56,17 +56,7 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
             ("system", "worker"),
         ],
     ),
-    (
-        "crates/theater",
-        &[
-            ("diagnostics", "node"),
-            ("link", "naming"),
-            ("migration", "naming"),
-            ("migration", "node"),
-            ("migration", "proxy"),
-            ("naming", "proxy"),
-        ],
-    ),
+    ("crates/theater", &[("link", "naming"), ("migration", "naming"), ("migration", "node"), ("naming", "proxy")]),
 ];
 
 /// The modules of tests that are files or folders of their own.

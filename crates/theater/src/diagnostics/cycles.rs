@@ -352,7 +352,7 @@ impl TheaterCore {
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
-        lock(&self.cycles)
+        lock(self.cycles.get::<Mutex<Cycles>>())
     }
 
     /// Searches for cycles if a local actor has waited for some time while a local actor waits for a remote one: twice, and after

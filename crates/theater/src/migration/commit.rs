@@ -294,18 +294,20 @@ impl Link {
             (moves.commit)(id, forwarder, route);
             let (link, left) = (Arc::clone(self), Arc::clone(&left));
             // Behind the mail that has waited for the actor.
-            let begin = move || {
-                let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
-                let before = lock(&link.migrations().left).insert(born.key(), left);
-                drop(before);
-                let sent = link.send_before_shutdown(&Head::Begin { theater, slot, incarnation, capability });
-                if sent.is_err() || link.is_lost() {
-                    // Perhaps after the departed actors were examined.
-                    let left = lock(&link.migrations().left).remove(&born.key());
-                    drop(left);
-                }
-            };
-            (moves.then)(id, Box::new(begin));
+            (moves.then)(id, Box::new(move || link.say_begin(born, left)));
+        }
+    }
+
+    /// Has a committed actor begin at the other end.
+    fn say_begin(&self, born: RemoteActorId, left: Arc<Left>) {
+        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
+        let before = lock(&self.migrations().left).insert(born.key(), left);
+        drop(before);
+        let sent = self.send_before_shutdown(&Head::Begin { theater, slot, incarnation, capability });
+        if sent.is_err() || self.is_lost() {
+            // Perhaps after the departed actors were examined.
+            let left = lock(&self.migrations().left).remove(&born.key());
+            drop(left);
         }
     }
 

@@ -267,6 +267,11 @@ impl Directory {
         self.known().step(self.incarnation, id, event, &mut || self.next_number())
     }
 
+    /// Notes that the theater that the mail of this stub goes to was lost before, and its actors are being located.
+    pub(crate) fn note_route_lost(&self, id: ActorId, theater: u64) {
+        self.step(id, Event::RouteLost { theater });
+    }
+
     /// Returns the view of the actor of this stub.
     pub(crate) fn view(&self, id: ActorId) -> View<RemoteActorId> {
         self.known().view(self.incarnation, id)

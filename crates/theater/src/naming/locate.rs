@@ -50,7 +50,6 @@ use crate::link::frame::{LOST_ACTORS_MAX, LocateReply, SEEKERS_MAX, Whereabouts}
 use crate::link::proxy::Proxy;
 use crate::link::registry::Registry;
 use crate::lock::lock;
-use crate::migration::view::Event;
 use crate::naming::{Directory, Key, RemoteActorId};
 use crate::proxy::pending::PendingProxy;
 
@@ -198,7 +197,7 @@ impl Locate {
         for (id, _) in &lost_actors {
             // The actions are carried out already: its mail waits, and it is being located. At a repeated search, there may be a link with that
             // theater again.
-            directory.step(*id, Event::RouteLost { theater: lost });
+            directory.note_route_lost(*id, lost);
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
         let Some(node) = directory.node() else {

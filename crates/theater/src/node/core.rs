@@ -1,16 +1,16 @@
 //! The shared state of a theater, its start and its end.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, Weak};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use mio::Waker;
 use playhouse_actor::System;
 use playhouse_actor::wire::MigrationHost;
 
-use crate::diagnostics::cycles::Cycles;
 use crate::error::TheaterError;
 use crate::link::node::Node;
 use crate::link::poller::Poller;
@@ -18,7 +18,6 @@ use crate::link::registry::Registry;
 use crate::lock::lock;
 use crate::migration::authority::{Authority, BirthTheaters};
 use crate::migration::host::TheaterMigrationHost;
-use crate::migration::rebalance::Meter;
 use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
 use crate::node::calls::Calls;
@@ -26,6 +25,7 @@ use crate::node::environment::Environment;
 use crate::node::handshake::ANSWER_TIME_MAX;
 use crate::node::identity::Credentials;
 use crate::node::links::Links;
+use crate::node::load::Meter;
 use crate::transport::Transport;
 use crate::transport::tls::Secrecy;
 
@@ -50,6 +50,21 @@ impl fmt::Debug for OnRejectedPeer {
     }
 }
 
+/// The state of a subsystem whose type the node does not know. The subsystem makes it at its first use.
+#[derive(Default)]
+pub(crate) struct StateSlot(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl StateSlot {
+    /// Returns the state.
+    ///
+    /// # Panics
+    /// If the slot has a state of another type: each slot belongs to one subsystem.
+    pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> &T {
+        let state = &**self.0.get_or_init(|| Box::new(T::default()));
+        state.downcast_ref().expect("a slot belongs to one subsystem")
+    }
+}
+
 /// The shared state of a theater.
 pub(crate) struct TheaterCore {
     pub(crate) system: System,
@@ -70,7 +85,8 @@ pub(crate) struct TheaterCore {
     shutdown_waker: Option<Waker>,
     closing: AtomicBool,
     meter: Mutex<Meter>,
-    pub(crate) cycles: Mutex<Cycles>,
+    /// The state of the search for cycles of asks.
+    pub(crate) cycles: StateSlot,
     pub(crate) calls: Calls,
     /// This theater takes no incoming actors, because it is being evacuated or shuts down.
     refuses_incoming_actors: AtomicBool,
@@ -107,7 +123,7 @@ impl TheaterCore {
             shutdown_waker,
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
-            cycles: Mutex::default(),
+            cycles: StateSlot::default(),
             calls: Calls::default(),
             refuses_incoming_actors: AtomicBool::new(false),
             leaving: AtomicBool::new(false),

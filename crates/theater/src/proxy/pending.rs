@@ -28,7 +28,6 @@ use crate::link::Link;
 use crate::link::node::{Callee, Node};
 use crate::link::proxy::Proxy;
 use crate::lock::lock;
-use crate::migration::view::Event;
 use crate::naming::locate::{Locate, leads_nowhere};
 use crate::naming::{BadName, Directory, Key, RemoteActorId};
 use crate::proxy::kept::Kept;
@@ -492,7 +491,7 @@ impl PendingProxy {
                 *self.remote() = remote;
                 return self.reached(link);
             }
-            directory.step(id, Event::RouteLost { theater: lost });
+            directory.note_route_lost(id, lost);
             lost_actors = Locate::end(id, Arc::clone(self), directory, registry, lost);
         }
         if let Some(lost_actors) = lost_actors {

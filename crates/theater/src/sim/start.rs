@@ -5,7 +5,6 @@ use std::sync::Arc;
 use playhouse_actor::BuildError;
 
 use super::world::World;
-use crate::diagnostics::inspector::Inspector;
 use crate::error::TheaterError;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
@@ -49,8 +48,8 @@ impl TheaterBuilder {
         let inside = (identity, None, Some(Arc::clone(&outside) as Arc<dyn Environment>));
         let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, None), inside);
         let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
-        if self.inspected {
-            Inspector::start_in(&theater_core)?;
+        if let Some(on_started) = self.on_started {
+            on_started(&theater_core)?;
         }
         world.admit(&theater_core, steps, outside, bound);
         on_start.run(&theater_core.system).map_err(not_started)?;

@@ -444,7 +444,7 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let hello = Hello { incarnation: 1, listens: None, knows: Vec::new(), link: Some(1), ..there.hello(None) };
     let (reply, link) = there.receive_hello(&hello, None);
     assert!(matches!(reply, Reply::Hello(_)));
-    let (link, ..) = link.expect("a first call makes a link");
+    let link = link.expect("a first call makes a link").link;
     link.lost.store(true, Ordering::Release);
     assert_eq!(there.receive_hello(&hello, None).0, Reply::Busy);
     link.lost.store(false, Ordering::Release);
