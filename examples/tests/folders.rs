@@ -56,23 +56,7 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
             ("system", "worker"),
         ],
     ),
-    (
-        "crates/theater",
-        &[
-            ("diagnostics", "link"),
-            ("diagnostics", "node"),
-            ("link", "migration"),
-            ("link", "naming"),
-            ("link", "node"),
-            ("link", "proxy"),
-            ("migration", "naming"),
-            ("migration", "node"),
-            ("migration", "proxy"),
-            ("naming", "node"),
-            ("naming", "proxy"),
-            ("node", "proxy"),
-        ],
-    ),
+    ("crates/theater", &[("link", "naming"), ("migration", "naming"), ("migration", "node"), ("naming", "proxy")]),
 ];
 
 /// The modules of tests that are files or folders of their own.

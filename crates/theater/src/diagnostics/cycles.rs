@@ -49,14 +49,18 @@ use std::time::Duration;
 use playhouse_actor::ActorId;
 use playhouse_actor::away::{RequestLocation, TakeAnswer};
 use playhouse_actor::waiting::{self, Stage};
+use playhouse_actor::wire::Codec;
+use playhouse_executor::Lane;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::link::frame::{WAITS_MAX, at_most};
+use crate::link::Link;
+use crate::link::frame::{Head, WAITS_MAX, at_most};
+use crate::link::node::Callee;
 use crate::lock::lock;
-use crate::migration::authority::Host;
+use crate::naming::Host;
 use crate::node::core::TheaterCore;
-use crate::node::links::{Callee, TICK};
+use crate::node::links::TICK;
 
 /// Interval, in ticks, of the two searches for cycles among long waits.
 const EVERY_TICKS: u64 = 20;
@@ -234,7 +238,40 @@ impl Cycles {
     }
 }
 
+impl Link {
+    /// Asks for the waits in the other theater, the actors that these names mean (slot, incarnation), and the theaters of these actors.
+    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)>, answer: TakeAnswer) {
+        // On an error, the answer says it.
+        let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names, actors }.write(out));
+        self.flush(false);
+    }
+
+    /// Tells the other theater that one of its asks is part of a cycle.
+    pub(crate) fn say_cycle(&self, wait: &Wait, path: &[String]) {
+        // A failure does not matter: then the ask ends with the link.
+        let _ = self.send(Lane::System, |out| {
+            Head::Cycle.write(out)?;
+            Codec::Positional.write(&(wait, path), out)
+        });
+        self.flush(false);
+    }
+}
+
 impl TheaterCore {
+    /// Takes a frame of the search for cycles.
+    pub(crate) fn take_cycle_frame(&self, link: &Link, head: Head, rest: &[u8]) {
+        match head {
+            Head::Waits { ask, names, actors } => link.reply(ask, &self.say_waits(&names, &actors)),
+            Head::Cycle => {
+                if let Ok((wait, path)) = Codec::Positional.read::<(Wait, Vec<String>)>(rest) {
+                    self.fail_wait(&wait, path);
+                }
+            }
+            // The link passes on no other frames.
+            _ => {}
+        }
+    }
+
     /// Returns the waits of the local actors, the names of the actors with these slots and incarnations, and the theaters of
     /// `actors`.
     pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
@@ -315,7 +352,7 @@ impl TheaterCore {
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
-        lock(&self.cycles)
+        lock(self.cycles.get::<Mutex<Cycles>>())
     }
 
     /// Searches for cycles if a local actor has waited for some time while a local actor waits for a remote one: twice, and after

@@ -18,6 +18,7 @@ use playhouse_executor::WorkerState;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
+use crate::node::builder::{OnStarted, TheaterBuilder};
 use crate::node::core::TheaterCore;
 use crate::node::peers::LinkState;
 use crate::node::theater::Theater;
@@ -260,9 +261,19 @@ fn keep_first<T, K: Ord>(lines: &mut Vec<T>, orders: &[fn(&T) -> K]) {
     *lines = kept;
 }
 
+impl TheaterBuilder {
+    /// Sets whether `playhouse top` and other programs may inspect this theater. They ask an [`Inspector`], which is published as
+    /// [`playhouse.inspector`](crate::INSPECTOR) and has a thread of its own (not in simulation). Only theaters that may link
+    /// with this one may ask it. Nothing is counted while no question comes. Default: no.
+    pub fn inspected(mut self, inspected: bool) -> Self {
+        self.on_started = inspected.then_some(Inspector::start_in as OnStarted);
+        self
+    }
+}
+
 impl Inspector {
     /// Starts an inspector in `theater_core`, and publishes it.
-    pub(crate) fn start_in(theater_core: &Arc<TheaterCore>) -> Result<(), TheaterError> {
+    fn start_in(theater_core: &Arc<TheaterCore>) -> Result<(), TheaterError> {
         let options = SpawnOptions::new().placement(Placement::Dedicated);
         let inspector = Inspector { theater_core: Arc::downgrade(theater_core), watch: None };
         let inspector = theater_core.system.try_spawn_with(options, inspector);

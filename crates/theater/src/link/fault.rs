@@ -81,8 +81,8 @@ impl Link {
     /// Loses the link for the noted fault of its peer.
     pub(crate) fn lose_by_fault(&self) {
         self.lose();
-        if let (Some(theater_core), Some(error)) = (self.theater_core(), self.broken_rule()) {
-            theater_core.report(error);
+        if let (Some(node), Some(error)) = (self.node(), self.broken_rule()) {
+            node.report(error);
         }
     }
 }

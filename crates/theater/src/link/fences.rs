@@ -10,14 +10,13 @@ struct Fenced {
 
 impl Drop for Fenced {
     fn drop(&mut self) {
-        let head = Head::Answer { ask: self.ask, codec: Codec::Positional.into() };
-        let _ = self.link.send(Lane::Normal, |out| head.write(out));
+        self.link.reply(self.ask, &());
     }
 }
 
 impl Link {
     /// Drops `rest` when all that was sent over this link is in mailboxes, or is lost.
-    pub(crate) fn fence(self: &Arc<Self>, rest: Arc<DrainGuard>) {
+    pub(crate) fn fence(self: &Arc<Self>, rest: FenceWait) {
         {
             let mut fences = lock(&self.fences);
             if !self.is_unfenced.load(Ordering::Acquire) {
@@ -44,10 +43,10 @@ impl Link {
 
     pub(super) fn take_fence(&self, ask: u64) {
         let fenced = Arc::new(Fenced { link: self.this(), ask });
-        let Some(theater_core) = self.theater_core() else { return };
+        let Some(node) = self.node() else { return };
         for id in TARGETS.with_borrow_mut(Targets::take_reached) {
             if let Some((moves, _)) = self.registry.migration_vtable(id) {
-                (moves.pass_marker)(id, theater_core.fence_marker(id, Arc::clone(&fenced)));
+                (moves.pass_marker)(id, Arc::clone(&node).fence_marker(id, Box::new(Arc::clone(&fenced))));
             }
         }
     }

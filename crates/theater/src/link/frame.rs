@@ -5,24 +5,29 @@ use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::migration::authority::{Epoch, Host, NOTED_MAX};
 use playhouse_actor::away::{About, ActorLocation, Decision, Origin, Watched};
 use playhouse_actor::wire::{Codec, SupervisorLink, WireError};
 use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::naming::{Epoch, Host};
+
 /// Most waits in one frame, and most names in one question.
 pub(crate) const WAITS_MAX: usize = 4_096;
 
 /// Most kinds in a greeting: messages of remote actors, and remote actors that can be started, in one program.
 pub(crate) const KINDS_MAX: usize = 8 * 1024;
+/// Maximum size of a greeting in bytes: room for [`KINDS_MAX`] kinds with names of about 120 bytes.
+pub(crate) const GREETING_BYTES_MAX: u32 = 1024 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 /// Most theaters that a search names: all with a link to the locating theater, and itself.
 pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
 /// Most actors that are located together.
 pub(crate) const LOST_ACTORS_MAX: usize = 4 * 1024;
+/// Most actors that one frame notes.
+pub(crate) const NOTED_MAX: usize = 1_024;
 /// Most links that a marker goes over. Routes lead to later residences of an actor. Therefore a marker comes to a theater twice at most: to its
 /// sender, and to the theater that the actor has come back to. A marker that goes over more links is in a circle.
 pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;

@@ -57,6 +57,7 @@
 //! directory. No user code runs under the last two, and under `out` only code that writes a message.
 
 pub(crate) mod frame;
+pub(crate) mod node;
 pub(crate) mod poller;
 pub(crate) mod registry;
 
@@ -65,6 +66,7 @@ mod fault;
 mod fences;
 mod handles;
 mod overload_timeout;
+pub(crate) mod proxy;
 mod recall;
 mod receive;
 mod ref_codec;
@@ -73,7 +75,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -93,16 +95,12 @@ use playhouse_executor::jitter::seam;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::frame::{Handle, Head, Kind};
+use crate::link::node::Node;
+use crate::link::proxy::Proxy;
 use crate::link::registry::{Registry, Table};
 use crate::lock::lock;
-use crate::migration::announce_shutdown::Leaving;
-use crate::migration::commit::Left;
-use crate::migration::drain::{DrainGuard, begin_drains};
-use crate::migration::group_members::PendingGroups;
+use crate::naming::Directory;
 use crate::naming::locate::LostActor;
-use crate::naming::{Directory, Key};
-use crate::node::core::TheaterCore;
-use crate::proxy::Proxy;
 use crate::session::{self, FrameError, Inbound, Outbound};
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::Fault;
@@ -111,8 +109,7 @@ pub(crate) use fault::{LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX};
 use handles::StubHandles;
 use overload_timeout::OverloadTimeout;
 pub(crate) use receive::Unanswered;
-pub(crate) use targets::Target;
-use targets::Targets;
+use targets::{Target, Targets};
 
 /// Bytes that may be under way before a sender is slowed, unless the settings say otherwise.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;
@@ -203,10 +200,13 @@ struct Fences {
     waiting: VecDeque<FenceSent>,
 }
 
+/// Dropped when a fence was answered, or is lost.
+type FenceWait = Arc<dyn Any + Send + Sync>;
+
 struct FenceSent {
     number: u64,
     is_answered: bool,
-    waits: Vec<Arc<DrainGuard>>,
+    waits: Vec<FenceWait>,
 }
 
 impl Fences {
@@ -265,6 +265,12 @@ impl RunTime {
     }
 }
 
+/// The state that migrations keep at a link: `migration` knows its type.
+pub(crate) trait MigrationSlot: Any + Send + Sync {
+    /// Drops all of it, because the link is lost.
+    fn lose(&self);
+}
+
 /// A session with another theater.
 pub(crate) struct Link {
     this: Weak<Link>,
@@ -310,17 +316,12 @@ pub(crate) struct Link {
     out: Mutex<Out>,
     inn: Mutex<In>,
     stubs: Mutex<StubHandles>,
-    /// Members of groups that were sent, and wait for the others, by group migration.
-    pub(crate) pending_groups: Mutex<PendingGroups>,
+    pub(crate) migration_slot: Box<dyn MigrationSlot>,
     /// Watches of the other end that have not ended.
     watches: AtomicUsize,
-    /// Actors that have left for the other theater, and have not begun in it, according to this end.
-    pub(crate) left: Mutex<FxHashMap<Key, Arc<Left>>>,
     /// Whether anything was sent to an actor of the other end since the last fence.
     is_unfenced: AtomicBool,
     fences: Mutex<Fences>,
-    /// Requests to the one thread that waits for the shutdown of the other end, if there is one.
-    pub(crate) leaving: Mutex<Option<Leaving>>,
     recalls: recall::Recalls,
 }
 
@@ -363,7 +364,6 @@ pub(crate) fn is_reading() -> bool {
 
 /// Writes out the pending frames of this thread.
 pub(crate) fn flush_all() {
-    begin_drains();
     for link in DIRTY.take() {
         link.flush(false);
     }
@@ -377,6 +377,7 @@ impl Link {
         (incarnation, called, advertised): (u64, Option<SocketAddr>, Option<SocketAddr>),
         kinds: &[Kind],
         (window_bytes, shutdown_waker): (usize, Arc<Condvar>),
+        migration_slot: Box<dyn MigrationSlot>,
     ) -> Arc<Link> {
         Arc::new_cyclic(|this| Link {
             this: this.clone(),
@@ -429,18 +430,16 @@ impl Link {
                 withheld_bytes: 0,
             }),
             stubs: Mutex::default(),
-            pending_groups: Mutex::default(),
+            migration_slot,
             watches: AtomicUsize::new(0),
-            left: Mutex::default(),
             is_unfenced: AtomicBool::new(false),
             fences: Mutex::default(),
-            leaving: Mutex::default(),
             recalls: recall::Recalls::default(),
         })
     }
 
-    pub(crate) fn theater_core(&self) -> Option<Arc<TheaterCore>> {
-        self.directory.theater_core()
+    pub(crate) fn node(&self) -> Option<Arc<dyn Node>> {
+        self.directory.node()
     }
 
     pub(crate) fn this(&self) -> Arc<Link> {
@@ -657,10 +656,7 @@ impl Link {
         }
         self.forget_incoming_actors();
         self.lose_held();
-        let left = std::mem::take(&mut *lock(&self.left));
-        contained(|| drop(left));
-        let pending_groups = std::mem::take(&mut *lock(&self.pending_groups));
-        drop(pending_groups);
+        self.migration_slot.lose();
         self.open_gate();
         let kept = FxHashSet::from_iter(kept);
         // Mobile actors are being located, or are in this theater now.

@@ -40,6 +40,7 @@ const DEAF_AFTER: Duration = Duration::from_secs(5);
 /// All connections.
 pub(crate) struct Poller {
     source: Source,
+    before_flush: fn(),
     next_token: AtomicUsize,
     connections: Mutex<FxHashMap<Token, Present>>,
     /// The housekeeper has demanded a turn that has not been taken.
@@ -123,21 +124,23 @@ fn now(source: &Source) -> Instant {
 }
 
 impl Poller {
-    pub(crate) fn new() -> io::Result<Poller> {
+    /// `before_flush` runs on each worker before it writes out the frames of its gulp.
+    pub(crate) fn new(before_flush: fn()) -> io::Result<Poller> {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let waker = Waker::new(&registry, WAKER)?;
-        Ok(Poller::of(Source::System { registry, waker }, Some(poll)))
+        Ok(Poller::of(Source::System { registry, waker }, Some(poll), before_flush))
     }
 
-    pub(crate) fn simulated(events: Arc<dyn SimulatedEvents>) -> Poller {
-        Poller::of(Source::Simulated(events), None)
+    pub(crate) fn simulated(events: Arc<dyn SimulatedEvents>, before_flush: fn()) -> Poller {
+        Poller::of(Source::Simulated(events), None, before_flush)
     }
 
-    fn of(source: Source, poll: Option<Poll>) -> Poller {
+    fn of(source: Source, poll: Option<Poll>, before_flush: fn()) -> Poller {
         let asked = now(&source);
         Poller {
             source,
+            before_flush,
             next_token: AtomicUsize::new(1),
             connections: Mutex::default(),
             demanded: AtomicBool::new(false),
@@ -388,6 +391,7 @@ impl Reactor for Poller {
     }
 
     fn flush(&self) {
+        (self.before_flush)();
         flush_all();
     }
 }

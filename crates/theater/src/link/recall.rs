@@ -106,9 +106,9 @@ impl TakesBack for Link {
         self.recalls.is_any_unsaid.store(true, Ordering::Release);
         if flush_soon() {
             self.flush_at_end_of_gulp();
-        } else if let Some(theater_core) = self.directory.theater_core() {
+        } else if let Some(node) = self.node() {
             let link = self.this();
-            theater_core.soon(Box::new(move || link.flush(false)));
+            node.soon(Box::new(move || link.flush(false)));
         }
     }
 

@@ -1,12 +1,13 @@
 //! The receiving half of a link.
 
+use playhouse_actor::away::{About, Decision};
 use playhouse_actor::wire::Spawns;
 
 use super::recall::Recalls;
 use super::*;
-use crate::diagnostics::cycles::{Said, Wait};
-use crate::link::frame::LocateReply;
-use crate::migration::authority::{Epoch, Host};
+use crate::link::frame::{LocateReply, RemoteSlot};
+use crate::link::node::MobileStart;
+use crate::naming::Epoch;
 use crate::naming::locate::Inquiry;
 use crate::naming::{Key, RemoteActorId};
 
@@ -233,47 +234,41 @@ impl Link {
         }
     }
 
-    /// Takes a frame.
+    /// Takes a frame: gives it to the subsystem that it is for.
     fn take(&self, lane: session::Lane, frame: &[u8]) {
         let (head, rest) = match Head::read(frame) {
             Ok(read) => read,
             Err(_) => return self.core.dead_letter("?", "?", Undelivered::Unreachable),
         };
-        let target = |to: Handle| self.receiver(to);
         match head {
-            Head::Tell { to, kind, codec } => self.take_tell(target(to), (kind, codec.into()), lane, rest),
-            Head::Ask { to, kind, codec, ask } => self.take_ask(target(to), kind, codec.into(), ask, rest),
-            Head::Answer { ask, codec } => {
-                let answer = lock(&self.out).answered(ask);
-                if let Some(answer) = answer {
-                    answer(Ok((codec.into(), rest)));
-                }
-            }
-            Head::Failed { ask } => {
-                let answer = lock(&self.out).answered(ask);
-                let error = Codec::Positional.read(rest);
-                if let Some(answer) = answer {
-                    answer(Err(error.unwrap_or_else(|error| AskError::Unreachable(error.to_string()))));
-                }
-            }
+            // Messages and requests to actors.
+            Head::Tell { to, kind, codec } => self.take_tell(self.receiver(to), (kind, codec.into()), lane, rest),
+            Head::Ask { to, kind, codec, ask } => self.take_ask(self.receiver(to), kind, codec.into(), ask, rest),
             Head::TakeBack { ask, for_cycle } => self.take_back_held(ask, for_cycle),
+            Head::Verdict { to, kind, codec, about, verdict } => {
+                self.take_verdict(to, kind, about, verdict.map(|()| (rest, codec.into())));
+            }
+            Head::Stop { to } => {
+                let drain = lane == session::Lane::Normal;
+                self.with_controls(self.receiver(to), |id, controls| (controls.stop)(id, drain));
+            }
+            Head::Kill { to } => self.with_controls(self.receiver(to), |id, controls| (controls.kill)(id)),
+            // Answers.
+            Head::Answer { ask, codec } => self.take_answer(ask, Ok((codec.into(), rest))),
+            Head::Failed { ask } => {
+                let error = Codec::Positional.read(rest);
+                self.take_answer(ask, Err(error.unwrap_or_else(|error| AskError::Unreachable(error.to_string()))));
+            }
             Head::TooLate { ask, forwards } => {
                 let too_late = lock(&self.out).too_late.remove(&ask);
                 too_late.into_iter().for_each(|too_late| too_late(forwards));
             }
+            // Handles.
             Head::Name { handle, slot, incarnation, capability } => {
-                // A name with a wrong capability means no actor. A third theater may have told it to the peer.
-                if self.reserve(handle) {
-                    // A peer that names an actor which has just ended may watch it, and is told the reason of its end.
-                    let name = RemoteActorId {
-                        theater: self.directory.incarnation,
-                        address: None,
-                        slot,
-                        incarnation,
-                        capability,
-                    };
-                    self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
-                }
+                self.take_name(handle, (slot, incarnation, capability));
+            }
+            Head::Named { handle, slot, incarnation, capability } => {
+                self.take_named(handle, (slot, incarnation, capability));
             }
             Head::Spawn { handle, kind, codec, born, epoch } => {
                 self.start(handle, (kind, codec.into()), (self.its(born), epoch, false), rest);
@@ -281,137 +276,138 @@ impl Link {
             Head::SpawnChild { handle, kind, codec, born, epoch } => {
                 self.start(handle, (kind, codec.into()), (self.its(born), epoch, true), rest);
             }
-            Head::Verdict { to, kind, codec, about, verdict } => {
-                if let (Some(id), Some(entry)) = (target(to), self.registry.spawn(kind)) {
-                    // A child ends if its new state cannot be read.
-                    let _ = (entry.decide)(id, about, verdict.map(|()| (rest, codec.into())));
-                }
+            Head::Release { ask, handles } => {
+                TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
+                self.reply(ask, &());
             }
-            Head::Named { handle, slot, incarnation, capability } => {
-                let id = lock(&self.stubs).by_handle.get(handle as usize).copied();
-                if let Some(id) = id {
-                    let at = self.its((slot, incarnation, capability));
-                    if self.registry.migration_vtable(id).is_some() {
-                        self.directory.note_started(id, at);
-                    } else if let Err(why) = self.directory.note(self.incarnation, id, at) {
-                        self.fault(Fault::Name(why));
-                    }
-                }
-            }
-            Head::Stop { to } => {
-                let drain = lane == session::Lane::Normal;
-                self.with_controls(target(to), |id, controls| (controls.stop)(id, drain));
-            }
-            Head::Kill { to } => self.with_controls(target(to), |id, controls| (controls.kill)(id)),
-            Head::Watch { to, watch } => {
-                let Some(watched) = Watched::new(self.this()) else { return self.fault(Fault::Watches) };
-                let tell: Tell = Box::new(move |Ended { name, reason }| {
-                    let _ = watched.0.send_or_pause(Lane::Normal, |out| Head::Down { watch, name, reason }.write(out));
-                });
-                self.take_watch(to, watch, tell);
-            }
-            Head::Unwatch { to, watch } => {
-                let watcher = Watcher::There(self.number, watch);
-                // A dropped function tells no watcher.
-                let told = self
-                    .with_incoming(to, |incoming| incoming.watchers.extract_if(.., |(by, _)| *by == watcher).next());
-                if told.flatten().is_none() {
-                    self.with_controls(target(to), |id, controls| (controls.unwatch)(id, watcher));
-                }
-            }
+            Head::Ended { handles } => self.take_ended(&handles),
+            // Watches.
+            Head::Watch { to, watch } => self.take_new_watch(to, watch),
+            Head::Unwatch { to, watch } => self.take_unwatch(to, watch),
             Head::Down { watch, name, reason } => {
                 let notify = lock(&self.out).forget_watch(watch);
                 if let Some(notify) = notify {
                     notify(Ended { name, reason });
                 }
             }
-            Head::Marker { to, ask, origin, hops } => self.take_marker(to, ask, origin, hops),
-            Head::Move { ask, kind, codec, theater, slot, incarnation, capability, from } => {
-                let born = RemoteActorId { theater, address: None, slot, incarnation, capability };
-                self.take_move(ask, (kind, codec.into()), (born, self.its(from)), rest);
-            }
-            Head::Member { of, at, kind, codec, theater, slot, incarnation, capability, from } => {
-                let born = RemoteActorId { theater, address: None, slot, incarnation, capability };
-                self.take_member((of, at), (kind, codec.into()), (born, self.its(from)), rest);
-            }
-            Head::Together { ask, of, group, count } => self.take_together(ask, of, group, count),
-            Head::Apart { of } => self.forget_pending_group(of),
-            Head::Moved { handle } => self.take_moved(handle),
-            Head::Begin { theater, slot, incarnation, capability } => {
-                self.take_begin((theater, slot, incarnation, capability))
-            }
-            Head::Stays { theater, slot, incarnation, capability } => {
-                let staying =
-                    self.directory.incoming_actors().stay(self.number, (theater, slot, incarnation, capability));
-                self.forget(staying);
-            }
-            Head::Begun { theater, slot, incarnation, capability } => {
-                self.take_begun((theater, slot, incarnation, capability))
-            }
-            Head::Fence { ask } => self.take_fence(ask),
-            Head::Leaving { ask } => self.take_leaving(ask),
+            // Questions.
             Head::Find { ask, name, actor } => {
-                let found = self.registry.find(&name, &actor, |id| self.name_of(id));
-                let _ = self.send(Lane::Normal, |out| {
-                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                    Codec::Positional.write(&found, out)
-                });
-            }
-            Head::Release { ask, handles } => {
-                TARGETS.with_borrow_mut(|targets| handles.into_iter().for_each(|handle| targets.release(handle)));
-                let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
-            }
-            Head::Departs { ask, to, actors } => {
-                let from = Host { theater: self.incarnation, address: self.advertised };
-                for (slot, incarnation, capability, epoch) in actors {
-                    self.directory.note_departure((slot, incarnation, capability), epoch, [from, to]);
-                }
-                let _ = self.send(Lane::Normal, |out| Head::Answer { ask, codec: Codec::Positional.into() }.write(out));
+                self.reply(ask, &self.registry.find(&name, &actor, |id| self.name_of(id)));
             }
             Head::Locate { ask, lost, for_others, asked, actors } => {
-                let kept = actors.len() * size_of::<(Key, Option<ActorLocation>)>();
-                let unanswered = Unanswered::new(self.this(), frame.len() + kept);
-                Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
-                    let _ = unanswered.link.send(Lane::Normal, |out| {
-                        Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                        Codec::Positional.write(&LocateReply(known), out)
-                    });
-                });
+                self.take_locate(ask, lost, (for_others, asked), actors, frame.len());
             }
-            Head::Waits { ask, names, actors } => {
-                let waits = self
-                    .theater_core()
-                    .map_or_else(Said::default, |theater_core| theater_core.say_waits(&names, &actors));
-                let _ = self.send(Lane::Normal, |out| {
-                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                    Codec::Positional.write(&waits, out)
-                });
-            }
-            Head::Cycle => {
-                if let (Ok((wait, path)), Some(theater_core)) =
-                    (Codec::Positional.read::<(Wait, Vec<String>)>(rest), self.theater_core())
-                {
-                    theater_core.fail_wait(&wait, path);
+            Head::Load { ask } => self.reply(ask, &self.node().map_or(1.0, |node| node.load())),
+            Head::Fence { ask } => self.take_fence(ask),
+            // Other subsystems.
+            Head::Marker { .. }
+            | Head::Move { .. }
+            | Head::Member { .. }
+            | Head::Together { .. }
+            | Head::Apart { .. }
+            | Head::Moved { .. }
+            | Head::Begin { .. }
+            | Head::Stays { .. }
+            | Head::Begun { .. }
+            | Head::Leaving { .. }
+            | Head::Departs { .. } => {
+                if let Some(node) = self.node() {
+                    node.take_migration(self, head, rest);
                 }
             }
-            Head::Load { ask } => {
-                let load = self.theater_core().map_or(1.0, |theater_core| theater_core.load());
-                let _ = self.send(Lane::Normal, |out| {
-                    Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                    Codec::Positional.write(&load, out)
-                });
+            Head::Waits { .. } | Head::Cycle => {
+                if let Some(node) = self.node() {
+                    node.take_cycle(self, head, rest);
+                }
             }
-            Head::Ended { handles } => self.take_ended(&handles),
+            // The session.
             Head::Beat => {}
             Head::Goodbye => self.shutdown_announced.store(true, Ordering::Relaxed),
         }
+    }
+
+    /// Answers an ask of the other end.
+    pub(crate) fn reply<T: serde::Serialize>(&self, ask: u64, value: &T) {
+        // A failure does not matter: then the ask ends with the link.
+        let _ = self.send(Lane::Normal, |out| {
+            Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
+            Codec::Positional.write(value, out)
+        });
+    }
+
+    fn take_answer(&self, ask: u64, answer: Result<(Codec, &[u8]), AskError>) {
+        let take = lock(&self.out).answered(ask);
+        if let Some(take) = take {
+            take(answer);
+        }
+    }
+
+    fn take_verdict(&self, to: Handle, kind: u32, about: About, verdict: Decision<(&[u8], Codec)>) {
+        if let (Some(id), Some(entry)) = (self.receiver(to), self.registry.spawn(kind)) {
+            // A child ends if its new state cannot be read.
+            let _ = (entry.decide)(id, about, verdict);
+        }
+    }
+
+    fn take_name(&self, handle: Handle, (slot, incarnation, capability): RemoteSlot) {
+        // A name with a wrong capability means no actor. A third theater may have told it to the peer.
+        if self.reserve(handle) {
+            // A peer that names an actor which has just ended may watch it, and is told the reason of its end.
+            let theater = self.directory.incarnation;
+            let name = RemoteActorId { theater, address: None, slot, incarnation, capability };
+            self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
+        }
+    }
+
+    /// Takes the name of an actor that was started for this end.
+    fn take_named(&self, handle: Handle, slot: RemoteSlot) {
+        let id = lock(&self.stubs).by_handle.get(handle as usize).copied();
+        let Some(id) = id else { return };
+        let at = self.its(slot);
+        if self.registry.migration_vtable(id).is_some() {
+            self.directory.note_started(id, at);
+        } else if let Err(why) = self.directory.note(self.incarnation, id, at) {
+            self.fault(Fault::Name(why));
+        }
+    }
+
+    fn take_new_watch(&self, to: Handle, watch: u64) {
+        let Some(watched) = Watched::new(self.this()) else { return self.fault(Fault::Watches) };
+        let tell: Tell = Box::new(move |Ended { name, reason }| {
+            let _ = watched.0.send_or_pause(Lane::Normal, |out| Head::Down { watch, name, reason }.write(out));
+        });
+        self.take_watch(to, watch, tell);
+    }
+
+    fn take_unwatch(&self, to: Handle, watch: u64) {
+        let watcher = Watcher::There(self.number, watch);
+        // A dropped function tells no watcher.
+        let told = self.with_incoming_watchers(to, |watchers| watchers.extract_if(.., |(by, _)| *by == watcher).next());
+        if told.flatten().is_none() {
+            self.with_controls(self.receiver(to), |id, controls| (controls.unwatch)(id, watcher));
+        }
+    }
+
+    fn take_locate(
+        &self,
+        ask: u64,
+        lost: u64,
+        (for_others, asked): (bool, Vec<u64>),
+        actors: Vec<Key>,
+        frame_bytes: usize,
+    ) {
+        let kept = actors.len() * size_of::<(Key, Option<ActorLocation>)>();
+        let unanswered = Unanswered::new(self.this(), frame_bytes + kept);
+        Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
+            unanswered.link.reply(ask, &LocateReply(known));
+        });
     }
 
     fn take_watch(&self, to: Handle, watch: u64, tell: Tell) {
         let watcher = Watcher::There(self.number, watch);
         let mut tell = Some(tell);
         // An incoming actor that was committed is watched before it runs.
-        self.with_incoming(to, |incoming| incoming.watchers.extend(tell.take().map(|tell| (watcher, tell))));
+        self.with_incoming_watchers(to, |watchers| watchers.extend(tell.take().map(|tell| (watcher, tell))));
         let Some(tell) = tell else { return };
         let (Some(id), Some(receiver)) = (self.target(to), self.receiver(to)) else {
             return tell(StopReason::NotAlive.into());
@@ -432,7 +428,7 @@ impl Link {
     }
 
     /// Returns the name of the other end's actor with this slot.
-    fn its(&self, (slot, incarnation, capability): crate::link::frame::RemoteSlot) -> RemoteActorId {
+    pub(crate) fn its(&self, (slot, incarnation, capability): RemoteSlot) -> RemoteActorId {
         RemoteActorId { theater: self.incarnation, address: self.advertised, slot, incarnation, capability }
     }
 
@@ -471,7 +467,9 @@ impl Link {
             return;
         }
         let start = |entry: &'static Spawns| match entry.moves {
-            Some(moves) => self.start_mobile((entry, moves), codec, (born, epoch, is_child), bytes),
+            Some(moves) => {
+                self.node()?.start_mobile(self, MobileStart { entry, moves, codec, born, epoch, is_child, bytes })
+            }
             None if is_child => (entry.spawn_child)(&self.core, bytes, codec).ok(),
             None => (entry.spawn)(&self.core, bytes, codec).ok(),
         };
@@ -575,10 +573,14 @@ impl Link {
 
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
-    pub(crate) fn of_a_rejected_peer(theater_core: &crate::node::core::TheaterCore) -> Arc<Link> {
+    pub(crate) fn of_a_rejected_peer(
+        directory: &Arc<Directory>,
+        registry: &Arc<Registry>,
+        migration_slot: Box<dyn MigrationSlot>,
+    ) -> Arc<Link> {
         // The peer takes the same messages and actors as this theater.
-        let (directory, registry) = (&theater_core.directory, &theater_core.registry);
-        let link = Link::new(directory, registry, 0, (1, None, None), registry.kinds(), (WINDOW_BYTES, Arc::default()));
+        let (names, window) = ((1, None, None), (WINDOW_BYTES, Arc::default()));
+        let link = Link::new(directory, registry, 0, names, registry.kinds(), window, migration_slot);
         directory.add_link(link.incarnation, &link);
         link
     }

@@ -4,7 +4,6 @@ use playhouse_actor::away::{Forwarder, MakeStub, RefCodec, RefName, StubPlacemen
 
 use super::*;
 use crate::naming::{BadName, RemoteActorId};
-use crate::proxy::pending::PendingProxy;
 
 impl RefCodec for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
@@ -54,7 +53,7 @@ impl RefCodec for Link {
                 let id = if let Some(link) = self.directory.link(at.theater) {
                     link.settle_there(self.incarnation, (born, at.into()), stub)?
                 } else if at.address.is_some() {
-                    PendingProxy::settle(&self.directory, self.incarnation, (born, at.into()), stub)?
+                    self.stub_without_link((born, at.into()), stub)?
                 } else {
                     return Err(WireError::new("a reference to an actor in a theater that cannot be called"));
                 };
@@ -72,7 +71,7 @@ impl RefCodec for Link {
                 if let Some(link) = self.directory.link(theater) {
                     return link.settle_there(self.incarnation, (remote, remote), stub);
                 }
-                Ok(PendingProxy::settle(&self.directory, self.incarnation, (remote, remote), stub)?)
+                self.stub_without_link((remote, remote), stub)
             }
             RefName::Member { group, born, at } => {
                 // Only for a new stub, because a group without members would be kept for every invented name.
@@ -102,6 +101,15 @@ impl Link {
     /// Returns the stub of the actor with the other end's name `far`, if there is one.
     fn met(&self, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         self.directory.met(self.incarnation, remote).inspect_err(|why| self.note_bad_name(remote, *why))
+    }
+
+    fn stub_without_link(
+        &self,
+        names: (RemoteActorId, RemoteActorId),
+        stub: MakeStub<'_>,
+    ) -> Result<ActorId, WireError> {
+        let node = self.node().ok_or_else(|| WireError::new("this theater has ended"))?;
+        node.stub_without_link(self.incarnation, names, stub)
     }
 
     /// Notes a bad name. A theater that contradicts itself breaks the protocol. Names of actors of third theaters may come from these.

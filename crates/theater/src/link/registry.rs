@@ -10,9 +10,8 @@ use playhouse_actor::wire::{self, Codec, Controls, Handles, MigrationVTable, Spa
 use rustc_hash::FxHashMap;
 
 use crate::error::{FindError, PublishError, TheaterError};
-use crate::link::frame::{KINDS_MAX, Kind, THEATERS_MAX};
+use crate::link::frame::{GREETING_BYTES_MAX, KINDS_MAX, Kind, THEATERS_MAX};
 use crate::lock::lock;
-use crate::node::handshake::GREETING_BYTES_MAX;
 
 /// Most bytes of all kinds in their written form: a greeting also has two lists of theaters, and some addresses and
 /// names.
@@ -101,6 +100,13 @@ impl Registry {
     /// Returns the controls of the actor.
     pub(crate) fn controls(&self, id: ActorId) -> Option<&Controls> {
         self.controls.get(&id.address().resident_type()?)
+    }
+
+    /// Ends an arrival buffer whose mail has no receiver.
+    pub(crate) fn forget_arrival_buffer(&self, arrival_buffer: ActorId) {
+        if let Some(controls) = self.controls(arrival_buffer) {
+            (controls.forget)(arrival_buffer);
+        }
     }
 
     /// Returns the functions that migrate the actor, if it is mobile.

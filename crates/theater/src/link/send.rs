@@ -3,8 +3,7 @@
 use playhouse_actor::away::{Decision, Recall, TakesBack};
 
 use super::*;
-use crate::diagnostics::cycles::Wait;
-use crate::migration::authority::Epoch;
+use crate::naming::Epoch;
 use crate::naming::Key;
 
 /// Returns whether the pending bytes are many enough that the other end should begin with them before the sending handler is over. If a handler
@@ -411,23 +410,6 @@ impl Link {
         self.registry.migration_vtable(id).map(|_| id)
     }
 
-    /// Asks for the waits in the other theater, the actors that these names mean (slot, incarnation), and the theaters of these actors.
-    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)>, answer: TakeAnswer) {
-        // On an error, the answer says it.
-        let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names, actors }.write(out));
-        self.flush(false);
-    }
-
-    /// Tells the other theater that one of its asks is part of a cycle.
-    pub(crate) fn say_cycle(&self, wait: &Wait, path: &[String]) {
-        // A failure does not matter: then the ask ends with the link.
-        let _ = self.send(Lane::System, |out| {
-            Head::Cycle.write(out)?;
-            Codec::Positional.write(&(wait, path), out)
-        });
-        self.flush(false);
-    }
-
     /// Asks for the load of the other theater.
     pub(crate) fn ask_load(&self, answer: TakeAnswer) {
         // On an error, the answer says it.
@@ -500,9 +482,9 @@ impl Link {
         }
         #[cfg(test)]
         tests::ROOM_AWAITED.fetch_add(1, Ordering::Relaxed);
-        let Some(theater_core) = self.theater_core() else { return Ok(()) };
+        let Some(node) = self.node() else { return Ok(()) };
         // A simulation has no threads beside the one that runs it.
-        if flush_soon() || theater_core.simulated().is_some() {
+        if flush_soon() || node.is_simulated() {
             {
                 let out = lock(&self.out);
                 self.gate.close(self.window_bytes / (out.frame_bytes / 8).max(1));
@@ -513,7 +495,7 @@ impl Link {
             return if self.is_overfull() { Err(too_full()) } else { Ok(()) };
         }
         while is_full() && !self.is_lost() {
-            theater_core.pause(ROOM_EVERY);
+            node.pause(ROOM_EVERY);
         }
         Ok(())
     }

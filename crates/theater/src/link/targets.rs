@@ -1,15 +1,16 @@
 //! The actors that the handles of the other end of a link mean.
 
 use std::sync::TryLockError;
+use std::sync::atomic::Ordering;
 
-use playhouse_actor::ActorId;
+use playhouse_actor::{ActorId, Tell, Watcher};
+use playhouse_executor::Lane;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::fault::{Fault, HANDLES_MAX};
-use crate::link::frame::Handle;
+use crate::link::frame::{Handle, Head};
 use crate::link::{Link, READS, TARGETS};
 use crate::lock::lock;
-use crate::migration::arrivals::Awaited;
 
 /// The meaning of one handle of the other end.
 #[derive(Clone, Copy)]
@@ -163,29 +164,22 @@ impl Link {
         if !target.is_incoming {
             return Some(target);
         }
-        let arrival_buffer = {
-            let mut incoming_actors = self.directory.incoming_actors();
-            match incoming_actors.at(self.number, target.id) {
-                Some(incoming) => {
-                    let made = || (incoming.incoming.moves.arrival_buffer)(&self.core, incoming.stub);
-                    incoming.arrival_buffer = incoming.arrival_buffer.or_else(made);
-                    incoming.arrival_buffer
-                }
-                // The actor has begun.
-                None => self.directory.arrival_buffer_of(target.id),
-            }
-        };
+        let arrival_buffer = self.directory.open_arrival_buffer(self.number, target.id);
         TARGETS.with_borrow_mut(|targets| targets.open_arrival_buffer(handle, arrival_buffer));
         TARGETS.with_borrow(|targets| targets.get(handle))
     }
 
-    /// Calls `f` with the incoming actor of the other end's handle, if its source has committed it, according to this theater.
-    pub(crate) fn with_incoming<R>(&self, handle: Handle, f: impl FnOnce(&mut Awaited) -> R) -> Option<R> {
+    /// Calls `f` with the watchers of the incoming actor of the other end's handle, if its source has committed it, according to this theater.
+    pub(super) fn with_incoming_watchers<R>(
+        &self,
+        handle: Handle,
+        f: impl FnOnce(&mut Vec<(Watcher, Tell)>) -> R,
+    ) -> Option<R> {
         let target = TARGETS.with_borrow(|targets| targets.get(handle))?;
         if !target.is_incoming && target.arrival_buffer.is_none() {
             return None;
         }
-        self.directory.incoming_actors().at(self.number, target.id).map(f)
+        self.directory.with_incoming_watchers(self.number, target.id, f)
     }
 
     /// Returns whether another thread reads this link now.
@@ -200,5 +194,21 @@ impl Link {
         } else {
             lock(&self.inn).targets.close_arrival_buffer(arrival_buffer);
         }
+    }
+
+    /// Tells the other end that the actor that it calls `handle` has moved. Returns false if it has come, and its cell has not learned that yet.
+    pub(super) fn tell_moved(&self, handle: Handle, target: &Target) -> bool {
+        if self.registry.migration_vtable(target.id).is_none() {
+            return true;
+        }
+        if !self.directory.is_remote(target.id) {
+            return false;
+        }
+        if target.told == 1 {
+            // Relaxed: it is a counter only.
+            self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
+        }
+        let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
+        true
     }
 }

@@ -5,17 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use playhouse_actor::away::{ActorLocation, Forwarder};
-use playhouse_actor::wire::{
-    ActorMetadata, Arrival, ArrivalRoute, Codec, MigrationVTable, New, ReadTimer, Settled, Spawns, WireError,
-};
+use playhouse_actor::wire::{ActorMetadata, Arrival, ArrivalRoute, Codec, New, ReadTimer, Settled, WireError};
 use playhouse_actor::{ActorId, GroupName, StopReason, Watcher};
 use playhouse_executor::jitter::seam;
 use playhouse_executor::{Crash, Lane, StubRoute, Undelivered, contained};
 
 use crate::link::frame::{Head, MetadataForm};
+use crate::link::node::MobileStart;
 use crate::link::{Fault, Link};
 use crate::migration::arrivals::{Awaited, IncomingActor};
-use crate::migration::authority::Epoch;
 use crate::migration::commit::Received;
 use crate::migration::view::{Action, Attempt, Event, Word};
 use crate::naming::{BadName, Key, RemoteActorId};
@@ -58,6 +56,7 @@ impl Link {
 
     pub(crate) fn take_move(
         &self,
+        theater_core: &Arc<TheaterCore>,
         ask: u64,
         kind: (u32, Codec),
         (born, at): (RemoteActorId, RemoteActorId),
@@ -65,19 +64,13 @@ impl Link {
     ) {
         // This comes before its state is read, because names in the state are taken.
         let incoming = self.may_have(&born).and_then(|()| self.read_actor(kind, (born, at), bytes));
-        let accepted = incoming.map_err(|error| (0, error)).and_then(|incoming| self.accept(None, vec![incoming]));
+        let accepted =
+            incoming.map_err(|error| (0, error)).and_then(|incoming| self.accept(theater_core, None, vec![incoming]));
         let received: Received = match accepted {
             Ok(locations) => locations.into_iter().next().ok_or_else(|| "it names no stub for the actor".to_owned()),
             Err((_, error)) => Err(error.to_string()),
         };
-        self.say_received(ask, &received);
-    }
-
-    pub(crate) fn say_received<T: serde::Serialize>(&self, ask: u64, received: &T) {
-        let _ = self.send(Lane::Normal, |out| {
-            Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-            Codec::Positional.write(received, out)
-        });
+        self.reply(ask, &received);
     }
 
     /// Reads an actor that is to come. If that panics, it does not come.
@@ -129,16 +122,14 @@ impl Link {
     /// because its name may have come before it.
     pub(crate) fn start_mobile(
         &self,
-        (entry, moves): (&'static Spawns, MigrationVTable),
-        codec: Codec,
-        (born, epoch, is_child): (RemoteActorId, Epoch, bool),
-        bytes: &[u8],
+        theater_core: &Arc<TheaterCore>,
+        MobileStart { entry, moves, codec, born, epoch, is_child, bytes }: MobileStart<'_>,
     ) -> Option<ActorId> {
         let New { install, supervisor_link } = (moves.read_new)(bytes, codec, is_child).ok()?;
         let incoming = IncomingActor { born, at: born, epoch, moves, entry, install, is_new: true };
         let accepted = self.may_have(&born).map_err(|error| (0, error));
-        let stub = accepted.and_then(|()| self.accept(None, vec![incoming])).map(|_| {
-            self.take_begin(born.key());
+        let stub = accepted.and_then(|()| self.accept(theater_core, None, vec![incoming])).map(|_| {
+            self.take_begin(theater_core, born.key());
             // The actor may have ended by now.
             self.directory.known_as(born.key())
         });
@@ -163,17 +154,17 @@ impl Link {
     /// Returns the position of a refused actor, and the reason. Then none comes.
     pub(crate) fn accept(
         &self,
+        theater_core: &TheaterCore,
         group: Option<GroupName>,
         mut incoming_actors: Vec<IncomingActor>,
     ) -> Result<Vec<ActorLocation>, (u32, WireError)> {
-        let theater_core = self.theater_core().ok_or_else(|| (0, WireError::new("it is closing")))?;
         let locations = {
             let mut awaited = self.directory.incoming_actors();
             if theater_core.refuses_incoming_actors() && incoming_actors.iter().any(|incoming| !incoming.is_new) {
                 return Err((0, WireError::new("the theater lets no actors in: it is evacuated, or shuts down")));
             }
             let attempt = Attempt { from: self.incarnation, number: self.directory.next_number() };
-            let locations = self.locations_for(&theater_core, group, &incoming_actors, attempt);
+            let locations = self.locations_for(theater_core, group, &incoming_actors, attempt);
             // Refused actors are the user's values, and are dropped without the lock.
             locations.map(|locations| {
                 let stubs = locations.iter().map(|(stub, _)| *stub);
@@ -255,8 +246,7 @@ impl Link {
     }
 
     /// Begins the actor with this birth name, because the other theater has committed it. A member of a group arrival waits for the others.
-    pub(crate) fn take_begin(&self, born: Key) {
-        let Some(theater_core) = self.theater_core() else { return };
+    pub(crate) fn take_begin(&self, theater_core: &Arc<TheaterCore>, born: Key) {
         // Under this lock, a query for the present actors of a group sees all of them or none.
         let mut incoming_actors = self.directory.incoming_actors();
         let members = incoming_actors.leave(self.number, born);
@@ -316,8 +306,8 @@ impl Link {
     pub(crate) fn forget(&self, incoming_actors: Vec<Awaited>) {
         for Awaited { incoming, stub, attempt: Attempt { from, number }, arrival_buffer, watchers } in incoming_actors {
             self.directory.step(stub, Event::Said { from, word: Word::Stays { attempt: number } });
-            if let (Some(arrival_buffer), Some(theater_core)) = (arrival_buffer, self.theater_core()) {
-                theater_core.forget_arrival_buffer(arrival_buffer);
+            if let Some(arrival_buffer) = arrival_buffer {
+                self.registry.forget_arrival_buffer(arrival_buffer);
             }
             // It is the user's value.
             contained(|| drop(incoming));

@@ -39,18 +39,17 @@ use std::sync::{Arc, Weak, mpsc};
 use std::time::Duration;
 
 use playhouse_actor::away::TakeAnswer;
-use playhouse_actor::wire::Codec;
 use playhouse_actor::{ActorId, AskError};
 use playhouse_executor::Lane;
 use rustc_hash::FxHashSet;
 
 use crate::link::frame::Head;
+use crate::link::node::Callee;
 use crate::link::{Fault, LEAVINGS_MAX, Link};
 use crate::lock::lock;
 use crate::migration::drain::DrainGuard;
 use crate::naming::{Directory, RemoteActorId};
 use crate::node::core::TheaterCore;
-use crate::node::links::Callee;
 use crate::proxy::pending::PendingProxy;
 
 /// The time for the other theaters to find new routes to the actors of an evacuated theater.
@@ -224,15 +223,12 @@ impl RerouteAll {
     /// Answers, and begins again if the other end has asked again in between. Returns whether it has not.
     fn answer(&mut self) -> bool {
         for ask in self.asks.drain(..) {
-            let _ = self.link.send(Lane::Normal, |out| {
-                Head::Answer { ask, codec: Codec::Positional.into() }.write(out)?;
-                Codec::Positional.write(&self.rerouted, out)
-            });
+            self.link.reply(ask, &self.rerouted);
         }
         self.link.flush(false);
         self.rerouted = 0;
         self.deadline = self.theater_core.now() + REACH_MAX;
-        let mut leaving = lock(&self.link.leaving);
+        let mut leaving = lock(&self.link.migrations().leaving);
         self.asks = leaving.as_mut().map(|leaving| std::mem::take(&mut leaving.asks)).unwrap_or_default();
         if self.asks.is_empty() {
             *leaving = None;
@@ -260,19 +256,18 @@ impl Link {
         self.flush(false);
     }
 
-    pub(crate) fn take_leaving(&self, ask: u64) {
-        let (link, Some(theater_core)) = (self.this(), self.theater_core()) else { return };
-        match &mut *lock(&self.leaving) {
+    pub(crate) fn take_leaving(&self, theater_core: &Arc<TheaterCore>, ask: u64) {
+        let link = self.this();
+        match &mut *lock(&self.migrations().leaving) {
             // One thread waits for the other end. Later questions are answered behind its work.
             Some(further) if further.asks.len() >= LEAVINGS_MAX => return self.fault(Fault::Leavings),
             Some(further) => return further.asks.push(ask),
             waits => *waits = Some(Leaving::default()),
         }
         let deadline = theater_core.now() + REACH_MAX;
-        let theater_core_here = Arc::clone(&theater_core);
         let mut reroute_all = RerouteAll {
             link,
-            theater_core,
+            theater_core: Arc::clone(theater_core),
             asks: vec![ask],
             rerouted: 0,
             deadline,
@@ -280,14 +275,14 @@ impl Link {
             step: Step::Begin,
         };
         // If no thread can be started, the other end waits as long as it wants to.
-        if theater_core_here.until_done("turn", REROUTES_LAST, move || reroute_all.go_on()).is_err() {
-            *lock(&self.leaving) = None;
+        if theater_core.until_done("turn", REROUTES_LAST, move || reroute_all.go_on()).is_err() {
+            *lock(&self.migrations().leaving) = None;
         }
     }
 
     /// Returns whether the route to an actor stays over the leaving other end until the theater that the actor `is` in has been called.
     pub(crate) fn reaches(&self, is: &RemoteActorId) -> bool {
-        let mut leaving = lock(&self.leaving);
+        let mut leaving = lock(&self.migrations().leaving);
         let (Some(leaving), Some(address)) = (leaving.as_mut(), is.address) else { return false };
         if leaving.is_late || leaving.tried.contains(&is.theater) || self.directory.link(is.theater).is_some() {
             return false;
@@ -298,7 +293,7 @@ impl Link {
 
     /// Applies `note` to the state of the thread that waits for the leaving other end.
     fn note_leaving<R: Default>(&self, note: impl FnOnce(&mut Leaving) -> R) -> R {
-        lock(&self.leaving).as_mut().map(note).unwrap_or_default()
+        lock(&self.migrations().leaving).as_mut().map(note).unwrap_or_default()
     }
 }
 

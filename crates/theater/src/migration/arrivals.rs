@@ -9,8 +9,8 @@ use playhouse_actor::wire::{Install, MigrationVTable, Spawns};
 use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
-use crate::migration::authority::Epoch;
 use crate::migration::view::Attempt;
+use crate::naming::Epoch;
 use crate::naming::{Key, RemoteActorId};
 
 /// An actor that was read from a frame.

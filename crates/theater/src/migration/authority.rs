@@ -18,40 +18,20 @@
 //! the owner of the actor's slot. No authority lets an actor begin anew under its name. A supervisor starts another actor in place of a lost one, and
 //! a child whose supervisor is lost ends, so neither needs a permission.
 
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
 use rustc_hash::FxHashSet;
-use serde::{Deserialize, Serialize};
 
 use crate::link::Link;
-use crate::naming::RemoteActorId;
+use crate::link::frame::NOTED_MAX;
+use crate::link::node::Callee;
+use crate::naming::{Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
-use crate::node::links::Callee;
 
-/// Most actors that one frame notes.
-pub(crate) const NOTED_MAX: usize = 1_024;
 /// A theater without a link is called once. Each step of the call has the limit of a call whose failure is no more than a delay.
-const PATIENCE: Duration = Duration::from_millis(1);
-
-/// The number of departures of an actor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Epoch {
-    /// Its last departure from its birth theater. Only theaters that have had the actor since know this number.
-    pub(crate) departure: u64,
-    /// The number of attempts to leave other theaters since.
-    pub(crate) hops: u64,
-}
-
-/// A theater that an actor may be in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) struct Host {
-    pub(crate) theater: u64,
-    /// The address at which others call it, if they can.
-    pub(crate) address: Option<SocketAddr>,
-}
+const HOST_CALL_MAX: Duration = Duration::from_millis(1);
 
 /// An actor that is about to leave.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +95,7 @@ impl BirthTheaters {
             // Another theater has this address, or none.
             Ok(_) | Err(_) => here.directory.note_unreached(host, here.now().saturating_add(here.settings.lost_after)),
         };
-        theater_core.reach_later(Callee { address, theater: Some(theater) }, PATIENCE, Box::new(take));
+        theater_core.reach_later(Callee { address, theater: Some(theater) }, HOST_CALL_MAX, Box::new(take));
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use playhouse_actor::away::{ActorLocation, Forwarder, RefCodec, TakeAnswer, Watched, at_ref_codec};
 use playhouse_actor::wire::{Codec, MigrationVTable, PreparedActor, Spawns, WireError};
@@ -13,11 +13,12 @@ use playhouse_executor::{Lane, StubRoute, pause_stage};
 use crate::link::Link;
 use crate::link::frame::{Head, MetadataForm, RemoteSlot, TimerForm};
 use crate::lock::lock;
-use crate::migration::authority::{Departing, Epoch, Host};
+use crate::migration::authority::Departing;
 use crate::migration::drain::MigrationDeadline;
 use crate::migration::group_members::PreparedMember;
 use crate::migration::host::Done;
 use crate::migration::view::{Action, Event, Word};
+use crate::naming::{Epoch, Host};
 use crate::naming::{Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 
@@ -34,6 +35,7 @@ pub(crate) struct Ready {
 /// Frozen actors that leave when the target has accepted them, and their sent messages are drained.
 pub(crate) struct Departure {
     link: Arc<Link>,
+    theater_core: Weak<TheaterCore>,
     pending: Mutex<Option<Pending>>,
 }
 
@@ -107,7 +109,7 @@ impl Departure {
             let Some(Pending { members, done }) = pending.take() else { return };
             (members, events, locations, done)
         };
-        self.link.leave(members, &events, &locations, done);
+        self.link.leave(&self.theater_core, members, &events, &locations, done);
     }
 }
 
@@ -158,6 +160,7 @@ impl Link {
     /// Sends a frozen actor to the other theater. Runs in the actor's stage.
     pub(crate) fn offer(
         self: &Arc<Self>,
+        theater_core: &Arc<TheaterCore>,
         id: ActorId,
         (moves, entry): (MigrationVTable, &'static Spawns),
         pack: &PreparedActor<'_>,
@@ -170,8 +173,11 @@ impl Link {
                 return Err(why);
             }
         };
-        let departure =
-            self.drain_for(vec![PreparedMember { at: 0, attempt: 0, id, moves, born, epoch: metadata.epoch }], done);
+        let departure = self.drain_for(
+            theater_core,
+            vec![PreparedMember { at: 0, attempt: 0, id, moves, born, epoch: metadata.epoch }],
+            done,
+        );
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|location| location.map_err(MigrateError::Refused));
@@ -187,7 +193,7 @@ impl Link {
                 (pack.state)(codec, out)
             })
         });
-        self.note_departure(&offered);
+        self.note_departure(theater_core, &offered);
         if let Ok(true) = sent {
             // Other actors of this stage migrate when there is room.
             pause_stage(&self.gate);
@@ -196,12 +202,15 @@ impl Link {
     }
 
     /// Drains the messages of frozen actors that are to leave for the other theater. The worker that runs their stage calls this.
-    pub(crate) fn drain_for(self: &Arc<Self>, mut members: Vec<PreparedMember>, done: Done) -> Arc<Departure> {
-        let theater_core = self.theater_core();
-        let is_to_note = |theater_core: &Arc<TheaterCore>| {
-            members.iter().any(|member| theater_core.authority.is_to_note(theater_core, &member.born, self.incarnation))
-        };
-        let to_note = theater_core.as_ref().is_some_and(is_to_note);
+    pub(crate) fn drain_for(
+        self: &Arc<Self>,
+        theater_core: &Arc<TheaterCore>,
+        mut members: Vec<PreparedMember>,
+        done: Done,
+    ) -> Arc<Departure> {
+        let is_to_note =
+            |member: &PreparedMember| theater_core.authority.is_to_note(theater_core, &member.born, self.incarnation);
+        let to_note = members.iter().any(is_to_note);
         for member in &mut members {
             let migrate = Event::Migrate { to: self.incarnation, noted: !to_note };
             if let [.., Action::Drain { attempt }] = self.directory.step(member.id, migrate)[..] {
@@ -216,15 +225,12 @@ impl Link {
             Vec::new()
         };
         let state = Some(Pending { members, done });
-        let departure = Arc::new(Departure { link: Arc::clone(self), pending: Mutex::new(state) });
+        let (link, weak) = (Arc::clone(self), Arc::downgrade(theater_core));
+        let departure = Arc::new(Departure { link, theater_core: weak, pending: Mutex::new(state) });
         let (drained, noted) = (Arc::clone(&departure), Arc::clone(&departure));
-        let Some(theater_core) = theater_core else {
-            departure.drained();
-            return departure;
-        };
         if to_note {
             let to = Host { theater: self.incarnation, address: self.advertised };
-            theater_core.authority.note(&theater_core, leaving, to, Box::new(move || noted.noted()));
+            theater_core.authority.note(theater_core, leaving, to, Box::new(move || noted.noted()));
         }
         theater_core.drain(Box::new(move || drained.drained()));
         departure
@@ -237,13 +243,11 @@ impl Link {
     }
 
     /// Keeps offered actors if the migration takes too long. Called behind the offer, because the other theater must not learn that before.
-    pub(crate) fn note_departure(&self, departure: &Arc<Departure>) {
+    pub(crate) fn note_departure(&self, theater_core: &TheaterCore, departure: &Arc<Departure>) {
         if departure.is_early() {
             return departure.stay(MigrateError::Refused("it has arrived, and has not begun yet".to_owned()));
         }
-        if let Some(theater_core) = self.theater_core() {
-            theater_core.note_late(MigrationDeadline::Departure(Arc::downgrade(departure)));
-        }
+        theater_core.note_late(MigrationDeadline::Departure(Arc::downgrade(departure)));
     }
 
     /// Thaws frozen actors: they stay.
@@ -263,6 +267,7 @@ impl Link {
     /// Commits actors that are frozen, drained and accepted by the target: by these events they get these stubs in the target.
     fn leave(
         self: &Arc<Self>,
+        theater_core: &Weak<TheaterCore>,
         members: Vec<PreparedMember>,
         events: &[Event<RemoteActorId>],
         locations: &[RemoteActorId],
@@ -281,7 +286,7 @@ impl Link {
             self.directory.leave(member.id, *event, route);
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
-        if let Some(theater_core) = self.theater_core() {
+        if let Some(theater_core) = theater_core.upgrade() {
             theater_core.note_late(MigrationDeadline::Left(Arc::downgrade(&left)));
         }
         for (PreparedMember { id, moves, born, .. }, (forwarder, route)) in members.into_iter().zip(routes) {
@@ -289,18 +294,20 @@ impl Link {
             (moves.commit)(id, forwarder, route);
             let (link, left) = (Arc::clone(self), Arc::clone(&left));
             // Behind the mail that has waited for the actor.
-            let begin = move || {
-                let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
-                let before = lock(&link.left).insert(born.key(), left);
-                drop(before);
-                let sent = link.send_before_shutdown(&Head::Begin { theater, slot, incarnation, capability });
-                if sent.is_err() || link.is_lost() {
-                    // Perhaps after the departed actors were examined.
-                    let left = lock(&link.left).remove(&born.key());
-                    drop(left);
-                }
-            };
-            (moves.then)(id, Box::new(begin));
+            (moves.then)(id, Box::new(move || link.say_begin(born, left)));
+        }
+    }
+
+    /// Has a committed actor begin at the other end.
+    fn say_begin(&self, born: RemoteActorId, left: Arc<Left>) {
+        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
+        let before = lock(&self.migrations().left).insert(born.key(), left);
+        drop(before);
+        let sent = self.send_before_shutdown(&Head::Begin { theater, slot, incarnation, capability });
+        if sent.is_err() || self.is_lost() {
+            // Perhaps after the departed actors were examined.
+            let left = lock(&self.migrations().left).remove(&born.key());
+            drop(left);
         }
     }
 
@@ -326,7 +333,7 @@ impl Link {
     /// Notes that the actor with this birth name, which left for the other theater, has begun in it.
     pub(crate) fn take_begun(&self, born: Key) {
         self.directory.note_begun(born, self.incarnation);
-        let left = lock(&self.left).remove(&born);
+        let left = lock(&self.migrations().left).remove(&born);
         if let Some(left) = left {
             // AcqRel: it is only a counter; its subject is under locks.
             left.to_begin.fetch_sub(1, Ordering::AcqRel);

@@ -22,6 +22,7 @@
 //! arrived actor waits for the end of a reroute. Reroutes wait for markers of their own only ([`host`](crate::migration::host)), and never for a
 //! drain.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -259,7 +260,7 @@ impl TheaterCore {
             }
         }
         for link in self.directory.all_links() {
-            link.fence(Arc::clone(rest));
+            link.fence(Arc::clone(rest) as Arc<dyn Any + Send + Sync>);
         }
     }
 }

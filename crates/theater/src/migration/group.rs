@@ -245,7 +245,12 @@ impl GroupMigration {
             return self.end(Err(why));
         }
         let (link, group, number) = (Arc::clone(&self.link), self.group, self.number);
-        link.send_together(group, number, prepared, Box::new(move |gone| self.end(gone)));
+        link.send_together(
+            &Arc::clone(&self.theater_core),
+            (group, number),
+            prepared,
+            Box::new(move |gone| self.end(gone)),
+        );
     }
 
     fn end(&self, ended: Result<(), MigrateError>) {

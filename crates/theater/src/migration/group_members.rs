@@ -12,10 +12,11 @@ use crate::link::frame::Head;
 use crate::link::{Fault, Link, MEMBER_WINDOWS_MAX, MEMBERS_MAX, RESERVE_BYTES};
 use crate::lock::lock;
 use crate::migration::arrivals::IncomingActor;
-use crate::migration::authority::Epoch;
 use crate::migration::commit::{Ready, received, unwritable};
 use crate::migration::host::Done;
+use crate::naming::Epoch;
 use crate::naming::RemoteActorId;
+use crate::node::core::TheaterCore;
 
 /// Members of groups that were sent, and wait for the others.
 #[derive(Default)]
@@ -135,10 +136,16 @@ impl Link {
     }
 
     /// Sends a group whose members have been prepared.
-    pub(crate) fn send_together(self: &Arc<Self>, group: GroupName, of: u64, members: Vec<PreparedMember>, done: Done) {
+    pub(crate) fn send_together(
+        self: &Arc<Self>,
+        theater_core: &Arc<TheaterCore>,
+        (group, of): (GroupName, u64),
+        members: Vec<PreparedMember>,
+        done: Done,
+    ) {
         let count = members.len() as u32;
         let (link, ids): (_, Vec<ActorId>) = (Arc::clone(self), members.iter().map(|member| member.id).collect());
-        let departure = self.drain_for(members, done);
+        let departure = self.drain_for(theater_core, members, done);
         let offered = Arc::clone(&departure);
         let answer: TakeAnswer = Box::new(move |answer| {
             let accepted = received::<Received>(answer).and_then(|locations| {
@@ -154,7 +161,7 @@ impl Link {
         });
         // On an error the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Together { ask, of, group, count }.write(out));
-        self.note_departure(&offered);
+        self.note_departure(theater_core, &offered);
     }
 
     // -- coming ---------------------------------------------------------------------------------------------------------
@@ -169,7 +176,7 @@ impl Link {
         let size = bytes.len() + size_of::<IncomingActor>();
         let bytes_max = MEMBER_WINDOWS_MAX * self.window_bytes + RESERVE_BYTES;
         {
-            let mut pending_groups = lock(&self.pending_groups);
+            let mut pending_groups = lock(&self.migrations().pending_groups);
             if !pending_groups.has_room(of, size, bytes_max) {
                 let pending_group = pending_groups.refuse(of, at);
                 if pending_groups.members > 2 * MEMBERS_MAX {
@@ -181,22 +188,30 @@ impl Link {
         }
         let incoming = self.may_have(&names.0).and_then(|()| self.read_actor(kind, names, bytes));
         // Only the thread that reads the link keeps members.
-        let before = lock(&self.pending_groups).keep(of, at, incoming.map_err(|error| error.to_string()), size);
+        let before =
+            lock(&self.migrations().pending_groups).keep(of, at, incoming.map_err(|error| error.to_string()), size);
         drop(before);
     }
 
     pub(crate) fn forget_pending_group(&self, of: u64) {
-        let pending_group = lock(&self.pending_groups).remove(of);
+        let pending_group = lock(&self.migrations().pending_groups).remove(of);
         drop(pending_group);
     }
 
-    pub(crate) fn take_together(&self, ask: u64, of: u64, group: GroupName, count: u32) {
-        let pending_group = lock(&self.pending_groups).remove(of);
+    pub(crate) fn take_together(
+        &self,
+        theater_core: &Arc<TheaterCore>,
+        ask: u64,
+        of: u64,
+        group: GroupName,
+        count: u32,
+    ) {
+        let pending_group = lock(&self.migrations().pending_groups).remove(of);
         let mut incoming_actors = match pending_group {
             Some(PendingGroup::Kept(incoming_actors)) => incoming_actors,
             Some(PendingGroup::Refused(at)) => {
                 let why = "it keeps no more members of incomplete groups".to_owned();
-                return self.say_received(ask, &Received::Err((at, why)));
+                return self.reply(ask, &Received::Err((at, why)));
             }
             None => FxHashMap::default(),
         };
@@ -206,11 +221,12 @@ impl Link {
         };
         match (0..count).map(incoming).collect::<Result<Vec<IncomingActor>, _>>() {
             Ok(incoming_actors) => {
-                let received: Received =
-                    self.accept(Some(group), incoming_actors).map_err(|(at, error)| (at, error.to_string()));
-                self.say_received(ask, &received);
+                let received: Received = self
+                    .accept(theater_core, Some(group), incoming_actors)
+                    .map_err(|(at, error)| (at, error.to_string()));
+                self.reply(ask, &received);
             }
-            Err(why) => self.say_received(ask, &Received::Err(why)),
+            Err(why) => self.reply(ask, &Received::Err(why)),
         }
     }
 }

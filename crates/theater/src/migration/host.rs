@@ -36,7 +36,7 @@ impl TheaterCore {
         let Some(moves) = self.registry.migration_vtable(id).copied() else { return done(Err(MigrateError::Stopped)) };
         let theater_core = Arc::clone(self);
         let offer = move |actor: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match actor {
-            Ok(actor) => link.offer(id, moves, &actor, done),
+            Ok(actor) => link.offer(&theater_core, id, moves, &actor, done),
             Err(MigrateError::Elsewhere) if theater_core.directory.lives_here(id) && theater_core.now() < until => {
                 // The actor has begun in this theater, and the request that tells its cell is still with the worker that sends it.
                 theater_core.migrate_until(until, id, link, done);

@@ -1,7 +1,6 @@
 //! Markers: a marker goes behind the mail to an actor that has moved, and its answer shows that all mail before it has arrived.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use playhouse_actor::away::{ActorLocation, Marker, Origin, TakeAnswer};
 use playhouse_actor::wire::Codec;
@@ -9,7 +8,7 @@ use playhouse_actor::{ActorId, AskError};
 use playhouse_executor::Lane;
 
 use crate::link::frame::{HOPS_MAX, Handle, Head};
-use crate::link::{Link, Target, Unanswered};
+use crate::link::{Link, Unanswered};
 use crate::naming::RemoteActorId;
 use crate::node::core::TheaterCore;
 
@@ -56,7 +55,7 @@ impl TheaterCore {
 }
 
 impl Link {
-    pub(crate) fn take_marker(&self, to: Handle, ask: u64, origin: Origin, hops: u16) {
+    pub(crate) fn take_marker(&self, theater_core: &Arc<TheaterCore>, to: Handle, ask: u64, origin: Origin, hops: u16) {
         let link = self.this();
         // It may be kept for long: a peer that sends more in that time is read no further.
         let unanswered = Unanswered::new(self.this(), size_of::<Marker>());
@@ -71,7 +70,6 @@ impl Link {
             }
             Err(error) => link.fail(ask, &error),
         });
-        let Some(theater_core) = self.theater_core() else { return answer(Err(AskError::Shutdown)) };
         let hops = hops.saturating_add(1);
         if hops > HOPS_MAX {
             return answer(Err(AskError::Unreachable(format!("a marker has come over more than {HOPS_MAX} links"))));
@@ -99,25 +97,9 @@ impl Link {
         }
     }
 
-    /// Tells the other end that the actor that it calls `handle` has moved. Returns false if it has come, and its cell has not learned that yet.
-    pub(crate) fn tell_moved(&self, handle: Handle, target: &Target) -> bool {
-        if self.registry.migration_vtable(target.id).is_none() {
-            return true;
-        }
-        if !self.directory.is_remote(target.id) {
-            return false;
-        }
-        if target.told == 1 {
-            // Relaxed: it is a counter only.
-            self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
-        }
-        let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
-        true
-    }
-
-    pub(crate) fn take_moved(&self, handle: Handle) {
+    pub(crate) fn take_moved(&self, theater_core: &Arc<TheaterCore>, handle: Handle) {
         let id = self.stub_of_handle(handle);
-        if let (Some(id), Some(theater_core)) = (id, self.theater_core()) {
+        if let Some(id) = id {
             theater_core.reroute(id, self.incarnation);
         }
     }

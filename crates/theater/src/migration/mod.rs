@@ -5,6 +5,7 @@
 //! | [`view`] | the protocol as a pure state machine: the knowledge of one theater about one actor |
 //! | [`commit`] | the source's side: an actor is offered, drained, and committed, or stays |
 //! | [`accept`] | the target's side: an incoming actor is read, accepted, and begins |
+//! | [`at_link`] | the frames of migrations, and the state that migrations keep at a link |
 //! | [`arrivals`] | the incoming actors of a theater |
 //! | [`group`], [`group_members`], [`groups`] | group migrations, their members at a link, the members of each group |
 //! | [`drain`], [`authority`] | the two conditions of a commit: all sent messages have arrived, the authority has noted the target |
@@ -98,6 +99,7 @@
 
 pub(crate) mod announce_shutdown;
 pub(crate) mod arrivals;
+pub(crate) mod at_link;
 pub(crate) mod authority;
 pub(crate) mod drain;
 pub(crate) mod group;

@@ -161,19 +161,12 @@ impl TheaterCore {
         let arrival_buffer =
             arrival_buffer.ok_or_else(|| WireError::new("it knows the actor as one of another type"))?;
         let Some((reroute, is_new)) = self.directory.begin_behind(id, attempt, arrival_buffer) else {
-            self.forget_arrival_buffer(arrival_buffer);
+            self.registry.forget_arrival_buffer(arrival_buffer);
             return Err(WireError::new("it has the actor already"));
         };
         // If the stub reroutes already, the marker of that reroute is on its way, and is as good. If the stub was locating its actor, the marker goes
         // behind the kept mail. The actor waits for that marker instead of answers of other theaters.
         Ok((self.note_settling(id, false), ArrivalRoute::Behind(is_new.then(|| self.marker(id, reroute)))))
-    }
-
-    /// Ends an arrival buffer whose mail has no receiver.
-    pub(crate) fn forget_arrival_buffer(&self, arrival_buffer: ActorId) {
-        if let Some(controls) = self.registry.controls(arrival_buffer) {
-            (controls.forget)(arrival_buffer);
-        }
     }
 
     /// Handles the answer to the marker of the stub `id`: the actor is `at`, or the marker is lost.
@@ -193,7 +186,7 @@ impl TheaterCore {
             // The actor has come, and ended before it began.
             if let Some(arrival_buffer) = arrival_buffer {
                 links.iter().for_each(|link| link.close_arrival_buffer(arrival_buffer));
-                self.forget_arrival_buffer(arrival_buffer);
+                self.registry.forget_arrival_buffer(arrival_buffer);
             }
             return self.say_rerouted(id);
         };

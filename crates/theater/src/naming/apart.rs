@@ -17,13 +17,12 @@ use std::time::Duration;
 use playhouse_actor::ActorId;
 
 use crate::link::frame::THEATERS_MAX;
+use crate::link::node::Callee;
 use crate::lock::lock;
-use crate::migration::authority::Host;
 use crate::naming::directory::{Directory, LOST_MAX};
 use crate::naming::known::KnownActors;
+use crate::naming::names::Host;
 use crate::naming::names::{Key, RemoteActorId};
-use crate::node::core::TheaterCore;
-use crate::node::links::Callee;
 use crate::proxy::pending::PendingProxy;
 
 /// Most stubs of actors of lost theaters that are kept. Each takes about half a KiB.
@@ -123,14 +122,14 @@ impl Directory {
             surplus.iter().for_each(|id| known.forget(*id));
         }
         given_up.extend(surplus);
-        let Some(theater_core) = self.theater_core() else { return kept };
+        let Some(node) = self.node() else { return kept };
         for id in &given_up {
-            if let Some(controls) = theater_core.registry.controls(*id) {
+            if let Some(controls) = node.registry().controls(*id) {
                 (controls.forget)(*id);
             }
         }
         for id in &kept {
-            if let Some(controls) = theater_core.registry.controls(*id) {
+            if let Some(controls) = node.registry().controls(*id) {
                 PendingProxy::take_over(self, *id, controls);
             }
         }
@@ -138,21 +137,21 @@ impl Directory {
     }
 }
 
-impl TheaterCore {
+impl Directory {
     /// Calls a lost theater, if that was not done lately. No thread waits for it.
-    pub(crate) fn call_lost(self: &Arc<Self>, remote: &RemoteActorId) {
-        let Some(address) = remote.address else { return };
-        let (host, now) = (Host { theater: remote.theater, address: remote.address }, self.now());
+    pub(crate) fn call_lost(&self, remote: &RemoteActorId) {
+        let (Some(address), Some(node)) = (remote.address, self.node()) else { return };
+        let (host, now) = (Host { theater: remote.theater, address: remote.address }, self.core.now());
         {
-            let mut called = lock(&self.directory.called);
+            let mut called = lock(&self.called);
             called.retain(|(_, until)| *until > now);
             if called.len() >= CALLED_MAX || called.iter().any(|(other, _)| *other == host) {
                 return;
             }
-            called.push((host, now.saturating_add(self.settings.lost_after)));
+            called.push((host, now.saturating_add(node.lost_after())));
         }
         let callee = Callee { address, theater: Some(remote.theater) };
         // One attempt.
-        self.reach_later(callee, Duration::from_millis(1), Box::new(drop));
+        node.reach_later(callee, Duration::from_millis(1), Box::new(drop));
     }
 }

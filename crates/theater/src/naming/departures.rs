@@ -6,9 +6,9 @@ use std::time::Duration;
 use playhouse_actor::ActorId;
 
 use crate::lock::lock;
-use crate::migration::authority::{Epoch, Host};
 use crate::naming::directory::{Directory, LOST_MAX};
 use crate::naming::names::Key;
+use crate::naming::names::{Epoch, Host};
 
 impl Directory {
     /// Returns the epoch of the next departure of an actor that lives in this theater.

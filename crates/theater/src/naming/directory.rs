@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use playhouse_actor::away::TakeAnswer;
@@ -11,9 +11,9 @@ use playhouse_executor::{StubRoute, SystemCore};
 use rustc_hash::FxHashMap;
 
 use crate::link::Link;
+use crate::link::node::Node;
 use crate::lock::lock;
 use crate::migration::arrivals::IncomingActors;
-use crate::migration::authority::{Epoch, Host};
 use crate::migration::drain::Drains;
 use crate::migration::groups::Groups;
 use crate::migration::view::{Action, Attempt, Event, Request, Residence, View, Word};
@@ -22,8 +22,8 @@ use crate::naming::capability::Capability;
 use crate::naming::ends::{Again, Ends};
 use crate::naming::known::{KnownActors, Moved};
 use crate::naming::locate::Seen;
+use crate::naming::names::{Epoch, Host};
 use crate::naming::names::{Key, RemoteActorId};
-use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
 /// Most lost theaters that a theater lists. The other end of a lost link gives it up at about the same time; until then at most this number of others
@@ -36,7 +36,7 @@ pub(crate) struct Directory {
     /// The incarnation of this theater.
     pub(crate) incarnation: u64,
     pub(super) capability: Capability,
-    pub(super) theater_core: OnceLock<Weak<TheaterCore>>,
+    pub(super) node: Weak<dyn Node>,
     pub(super) known: Mutex<KnownActors>,
     pub(super) links: Mutex<FxHashMap<u64, Weak<Link>>>,
     /// Theaters that links were lost with, the latest first.
@@ -122,13 +122,13 @@ pub(crate) struct SettlingStub {
 }
 
 impl Directory {
-    pub(crate) fn new(core: &Arc<SystemCore>, identity: Identity) -> Directory {
+    pub(crate) fn new(core: &Arc<SystemCore>, identity: Identity, node: Weak<dyn Node>) -> Directory {
         let Identity { incarnation, capability, simulated } = identity;
         Directory {
             core: Arc::clone(core),
             incarnation,
             capability,
-            theater_core: OnceLock::new(),
+            node,
             known: Mutex::default(),
             links: Mutex::default(),
             lost: Mutex::default(),
@@ -153,13 +153,9 @@ impl Directory {
         }
     }
 
-    pub(crate) fn belongs_to(&self, theater_core: &Arc<TheaterCore>) {
-        // Called once, by the theater itself.
-        let _ = self.theater_core.set(Arc::downgrade(theater_core));
-    }
-
-    pub(crate) fn theater_core(&self) -> Option<Arc<TheaterCore>> {
-        self.theater_core.get()?.upgrade()
+    /// Returns the theater of the directory, unless it has ended.
+    pub(crate) fn node(&self) -> Option<Arc<dyn Node>> {
+        self.node.upgrade()
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, KnownActors> {
@@ -271,6 +267,11 @@ impl Directory {
         self.known().step(self.incarnation, id, event, &mut || self.next_number())
     }
 
+    /// Notes that the theater that the mail of this stub goes to was lost before, and its actors are being located.
+    pub(crate) fn note_route_lost(&self, id: ActorId, theater: u64) {
+        self.step(id, Event::RouteLost { theater });
+    }
+
     /// Returns the view of the actor of this stub.
     pub(crate) fn view(&self, id: ActorId) -> View<RemoteActorId> {
         self.known().view(self.incarnation, id)
@@ -356,6 +357,30 @@ impl Directory {
         moved.arrival_buffer = Some(arrival_buffer);
         let reroute = moved.view.reroute()?;
         Some((reroute, before != Some(reroute)))
+    }
+
+    /// Returns the buffer of the mail that comes over a link to an incoming actor of its other end, and makes it at the first such mail. Returns
+    /// `None` if the actor has begun.
+    pub(crate) fn open_arrival_buffer(&self, link: u64, stub: ActorId) -> Option<ActorId> {
+        let mut incoming_actors = self.incoming_actors();
+        match incoming_actors.at(link, stub) {
+            Some(incoming) => {
+                let made = || (incoming.incoming.moves.arrival_buffer)(&self.core, incoming.stub);
+                incoming.arrival_buffer = incoming.arrival_buffer.or_else(made);
+                incoming.arrival_buffer
+            }
+            None => self.arrival_buffer_of(stub),
+        }
+    }
+
+    /// Calls `f` with the watchers of the incoming actor, if it came over this link.
+    pub(crate) fn with_incoming_watchers<R>(
+        &self,
+        link: u64,
+        stub: ActorId,
+        f: impl FnOnce(&mut Vec<(Watcher, Tell)>) -> R,
+    ) -> Option<R> {
+        self.incoming_actors().at(link, stub).map(|incoming| f(&mut incoming.watchers))
     }
 
     /// Returns the arrival buffer of an actor that has come to this theater, and has not begun.
@@ -445,7 +470,7 @@ impl Directory {
         let is_going = |at: &RemoteActorId| !begun && self.link(at.theater).is_some();
         match at.filter(|at| !is_going(at)) {
             Some(at) => Some(at),
-            None => self.location(id, self.theater_core()?.listens).ok().map(RemoteActorId::from),
+            None => self.location(id, self.node()?.listens()).ok().map(RemoteActorId::from),
         }
     }
 

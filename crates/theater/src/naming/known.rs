@@ -8,9 +8,9 @@ use playhouse_actor::ActorId;
 use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
-use crate::migration::authority::{Epoch, Host};
 use crate::migration::view::{Action, Event, Residence, View};
 use crate::naming::names::{BadName, Birth, Key, RemoteActorId};
+use crate::naming::names::{Epoch, Host};
 
 #[derive(Default)]
 pub(super) struct KnownActors {

@@ -47,11 +47,10 @@ use rustc_hash::FxHashSet;
 
 use crate::link::Link;
 use crate::link::frame::{LOST_ACTORS_MAX, LocateReply, SEEKERS_MAX, Whereabouts};
+use crate::link::proxy::Proxy;
 use crate::link::registry::Registry;
 use crate::lock::lock;
-use crate::migration::view::Event;
 use crate::naming::{Directory, Key, RemoteActorId};
-use crate::proxy::Proxy;
 use crate::proxy::pending::PendingProxy;
 
 /// The interval between two checks whether a frame was read.
@@ -198,15 +197,15 @@ impl Locate {
         for (id, _) in &lost_actors {
             // The actions are carried out already: its mail waits, and it is being located. At a repeated search, there may be a link with that
             // theater again.
-            directory.step(*id, Event::RouteLost { theater: lost });
+            directory.note_route_lost(*id, lost);
         }
         let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-        let Some(theater_core) = directory.theater_core() else {
+        let Some(node) = directory.node() else {
             return Locate::ask(lost_actors, &directory, &registry, (lost, round));
         };
         let actors: Vec<ActorId> = lost_actors.iter().map(|(id, _)| *id).collect();
         let ask = Box::new(move || Locate::ask(lost_actors, &directory, &registry, (lost, round)));
-        theater_core.authority.reach(&theater_core, &actors, &FxHashSet::from_iter([lost]), ask);
+        node.reach_hosts(&actors, &FxHashSet::from_iter([lost]), ask);
     }
 
     fn ask(
@@ -386,8 +385,8 @@ impl Inquiry {
         let here = Arc::clone(directory);
         let known = asked.iter().copied().chain([lost]).collect();
         let ask = move || Inquiry::ask(lost, (for_others, asked), actors, &here, answer);
-        match directory.theater_core() {
-            Some(theater_core) => theater_core.authority.reach(&theater_core, &own, &known, Box::new(ask)),
+        match directory.node() {
+            Some(node) => node.reach_hosts(&own, &known, Box::new(ask)),
             None => ask(),
         }
     }
@@ -437,8 +436,8 @@ impl Inquiry {
         }
         drop(gathered);
         let is_read = |link: &Arc<Link>| link.is_read_by_another_thread();
-        let (waits, theater_core) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.theater_core());
-        let Some(theater_core) = theater_core.filter(|_| waits) else { return self.close() };
+        let (waits, node) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.node());
+        let Some(node) = node.filter(|_| waits) else { return self.close() };
         // The frame that is being read may hold the actor.
         let inquiry = Arc::clone(self);
         let wait = move || {
@@ -448,7 +447,7 @@ impl Inquiry {
             }
             !waits
         };
-        if theater_core.until_done("search", READ_AGAIN, wait).is_err() {
+        if node.until_done("search", READ_AGAIN, Box::new(wait)).is_err() {
             self.close();
         }
     }

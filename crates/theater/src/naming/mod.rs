@@ -19,6 +19,6 @@ mod known;
 mod names;
 
 pub(crate) use self::directory::{Directory, Identity, Settling, SettlingStub};
-pub(crate) use self::names::{BadName, Key, RemoteActorId};
+pub(crate) use self::names::{BadName, Epoch, Host, Key, RemoteActorId};
 #[cfg(test)]
 pub(crate) use self::{apart::APART_MAX, names::NAMES_MAX};

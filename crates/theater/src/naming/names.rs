@@ -7,6 +7,8 @@ use playhouse_actor::away::{ActorLocation, RefName};
 use playhouse_actor::wire::WireError;
 use playhouse_actor::{ActorId, MigrateError, ShortType};
 
+use serde::{Deserialize, Serialize};
+
 use crate::lock::lock;
 use crate::migration::view::Site;
 use crate::naming::directory::{Directory, Numbers};
@@ -14,6 +16,23 @@ use crate::naming::known::{KnownActors, Met};
 
 /// Most actors of other theaters that are known because one theater has told their names: each takes about half a KiB.
 pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
+
+/// The number of departures of an actor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Epoch {
+    /// Its last departure from its birth theater. Only theaters that have had the actor since know this number.
+    pub(crate) departure: u64,
+    /// The number of attempts to leave other theaters since.
+    pub(crate) hops: u64,
+}
+
+/// A theater that an actor may be in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Host {
+    pub(crate) theater: u64,
+    /// The address at which others call it, if they can.
+    pub(crate) address: Option<SocketAddr>,
+}
 
 /// The name of an actor of another theater.
 #[derive(Clone, Copy, Debug)]
@@ -238,9 +257,10 @@ impl Directory {
     /// If the actor is in another theater and cannot be called in it, this is the name of its stub in this theater, which forwards its mail.
     pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
         let name = self.name_alone(id, reader)?;
-        let group = self.groups().of(id).filter(|_| {
-            self.theater_core().is_some_and(|theater_core| theater_core.registry.migration_vtable(id).is_some())
-        });
+        let group = self
+            .groups()
+            .of(id)
+            .filter(|_| self.node().is_some_and(|node| node.registry().migration_vtable(id).is_some()));
         let Some(group) = group else { return Ok(name) };
         Ok(match name {
             RefName::Mine { slot, incarnation, capability } => {
@@ -267,7 +287,7 @@ impl Directory {
             (name, moved.map(|view| view.route().filter(|_| view.has_begun())))
         };
         if let Some(at) = moved {
-            let here = || self.location(id, self.theater_core().and_then(|theater_core| theater_core.listens));
+            let here = || self.location(id, self.node().and_then(|node| node.listens()));
             let born = match name {
                 Some(RemoteActorId { theater, address, slot, incarnation, capability }) => {
                     ActorLocation { theater, address, slot, incarnation, capability }

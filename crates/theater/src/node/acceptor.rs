@@ -26,6 +26,7 @@ use crate::lock::lock;
 use crate::node::core::TheaterCore;
 use crate::node::handshake::{self, Opening};
 use crate::node::links::TICK;
+use crate::node::receive_hello::Connects;
 use crate::transport::{GuardedWire, Listener, Registration, guarded};
 
 /// Maximum number of callers that are answered at one time.
@@ -125,7 +126,7 @@ impl TheaterCore {
         let hello = read.inspect_err(|error| opening.refuse(error))?;
         let (reply, go_on) = self.receive_hello(&hello, opening.certificate());
         handshake::reply(&mut opening, reply)?;
-        if let Some((link, connection, received)) = go_on {
+        if let Some(Connects { link, connection, received }) = go_on {
             let address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
             let added = opening
                 .into_parts()

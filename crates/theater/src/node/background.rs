@@ -10,10 +10,11 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::error::TheaterError;
+use crate::link::node::{Callee, TakeLink};
 use crate::node::call_peer::{only_busy, plain};
 use crate::node::core::TheaterCore;
 use crate::node::environment::{Environment, OnReply};
-use crate::node::links::{Called, Callee, TICK, TakeLink};
+use crate::node::links::{Called, TICK};
 
 /// Number of calls of a theater that answers each time that it is calling by itself.
 const BUSY_MAX: u32 = 200;

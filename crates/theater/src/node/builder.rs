@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use playhouse_actor::{BuildError, System, SystemBuilder};
 
-use crate::diagnostics::inspector::Inspector;
 use crate::error::TheaterError;
 use crate::link::WINDOW_BYTES;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
+use crate::migration::drain::begin_drains;
 use crate::naming::Identity;
 use crate::node::acceptor::Acceptor;
 use crate::node::cookie::Cookie;
@@ -25,6 +25,9 @@ use crate::transport::{Listener, Tcp, Transport};
 /// Number of links that have a stage of their own.
 pub(crate) const LINKS: usize = 64;
 
+/// Called with a theater that starts.
+pub(crate) type OnStarted = fn(&Arc<TheaterCore>) -> Result<(), TheaterError>;
+
 /// The settings of a [`Theater`] before its start.
 #[derive(Debug)]
 #[must_use]
@@ -34,7 +37,7 @@ pub struct TheaterBuilder {
     pub(crate) cookie: Option<Cookie>,
     pub(crate) advertise: Option<String>,
     pub(crate) settings: Settings,
-    pub(crate) inspected: bool,
+    pub(crate) on_started: Option<OnStarted>,
 }
 
 impl TheaterBuilder {
@@ -44,7 +47,7 @@ impl TheaterBuilder {
             listen: None,
             cookie: None,
             advertise: None,
-            inspected: false,
+            on_started: None,
             settings: Settings {
                 cluster: String::new(),
                 secrecy: Secrecy::default(),
@@ -150,14 +153,6 @@ impl TheaterBuilder {
         self
     }
 
-    /// Sets whether `playhouse top` and other programs may inspect this theater. They ask an [`Inspector`], which is published as
-    /// [`playhouse.inspector`](crate::INSPECTOR) and has a thread of its own (not in simulation). Only theaters that may link
-    /// with this one may ask it. Nothing is counted while no question comes. Default: no.
-    pub fn inspected(mut self, inspected: bool) -> Self {
-        self.inspected = inspected;
-        self
-    }
-
     /// Sets the actor system of the theater. Default: [`System::builder`].
     pub fn system(mut self, system: SystemBuilder) -> Self {
         self.system = system;
@@ -202,7 +197,7 @@ impl TheaterBuilder {
         let listens = listens.map(|bound| called_at(advertised, bound));
         let (acceptor, shutdown_waker) = listener.map(Acceptor::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
-        let poller = Arc::new(Poller::new().map_err(io_error)?);
+        let poller = Arc::new(Poller::new(begin_drains).map_err(io_error)?);
         let not_started = |error: BuildError| TheaterError::System(error.to_string());
         let (system, on_start) = self.system.links(LINKS).begin().map_err(not_started)?;
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
@@ -211,8 +206,8 @@ impl TheaterBuilder {
         let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, shutdown_waker), inside);
         let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
         on_start.run(&theater_core.system).map_err(not_started)?;
-        if self.inspected {
-            Inspector::start_in(&theater_core)?;
+        if let Some(on_started) = self.on_started {
+            on_started(&theater_core)?;
         }
         let thread = |name: &str| std::thread::Builder::new().name(format!("playhouse-{name}"));
         let keeper = Arc::clone(&theater_core);

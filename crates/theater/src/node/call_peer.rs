@@ -10,13 +10,14 @@ use playhouse_executor::jitter::seam;
 
 use crate::error::TheaterError;
 use crate::link::frame::{Hello, Reply, Resume};
+use crate::link::node::Callee;
 use crate::link::{Link, Stream};
 use crate::lock::lock;
 use crate::node::calling::{self, Claim, Outcome};
 use crate::node::core::TheaterCore;
 use crate::node::environment::OnReply;
 use crate::node::handshake::{self, ANSWER_TIME_MAX, Opening};
-use crate::node::links::{Called, Callee, OTHER_CERTIFICATE, TICK};
+use crate::node::links::{Called, OTHER_CERTIFICATE, TICK};
 use crate::transport::tls::Cipher;
 use crate::transport::{GuardedWire, guarded};
 

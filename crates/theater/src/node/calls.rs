@@ -12,10 +12,10 @@ use std::time::Duration;
 
 use crate::error::TheaterError;
 use crate::link::Link;
+use crate::link::node::{Callee, TakeLink};
 use crate::lock::lock;
 use crate::node::core::TheaterCore;
 use crate::node::handshake::ANSWER_TIME_MAX;
-use crate::node::links::{Callee, TakeLink};
 
 /// Maximum number of threads that call at one time; further jobs wait for one of them.
 const THREADS_MAX: usize = 32;

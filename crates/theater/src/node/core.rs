@@ -1,23 +1,23 @@
 //! The shared state of a theater, its start and its end.
 
+use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use mio::Waker;
 use playhouse_actor::System;
 use playhouse_actor::wire::MigrationHost;
 
-use crate::diagnostics::cycles::Cycles;
 use crate::error::TheaterError;
+use crate::link::node::Node;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
 use crate::lock::lock;
 use crate::migration::authority::{Authority, BirthTheaters};
 use crate::migration::host::TheaterMigrationHost;
-use crate::migration::rebalance::Meter;
 use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
 use crate::node::calls::Calls;
@@ -25,6 +25,7 @@ use crate::node::environment::Environment;
 use crate::node::handshake::ANSWER_TIME_MAX;
 use crate::node::identity::Credentials;
 use crate::node::links::Links;
+use crate::node::load::Meter;
 use crate::transport::Transport;
 use crate::transport::tls::Secrecy;
 
@@ -49,6 +50,21 @@ impl fmt::Debug for OnRejectedPeer {
     }
 }
 
+/// The state of a subsystem whose type the node does not know. The subsystem makes it at its first use.
+#[derive(Default)]
+pub(crate) struct StateSlot(OnceLock<Box<dyn Any + Send + Sync>>);
+
+impl StateSlot {
+    /// Returns the state.
+    ///
+    /// # Panics
+    /// If the slot has a state of another type: each slot belongs to one subsystem.
+    pub(crate) fn get<T: Any + Default + Send + Sync>(&self) -> &T {
+        let state = &**self.0.get_or_init(|| Box::new(T::default()));
+        state.downcast_ref().expect("a slot belongs to one subsystem")
+    }
+}
+
 /// The shared state of a theater.
 pub(crate) struct TheaterCore {
     pub(crate) system: System,
@@ -69,7 +85,8 @@ pub(crate) struct TheaterCore {
     shutdown_waker: Option<Waker>,
     closing: AtomicBool,
     meter: Mutex<Meter>,
-    pub(crate) cycles: Mutex<Cycles>,
+    /// The state of the search for cycles of asks.
+    pub(crate) cycles: StateSlot,
     pub(crate) calls: Calls,
     /// This theater takes no incoming actors, because it is being evacuated or shuts down.
     refuses_incoming_actors: AtomicBool,
@@ -91,15 +108,14 @@ impl TheaterCore {
         (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),
     ) -> Arc<TheaterCore> {
         let incarnation = identity.incarnation;
-        let directory = Arc::new(Directory::new(system.core(), identity));
-        let theater_core = Arc::new(TheaterCore {
+        let theater_core = Arc::new_cyclic(|this: &Weak<TheaterCore>| TheaterCore {
+            directory: Arc::new(Directory::new(system.core(), identity, Weak::clone(this) as Weak<dyn Node>)),
             system,
             registry: Arc::new(registry),
             incarnation,
             listens,
             settings,
             poller,
-            directory,
             links: Mutex::new(Links::new(shutdown_waker.is_some())),
             changed: Arc::default(),
             callers: Callers::default(),
@@ -107,14 +123,13 @@ impl TheaterCore {
             shutdown_waker,
             closing: AtomicBool::new(false),
             meter: Mutex::new(Meter::new()),
-            cycles: Mutex::default(),
+            cycles: StateSlot::default(),
             calls: Calls::default(),
             refuses_incoming_actors: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
             authority: Box::new(BirthTheaters),
             outside,
         });
-        theater_core.directory.belongs_to(&theater_core);
         let migration_host: Arc<dyn MigrationHost> = Arc::new(TheaterMigrationHost(Arc::downgrade(&theater_core)));
         theater_core.system.belongs_to(migration_host);
         theater_core

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
 use crate::link::Stream;
-use crate::link::frame::{Hello, Reply};
+use crate::link::frame::{GREETING_BYTES_MAX, Hello, Reply};
 use crate::node::identity::{Challenge, Credentials, Knock, Proof};
 use crate::transport::GuardedWire;
 use crate::transport::tls::{self, Cipher, Tls};
@@ -19,9 +19,6 @@ use crate::transport::tls::{self, Cipher, Tls};
 pub(crate) const MAGIC: [u8; 10] = *b"playhouse\x0a";
 /// The first bytes of TLS: a record of the handshake, with the major version 3 of SSL.
 const TLS_MAGIC: [u8; 2] = [22, 3];
-/// Maximum size of a greeting in bytes: room for [`KINDS_MAX`](crate::link::frame::KINDS_MAX) kinds with names of about 120
-/// bytes.
-pub(crate) const GREETING_BYTES_MAX: u32 = 1024 * 1024;
 /// Maximum size in bytes of a word before the greeting.
 const WORD_BYTES_MAX: u32 = 1024;
 /// Maximum size in bytes of a cluster's name, which fits into a word.

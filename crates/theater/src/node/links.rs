@@ -11,7 +11,9 @@ use std::time::Duration;
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::frame::{Hello, Resume, THEATERS_MAX};
+use crate::link::node::Callee;
 use crate::lock::lock;
+use crate::migration::at_link::MigrationsAtLink;
 use crate::node::calling::{Calling, Sight};
 use crate::node::core::TheaterCore;
 use crate::node::identity::Word32;
@@ -20,9 +22,6 @@ use crate::node::identity::Word32;
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 /// The reason for refusing a theater with a changed certificate. No theater changes its certificate during an incarnation.
 pub(super) const OTHER_CERTIFICATE: &str = "it shows another certificate than at the beginning of its link";
-
-/// Takes the link with a theater, or the reason for its failure.
-pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
 
 /// The result of a call, shared by all threads that wait for it.
 pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
@@ -39,20 +38,6 @@ pub(crate) struct Links {
     pub(super) is_open: bool,
     /// The time of the housekeeper's last tick, in the system's time.
     pub(super) looked_at: Duration,
-}
-
-/// The target of a call.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Callee {
-    pub(crate) address: SocketAddr,
-    /// The incarnation of the called theater, or `None` for any theater at this address.
-    pub(crate) theater: Option<u64>,
-}
-
-impl From<SocketAddr> for Callee {
-    fn from(address: SocketAddr) -> Callee {
-        Callee { address, theater: None }
-    }
 }
 
 impl Links {
@@ -210,6 +195,7 @@ impl TheaterCore {
             peer,
             &hello.kinds,
             (self.settings.window, shutdown_waker),
+            Box::new(MigrationsAtLink::default()),
         );
         link.note_remote_number(hello.link);
         self.directory.add_link(hello.incarnation, &link);

@@ -14,8 +14,10 @@ pub(crate) mod handshake;
 pub(crate) mod identity;
 mod link_loss;
 pub(crate) mod links;
+mod load;
+mod of_links;
 pub(crate) mod peers;
-mod receive_hello;
+pub(crate) mod receive_hello;
 #[cfg(test)]
 mod tests;
 pub(crate) mod theater;

@@ -51,7 +51,7 @@ impl Peer {
             LinkState::Lost
         } else if self.link.connection().is_some() {
             LinkState::Linked
-        } else if self.link.theater_core().is_some_and(|theater_core| theater_core.calls_again(self.link.incarnation)) {
+        } else if self.link.node().is_some_and(|node| node.calls_again(self.link.incarnation)) {
             LinkState::CallingAgain
         } else {
             LinkState::Broken

@@ -9,11 +9,28 @@ use crate::node::calling::{self, Answer, Asks, Without};
 use crate::node::core::TheaterCore;
 use crate::node::handshake;
 use crate::node::identity::Word32;
-use crate::node::links::OTHER_CERTIFICATE;
+use crate::node::links::{KnownTheater, OTHER_CERTIFICATE};
 
 /// Maximum number of connections of one session. It exceeds the number that any time suffices for, and keeps the count from
 /// overflowing.
 const CONNECTIONS_MAX: u64 = u64::MAX / 2;
+
+/// The decision about a call that gets a connection.
+enum Decision {
+    /// The call makes a link, or continues one.
+    Connect(Reply, Connects),
+    /// The other end has given this link up. When it is lost, the decision is made anew.
+    LoseFirst(Arc<Link>),
+}
+
+/// The connection that a call makes.
+pub(crate) struct Connects {
+    pub(crate) link: Arc<Link>,
+    /// Its number in the session.
+    pub(crate) connection: u64,
+    /// The packets that the other end has received.
+    pub(crate) received: u64,
+}
 
 impl TheaterCore {
     /// Returns whether the theater showed this certificate, or none, when its link was made.
@@ -22,79 +39,40 @@ impl TheaterCore {
     }
 
     /// Returns the answer to a caller, which has proved its incarnation and shown this certificate. For a call that makes or
-    /// continues a link, also returns the link, the number of its connection, and the packets that the other end has received.
-    pub(crate) fn receive_hello(
-        &self,
-        hello: &Hello,
-        certificate: Option<Word32>,
-    ) -> (Reply, Option<(Arc<Link>, u64, u64)>) {
-        let refused = |why: String| (Reply::Refused(why), None);
-        if hello.cluster != self.settings.cluster {
-            return refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster));
+    /// continues a link, also returns its connection.
+    pub(crate) fn receive_hello(&self, hello: &Hello, certificate: Option<Word32>) -> (Reply, Option<Connects>) {
+        loop {
+            match self.decide(hello, certificate) {
+                Ok(Decision::Connect(reply, connects)) => return (reply, Some(connects)),
+                // The other end has given the link up. Another one may be made before the lock of the links is held again.
+                Ok(Decision::LoseFirst(link)) => link.lose(),
+                Err(reply) => return (reply, None),
+            }
         }
-        if hello.incarnation == self.incarnation {
-            return refused("a theater cannot call itself".to_owned());
-        }
-        if self.is_closing() {
-            return refused("it is closing".to_owned());
-        }
-        if self.poller.is_deaf() {
-            // The caller could not read the bytes that come over the connection.
-            return (Reply::Busy, None);
-        }
+    }
+
+    /// Decides about a call.
+    ///
+    /// # Errors
+    /// The answer to a caller that gets no connection.
+    fn decide(&self, hello: &Hello, certificate: Option<Word32>) -> Result<Decision, Reply> {
+        self.may_call(hello)?;
         let mut links = self.links();
         let known = links.by_incarnation.get(&hello.incarnation).filter(|known| !known.link.is_lost());
         if known.is_some_and(|known| known.certificate != certificate) {
-            return refused(OTHER_CERTIFICATE.to_owned());
+            return Err(Reply::Refused(OTHER_CERTIFICATE.to_owned()));
         }
-        let asks = match hello.resumes {
-            Some(resumes) if resumes.connection > CONNECTIONS_MAX => {
-                let why = format!("connection {} of a session, and {CONNECTIONS_MAX} are allowed", resumes.connection);
-                return refused(why);
-            }
-            Some(resumes) if resumes.incarnation != self.incarnation => {
-                return refused("the theater was restarted".to_owned());
-            }
-            Some(Resume { connection, link, .. }) => Asks::Again { connection, number: hello.link, link },
-            None if self.leaving.load(Ordering::Relaxed) => return refused("it is closing".to_owned()),
-            None => Asks::First {
-                knows: hello.knows.contains(&self.incarnation),
-                has_lost: hello.lost.contains(&self.incarnation),
-                number: hello.link,
-            },
-        };
+        let asks = self.asks_of(hello)?;
         let calls = hello.listens.is_some_and(|address| links.calling.contains_key(&address));
         let is_lower = self.incarnation < hello.incarnation;
         if let Some(known) = links.by_incarnation.get_mut(&hello.incarnation).filter(|known| !known.link.is_lost()) {
             let answer = known.calls.answer(known.sight(), asks, calls, is_lower);
-            let (link, connection) = (Arc::clone(&known.link), known.calls.connection);
-            link.note_remote_number(known.calls.known_as);
-            let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
-            match answer {
-                Answer::Busy => return (Reply::Busy, None),
-                Answer::Another => return refused("the theaters have another link by now".to_owned()),
-                Answer::Known => return (Reply::Hello(hello_of_link()), None),
-                Answer::GoOn => {
-                    known.terminated = None;
-                    let received = link.prepare(connection);
-                    let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
-                    let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
-                    let hello = Hello { link: Some(link.number()), ..self.hello(Some(theirs)) };
-                    return (Reply::Hello(hello), Some((link, connection, has_received)));
-                }
-                Answer::Adopt => {
-                    known.terminated = None;
-                    link.prepare(connection);
-                    return (Reply::Hello(hello_of_link()), Some((link, connection, 0)));
-                }
-                Answer::Lose | Answer::Make | Answer::GivenUp => {}
+            if let Some(decision) = self.decide_known(known, hello, answer) {
+                return decision;
             }
         }
         if let Some(known) = links.by_incarnation.remove(&hello.incarnation) {
-            // The other end has given the link up. Another one may be made before the lock is held again.
-            drop(links);
-            known.link.lose();
-            return self.receive_hello(hello, certificate);
+            return Ok(Decision::LoseFirst(known.link));
         }
         let without = Without {
             calls,
@@ -103,17 +81,78 @@ impl TheaterCore {
         };
         match calling::answer_without(asks, without, is_lower) {
             Answer::Make => {}
-            Answer::GivenUp => return (Reply::GivenUp(self.incarnation), None),
-            _ => return (Reply::Busy, None),
+            Answer::GivenUp => return Err(Reply::GivenUp(self.incarnation)),
+            _ => return Err(Reply::Busy),
         }
-        let given_up = match links.make_room() {
-            Ok(given_up) => given_up,
-            Err(why) => return refused(why),
-        };
+        let given_up = links.make_room().map_err(Reply::Refused)?;
         let number = links.number();
         let link = self.new_link(&mut links, number, hello, None, certificate);
         drop(links);
         given_up.inspect(|link| link.lose());
-        (Reply::Hello(Hello { link: Some(number), ..self.hello(None) }), Some((link, 1, 0)))
+        let reply = Reply::Hello(Hello { link: Some(number), ..self.hello(None) });
+        Ok(Decision::Connect(reply, Connects { link, connection: 1, received: 0 }))
+    }
+
+    /// Checks that this theater takes calls of the caller.
+    fn may_call(&self, hello: &Hello) -> Result<(), Reply> {
+        if hello.cluster != self.settings.cluster {
+            return Err(Reply::Refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster)));
+        }
+        if hello.incarnation == self.incarnation {
+            return Err(Reply::Refused("a theater cannot call itself".to_owned()));
+        }
+        if self.is_closing() {
+            return Err(Reply::Refused("it is closing".to_owned()));
+        }
+        // The caller of a deaf theater could not read the bytes that come over the connection.
+        if self.poller.is_deaf() { Err(Reply::Busy) } else { Ok(()) }
+    }
+
+    /// Returns what the caller asks for. The caller of this holds the lock of the links.
+    fn asks_of(&self, hello: &Hello) -> Result<Asks, Reply> {
+        match hello.resumes {
+            Some(resumes) if resumes.connection > CONNECTIONS_MAX => {
+                let why = format!("connection {} of a session, and {CONNECTIONS_MAX} are allowed", resumes.connection);
+                Err(Reply::Refused(why))
+            }
+            Some(resumes) if resumes.incarnation != self.incarnation => {
+                Err(Reply::Refused("the theater was restarted".to_owned()))
+            }
+            Some(Resume { connection, link, .. }) => Ok(Asks::Again { connection, number: hello.link, link }),
+            // Relaxed: it is written under the lock of the links.
+            None if self.leaving.load(Ordering::Relaxed) => Err(Reply::Refused("it is closing".to_owned())),
+            None => Ok(Asks::First {
+                knows: hello.knows.contains(&self.incarnation),
+                has_lost: hello.lost.contains(&self.incarnation),
+                number: hello.link,
+            }),
+        }
+    }
+
+    /// Carries out the answer to a caller with a known link. Returns `None` if the link is given up.
+    fn decide_known(&self, known: &mut KnownTheater, hello: &Hello, answer: Answer) -> Option<Result<Decision, Reply>> {
+        let (link, connection) = (Arc::clone(&known.link), known.calls.connection);
+        link.note_remote_number(known.calls.known_as);
+        let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
+        Some(match answer {
+            Answer::Busy => Err(Reply::Busy),
+            Answer::Another => Err(Reply::Refused("the theaters have another link by now".to_owned())),
+            Answer::Known => Err(Reply::Hello(hello_of_link())),
+            Answer::GoOn => {
+                known.terminated = None;
+                let received = link.prepare(connection);
+                let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
+                let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
+                let reply = Hello { link: Some(link.number()), ..self.hello(Some(theirs)) };
+                Ok(Decision::Connect(Reply::Hello(reply), Connects { link, connection, received: has_received }))
+            }
+            Answer::Adopt => {
+                known.terminated = None;
+                link.prepare(connection);
+                let reply = Reply::Hello(hello_of_link());
+                Ok(Decision::Connect(reply, Connects { link, connection, received: 0 }))
+            }
+            Answer::Lose | Answer::Make | Answer::GivenUp => return None,
+        })
     }
 }

@@ -121,21 +121,21 @@ impl Host for Peer {
     }
 
     fn may_have_left(&self, id: ActorId) -> bool {
-        self.link.theater_core().is_some_and(|theater_core| theater_core.registry.migration_vtable(id).is_some())
+        self.link.registry.migration_vtable(id).is_some()
     }
 
     fn reach(&self, then: Found) {
         if !self.is_lost() {
             return then(Ok(Arc::new(self.clone())));
         }
-        let (Some(theater_core), Some(address)) = (self.link.theater_core(), self.link.address) else {
+        let (Some(node), Some(address)) = (self.link.node(), self.link.address) else {
             return then(Err(WireError::new("it cannot be called")));
         };
         let take = move |found: Result<Arc<Link>, TheaterError>| {
             let found = found.map(|link| Arc::new(Peer { link }) as Arc<dyn Host>);
             then(found.map_err(|error| WireError::new(error.to_string())));
         };
-        theater_core.reach_later(address, Duration::ZERO, Box::new(take));
+        node.reach_later(address.into(), Duration::ZERO, Box::new(take));
     }
 }
 

@@ -8,7 +8,7 @@ use playhouse_actor::wire::{Codec, Written};
 use playhouse_actor::{AskError, StopReason, Tell, Watcher};
 use playhouse_executor::{Lane, SystemCore, Undelivered};
 
-use crate::proxy::Proxy;
+use crate::link::proxy::Proxy;
 
 /// A forwarded message that owns its contents.
 pub(super) enum Kept {

@@ -25,13 +25,11 @@ use playhouse_executor::{Gate, contained, pause_stage};
 
 use crate::error::TheaterError;
 use crate::link::Link;
+use crate::link::node::{Callee, Node};
+use crate::link::proxy::Proxy;
 use crate::lock::lock;
-use crate::migration::view::Event;
 use crate::naming::locate::{Locate, leads_nowhere};
 use crate::naming::{BadName, Directory, Key, RemoteActorId};
-use crate::node::core::TheaterCore;
-use crate::node::links::Callee;
-use crate::proxy::Proxy;
 use crate::proxy::kept::Kept;
 
 /// Senders are slowed when this part of a window is kept.
@@ -140,7 +138,7 @@ impl PendingProxy {
         (is_first, called): (bool, bool),
     ) -> Arc<PendingProxy> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
-        let window = directory.theater_core().map_or(0, |theater_core| theater_core.settings.window);
+        let window = directory.node().map_or(0, |node| node.window_bytes());
         Arc::new_cyclic(|this| PendingProxy {
             this: this.clone(),
             directory: Arc::clone(directory),
@@ -222,8 +220,8 @@ impl PendingProxy {
     /// before the mail that waits for it at its stub. Or they go behind the messages that have gone along the other route since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
         self.is_known_now();
-        let Some((id, theater_core)) = self.mobile() else { return self.give_to_actor() };
-        let Some(controls) = theater_core.registry.controls(id) else { return self.give_to_actor() };
+        let Some((id, node)) = self.mobile() else { return self.give_to_actor() };
+        let Some(controls) = node.registry().controls(id) else { return self.give_to_actor() };
         let this = Arc::clone(self);
         // The worker that runs the stub's stage sends them, because it closes the arrival buffer as well: no message comes to the buffer too late.
         let give = move |_: StubContent<'_>| {
@@ -269,19 +267,19 @@ impl PendingProxy {
     /// Sends a kept message to the actor or its stub. Returns the message if there is none.
     fn deliver(&self, forwarded: Kept) -> Result<(), Kept> {
         let id = self.id.get().copied().filter(|id| !id.address().is_stale());
-        let (Some(id), Some(theater_core)) = (id, self.directory.theater_core()) else { return Err(forwarded) };
+        let (Some(id), Some(node)) = (id, self.directory.node()) else { return Err(forwarded) };
         let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
         let to = self.directory.arrival_buffer_of(id).unwrap_or(id);
         match forwarded {
             Kept::Tell { actor, message, name, lane, bytes } => {
-                let entry = theater_core.registry.message_of(actor, message);
+                let entry = node.registry().message_of(actor, message);
                 let told = entry.map(|entry| at_ref_codec(&ref_codec, || (entry.tell)(to, lane, &bytes, Codec::Named)));
                 if !matches!(told, Some(Ok(()))) {
                     return Err(Kept::Tell { actor, message, name, lane, bytes });
                 }
             }
             Kept::Request { actor, message, name, bytes, recall, answer } => {
-                let Some(entry) = theater_core.registry.message_of(actor, message) else {
+                let Some(entry) = node.registry().message_of(actor, message) else {
                     return Err(Kept::Request { actor, message, name, bytes, recall, answer });
                 };
                 let back = Arc::clone(&ref_codec);
@@ -299,9 +297,9 @@ impl PendingProxy {
                 }
             }
             // All mail before it is in the mail of the actor, or on its way.
-            Kept::Marker(marker) => match theater_core.registry.migration_vtable(id) {
+            Kept::Marker(marker) => match node.registry().migration_vtable(id) {
                 Some((moves, _)) if self.directory.is_remote(id) => (moves.pass_marker)(id, marker),
-                _ => theater_core.say_here(id, marker.answer),
+                _ => node.say_here(id, marker.answer),
             },
             other => return Err(other),
         }
@@ -367,23 +365,23 @@ impl PendingProxy {
     }
 
     fn call_in_background(self: &Arc<Self>) {
-        let Some(theater_core) = self.directory.theater_core() else { return self.give_up() };
+        let Some(node) = self.directory.node() else { return self.give_up() };
         let remote = *self.remote();
         if let Some(link) = remote.and_then(|remote| self.directory.link(remote.theater)) {
             return self.reached(link);
         }
         let Some((remote, address)) = remote.and_then(|remote| Some((remote, remote.address?))) else {
-            return self.miss(&theater_core);
+            return self.miss(&*node);
         };
-        let (this, here) = (Arc::clone(self), Arc::clone(&theater_core));
+        let (this, here) = (Arc::clone(self), Arc::clone(&node));
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
             Ok(link) if link.incarnation == remote.theater => this.reached(link),
             // Another theater has this address, or none.
-            Ok(_) | Err(_) => this.miss(&here),
+            Ok(_) | Err(_) => this.miss(&*here),
         };
         // The attempts last as long as a silent theater with a link is not lost; they are fewer if the calls are refused.
-        let patience = theater_core.settings.lost_after;
-        theater_core.reach_later(Callee { address, theater: Some(remote.theater) }, patience, Box::new(called));
+        let patience = node.lost_after();
+        node.reach_later(Callee { address, theater: Some(remote.theater) }, patience, Box::new(called));
     }
 
     /// Has the theater called before anything is sent to it: it tells which actors have ended. If it cannot be reached, nothing changes.
@@ -391,7 +389,7 @@ impl PendingProxy {
         if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
             return;
         }
-        let (remote, Some(theater_core)) = (*self.remote(), self.directory.theater_core()) else { return };
+        let (remote, Some(node)) = (*self.remote(), self.directory.node()) else { return };
         let Some((theater, address)) = remote.and_then(|remote| Some((remote.theater, remote.address?))) else {
             return;
         };
@@ -404,7 +402,8 @@ impl PendingProxy {
             Ok(_) | Err(_) => {}
         };
         let callee = Callee { address, theater: Some(theater) };
-        theater_core.reach_later(callee, theater_core.call_limit(), Box::new(called));
+        let limit = node.call_limit();
+        node.reach_later(callee, limit, Box::new(called));
     }
 
     /// Lets the route go over `link` from now on, if this is still the route of the stub, and the link is not lost already.
@@ -412,8 +411,8 @@ impl PendingProxy {
         self.is_known_now();
         let this = Arc::clone(self);
         let open = move || _ = this.goes_over(&link);
-        let Some((id, theater_core)) = self.mobile() else { return open() };
-        let Some(controls) = theater_core.registry.controls(id) else { return };
+        let Some((id, node)) = self.mobile() else { return open() };
+        let Some(controls) = node.registry().controls(id) else { return };
         let this = Arc::clone(self);
         let look = move |present: StubContent<'_>| {
             if matches!(present, StubContent::Way(route) if this.is(&**route)) {
@@ -438,7 +437,7 @@ impl PendingProxy {
         }
         let remote = self.directory.remote_name(*self.id.get()?)?;
         let Some(link) = self.directory.link(remote.theater) else {
-            self.directory.theater_core()?.call_lost(&remote);
+            self.directory.call_lost(&remote);
             return None;
         };
         *self.remote() = Some(remote);
@@ -457,9 +456,9 @@ impl PendingProxy {
     }
 
     /// Returns the stub, if its actor is mobile.
-    fn mobile(&self) -> Option<(ActorId, Arc<TheaterCore>)> {
-        let (id, theater_core) = self.id.get().copied().zip(self.directory.theater_core())?;
-        theater_core.registry.migration_vtable(id).is_some().then_some((id, theater_core))
+    fn mobile(&self) -> Option<(ActorId, Arc<dyn Node>)> {
+        let (id, node) = self.id.get().copied().zip(self.directory.node())?;
+        node.registry().migration_vtable(id).is_some().then_some((id, node))
     }
 
     fn remote(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
@@ -475,7 +474,7 @@ impl PendingProxy {
     }
 
     /// Handles the end of the theater. A mobile actor may have gone on from it, and is located.
-    fn miss(self: &Arc<Self>, theater_core: &TheaterCore) {
+    fn miss(self: &Arc<Self>, node: &dyn Node) {
         /// The number of searches after which a missed actor is regarded as dead, or too fast.
         const SEARCHES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
@@ -483,7 +482,7 @@ impl PendingProxy {
         let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), remote) else {
             return self.give_up();
         };
-        let (directory, registry) = (&self.directory, &theater_core.registry);
+        let (directory, registry) = (&self.directory, node.registry());
         let mut lost_actors = Some((id, Arc::clone(self)));
         // Relaxed: it is a counter only.
         if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
@@ -492,7 +491,7 @@ impl PendingProxy {
                 *self.remote() = remote;
                 return self.reached(link);
             }
-            directory.step(id, Event::RouteLost { theater: lost });
+            directory.note_route_lost(id, lost);
             lost_actors = Locate::end(id, Arc::clone(self), directory, registry, lost);
         }
         if let Some(lost_actors) = lost_actors {
@@ -502,8 +501,8 @@ impl PendingProxy {
 
     fn reached(self: &Arc<Self>, link: Arc<Link>) {
         self.is_known_now();
-        let Some((id, theater_core)) = self.mobile() else { return self.open(&link) };
-        let Some(controls) = theater_core.registry.controls(id) else { return self.open(&link) };
+        let Some((id, node)) = self.mobile() else { return self.open(&link) };
+        let Some(controls) = node.registry().controls(id) else { return self.open(&link) };
         let this = Arc::clone(self);
         let open = move |present: StubContent<'_>| {
             let is_here = matches!(present, StubContent::Here);
@@ -541,8 +540,8 @@ impl PendingProxy {
             return;
         }
         // The link is lost by now.
-        match self.directory.theater_core() {
-            Some(theater_core) => self.miss(&theater_core),
+        match self.directory.node() {
+            Some(node) => self.miss(&*node),
             None => self.give_up(),
         }
     }

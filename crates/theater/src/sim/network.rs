@@ -17,6 +17,7 @@ use crate::link::Stream;
 use crate::link::frame::Hello;
 use crate::lock::lock;
 use crate::node::environment::OnReply;
+use crate::node::receive_hello::Connects;
 
 /// Maximum time for which a fault by chance separates two theaters.
 const APART_MAX: Duration = Duration::from_millis(400);
@@ -211,7 +212,7 @@ impl World {
         let (wire, here, there) = Wire::lay(self, wire_number, [caller, number]);
         lock(&self.net).wires.push(Arc::downgrade(&wire));
         // If the called theater does not use the connection, its end is dropped.
-        if let Some((link, connection, received)) = go_on {
+        if let Some(Connects { link, connection, received }) = go_on {
             // An error is one of the session, which has ended in that case: the link is notified.
             let _ = node.theater_core.poller.add(&link, Stream::Simulated(Box::new(there)), None, connection, received);
         }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use playhouse_actor::BuildError;
 
 use super::world::World;
-use crate::diagnostics::inspector::Inspector;
 use crate::error::TheaterError;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
+use crate::migration::drain::begin_drains;
 use crate::naming::Identity;
 use crate::naming::capability::Capability;
 use crate::node::builder::{LINKS, TheaterBuilder, Unfinished, allowed, called_at};
@@ -38,7 +38,7 @@ impl TheaterBuilder {
         let (system, on_start) = self.system.simulated(seed).links(LINKS).begin().map_err(not_started)?;
         let steps = world.take_over(system.core()).expect("it is simulated, and has just begun");
         let outside = world.outside();
-        let poller = Arc::new(Poller::simulated(Arc::clone(&outside) as Arc<dyn SimulatedEvents>));
+        let poller = Arc::new(Poller::simulated(Arc::clone(&outside) as Arc<dyn SimulatedEvents>, begin_drains));
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let mut bytes = [0; 16];
         for (part, word) in bytes.chunks_exact_mut(8).zip(key) {
@@ -48,8 +48,8 @@ impl TheaterBuilder {
         let inside = (identity, None, Some(Arc::clone(&outside) as Arc<dyn Environment>));
         let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, None), inside);
         let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
-        if self.inspected {
-            Inspector::start_in(&theater_core)?;
+        if let Some(on_started) = self.on_started {
+            on_started(&theater_core)?;
         }
         world.admit(&theater_core, steps, outside, bound);
         on_start.run(&theater_core.system).map_err(not_started)?;

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
-use crate::migration::authority::Epoch;
+use crate::migration::at_link::MigrationsAtLink;
+use crate::naming::Epoch;
 use crate::naming::{BadName, NAMES_MAX, RemoteActorId};
 use crate::{Peer, Theater};
 
@@ -222,7 +223,15 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 pub(in crate::link) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
     let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
     let names = (incarnation, None, None);
-    let link = Link::new(directory, registry, incarnation, names, registry.kinds(), (64 * 1024, Arc::default()));
+    let link = Link::new(
+        directory,
+        registry,
+        incarnation,
+        names,
+        registry.kinds(),
+        (64 * 1024, Arc::default()),
+        Box::new(MigrationsAtLink::default()),
+    );
     directory.add_link(incarnation, &link);
     link
 }
@@ -752,7 +761,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
     let kept = || {
-        let pending_groups = lock(&link.pending_groups);
+        let pending_groups = lock(&link.migrations().pending_groups);
         (pending_groups.members, pending_groups.bytes)
     };
     let send = |of: u64, at: u32, rest: &[u8]| {

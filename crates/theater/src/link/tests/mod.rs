@@ -142,7 +142,8 @@ fn actors_of_a_theater_without_a_link_are_forgotten_when_they_have_ended_but_for
 /// Returns whether the theaters, and these links between them, keep nothing of actors.
 fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> bool {
     let is_kept = |theater: &&Theater| theater.theater_core.directory.kept().into_iter().any(|(_, count)| count > 0);
-    let is_left = |peer: &&Peer| !lock(&peer.link.left).is_empty() || handles(peer).1 > 0 || targets(peer) > 0;
+    let is_left =
+        |peer: &&Peer| !lock(&peer.link.migrations().left).is_empty() || handles(peer).1 > 0 || targets(peer) > 0;
     !theaters.iter().any(is_kept) && !peers.iter().any(is_left)
 }
 
@@ -341,7 +342,7 @@ fn who_comes_as_the_link_is_lost_does_not_begin() {
         come.is_some()
     });
     let (done, ended) = std::sync::mpsc::channel();
-    let theater_core = back.link.theater_core().unwrap();
+    let theater_core = &there.theater_core;
     theater_core.migrate(come.unwrap(), Arc::clone(&from_there.link), Box::new(move |moved| done.send(moved).unwrap()));
     let moved = ended.recv_timeout(Duration::from_secs(60)).unwrap();
     assert!(matches!(moved, Err(MigrateError::Elsewhere | MigrateError::Stopped)), "{moved:?}");
@@ -443,7 +444,7 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
     let hello = Hello { incarnation: 1, listens: None, knows: Vec::new(), link: Some(1), ..there.hello(None) };
     let (reply, link) = there.receive_hello(&hello, None);
     assert!(matches!(reply, Reply::Hello(_)));
-    let (link, ..) = link.expect("a first call makes a link");
+    let link = link.expect("a first call makes a link").link;
     link.lost.store(true, Ordering::Release);
     assert_eq!(there.receive_hello(&hello, None).0, Reply::Busy);
     link.lost.store(false, Ordering::Release);
@@ -457,8 +458,8 @@ fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
 // GUARANTEE: A lost theater is reported
 #[test]
 fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
-    let ([_here, there], [peer, back]) = two();
-    let (link, theater_core) = (&peer.link, peer.link.theater_core().unwrap());
+    let ([here, there], [peer, back]) = two();
+    let (link, theater_core) = (&peer.link, &here.theater_core);
     // Later than those of the thread that handles lost connections.
     let connection = 1_000;
     let received = link.prepare(connection);
@@ -479,7 +480,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
 #[test]
 fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_since() {
     let ([here, there], [peer, back]) = two();
-    let (link, theater_core) = (&peer.link, peer.link.theater_core().unwrap());
+    let (link, theater_core) = (&peer.link, &here.theater_core);
     let number = Some(back.link.number());
     let resumes = Resume { incarnation: link.incarnation, received: 0, connection: 1_000, link: number };
     link.lose();
@@ -513,7 +514,7 @@ fn a_link_is_silent_for_as_long_as_it_is_and_not_for_as_often_as_it_is_looked_at
 #[test]
 fn a_theater_that_leaves_again_and_again_takes_one_thread() {
     let theater = Theater::builder().start().unwrap();
-    let link = Link::of_a_rejected_peer(&theater.theater_core);
+    let link = hostile::rejected_peer(&theater, 1);
     let waiting = || {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
         let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
@@ -529,7 +530,7 @@ fn a_theater_that_leaves_again_and_again_takes_one_thread() {
     let threads = waiting();
     drop(out);
     assert!(threads < 10, "{threads} threads wait for one theater");
-    eventually(|| lock(&link.leaving).is_none());
+    eventually(|| lock(&link.migrations().leaving).is_none());
     theater.shutdown().unwrap();
 }
 

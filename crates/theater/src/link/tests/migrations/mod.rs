@@ -19,9 +19,11 @@ use super::hostile::{
 };
 use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
-use crate::migration::authority::{Departing, Epoch, Host};
+use crate::migration::authority::Departing;
 use crate::migration::view::{Action, Event, Request};
 use crate::naming::{APART_MAX, RemoteActorId};
+use crate::naming::{Epoch, Host};
+use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
 use crate::proxy::pending::PendingProxy;
 use crate::{Peer, Simulation, Theater};
@@ -260,7 +262,7 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     }
     assert_eq!(dead_letters(), 0);
     let (answered, answers) = mpsc::channel::<()>();
-    route.carry(ForwardedMessage::Marker(theater.theater_core.fence_marker(stub, answered))).unwrap();
+    route.carry(ForwardedMessage::Marker(TheaterCore::fence_marker(&theater.theater_core, stub, answered))).unwrap();
     assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Empty));
     route.give_up();
     assert_eq!(answers.try_recv(), Err(mpsc::TryRecvError::Disconnected));
@@ -668,7 +670,7 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
 
 /// A route that keeps its markers for a test. It checks for each message whether a drain would wait for the forwarding stub.
 struct Looks {
-    directory: Arc<Directory>,
+    theater_core: Weak<TheaterCore>,
     stub: OnceLock<ActorId>,
     markers: Sender<Marker>,
     messages: Sender<bool>,
@@ -679,7 +681,7 @@ impl Forwarder for Looks {
         match forwarded {
             ForwardedMessage::Marker(marker) => self.markers.send(marker).unwrap(),
             ForwardedMessage::Tell { .. } => {
-                let awaited = self.directory.theater_core().unwrap().rerouting_stubs();
+                let awaited = self.theater_core.upgrade().unwrap().rerouting_stubs();
                 self.messages.send(awaited.contains(self.stub.get().unwrap())).unwrap();
             }
             _ => {}
@@ -698,7 +700,12 @@ fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
     let (net, theater) = simulated();
     let directory = &theater.theater_core.directory;
     let ((markers, sent), (messages, sent_on)) = (mpsc::channel(), mpsc::channel());
-    let route = Arc::new(Looks { directory: Arc::clone(directory), stub: OnceLock::new(), markers, messages });
+    let route = Arc::new(Looks {
+        theater_core: Arc::downgrade(&theater.theater_core),
+        stub: OnceLock::new(),
+        markers,
+        messages,
+    });
     let elsewhere =
         spawn_stub::<Guest>(&directory.core, StubPlacement::Link(0), Arc::clone(&route) as Arc<dyn Forwarder>);
     route.stub.set(elsewhere.id()).unwrap();

@@ -1,0 +1,107 @@
+//! The theater as links, names and routes use it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use playhouse_actor::ActorId;
+use playhouse_actor::away::{MakeStub, Marker, TakeAnswer};
+use playhouse_actor::wire::WireError;
+use rustc_hash::FxHashSet;
+
+use crate::error::TheaterError;
+use crate::link::Link;
+use crate::link::frame::Head;
+use crate::link::node::{Callee, MobileStart, Node, TakeLink};
+use crate::link::registry::Registry;
+use crate::naming::RemoteActorId;
+use crate::node::core::TheaterCore;
+use crate::proxy::pending::PendingProxy;
+
+impl Node for TheaterCore {
+    fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    fn listens(&self) -> Option<SocketAddr> {
+        self.listens
+    }
+
+    fn window_bytes(&self) -> usize {
+        self.settings.window
+    }
+
+    fn lost_after(&self) -> Duration {
+        self.settings.lost_after
+    }
+
+    fn call_limit(&self) -> Duration {
+        TheaterCore::call_limit(self)
+    }
+
+    fn load(&self) -> f64 {
+        TheaterCore::load(self)
+    }
+
+    fn is_simulated(&self) -> bool {
+        self.simulated().is_some()
+    }
+
+    fn pause(&self, time: Duration) {
+        TheaterCore::pause(self, time);
+    }
+
+    fn soon(self: Arc<Self>, job: Box<dyn FnOnce() + Send>) {
+        TheaterCore::soon(&self, job);
+    }
+
+    fn until_done(&self, name: &str, every: Duration, job: Box<dyn FnMut() -> bool + Send>) -> io::Result<()> {
+        TheaterCore::until_done(self, name, every, job)
+    }
+
+    fn report(self: Arc<Self>, error: TheaterError) {
+        TheaterCore::report(&self, error);
+    }
+
+    fn calls_again(&self, theater: u64) -> bool {
+        TheaterCore::calls_again(self, theater)
+    }
+
+    fn reach_later(self: Arc<Self>, callee: Callee, patience: Duration, take: TakeLink) {
+        TheaterCore::reach_later(&self, callee, patience, take);
+    }
+
+    fn reach_hosts(self: Arc<Self>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Box<dyn FnOnce() + Send>) {
+        self.authority.reach(&self, actors, known, ended);
+    }
+
+    fn stub_without_link(
+        &self,
+        teller: u64,
+        names: (RemoteActorId, RemoteActorId),
+        stub: MakeStub<'_>,
+    ) -> Result<ActorId, WireError> {
+        Ok(PendingProxy::settle(&self.directory, teller, names, stub)?)
+    }
+
+    fn say_here(&self, id: ActorId, answer: TakeAnswer) {
+        TheaterCore::say_here(self, id, answer);
+    }
+
+    fn fence_marker(self: Arc<Self>, id: ActorId, waits: Box<dyn Send>) -> Marker {
+        TheaterCore::fence_marker(&self, id, waits)
+    }
+
+    fn start_mobile(self: Arc<Self>, link: &Link, start: MobileStart<'_>) -> Option<ActorId> {
+        link.start_mobile(&self, start)
+    }
+
+    fn take_migration(self: Arc<Self>, link: &Link, head: Head, rest: &[u8]) {
+        self.take_migration_frame(link, head, rest);
+    }
+
+    fn take_cycle(&self, link: &Link, head: Head, rest: &[u8]) {
+        self.take_cycle_frame(link, head, rest);
+    }
+}
