@@ -390,6 +390,13 @@ impl Theater {
                 }
                 continue;
             }
+            if to.is_empty() {
+                stay.extend(&leaving);
+                leaving.retain(|id| !self.theater_core.directory.is_remote(*id));
+                let why = || MigrateError::Unreachable("there is no theater to take it".to_owned());
+                evacuation.stayed.extend(leaving.into_iter().map(|id| (id, why())));
+                continue;
+            }
             let mut under_way: VecDeque<(ActorId, Vec<ActorId>, u64, Migration)> = VecDeque::new();
             let mut end = |(first, who, peer, migration): (ActorId, Vec<ActorId>, u64, Migration),
                            refused: &mut HashMap<ActorId, Vec<u64>>| match migration.wait() {
@@ -414,12 +421,6 @@ impl Theater {
                 let first = who[0];
                 // Their cells may not know yet that they have migrated with others.
                 who.retain(|id| !self.theater_core.directory.is_remote(*id));
-                if to.is_empty() {
-                    stay.extend(&who);
-                    let why = || MigrateError::Unreachable("there is no theater to take it".to_owned());
-                    evacuation.stayed.extend(who.into_iter().map(|id| (id, why())));
-                    continue;
-                }
                 if under_way.len() >= UNDER_WAY_MAX {
                     let first = under_way.pop_front();
                     first.into_iter().for_each(|first| end(first, &mut refused));
