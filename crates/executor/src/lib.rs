@@ -29,7 +29,7 @@ mod worker;
 
 pub use driver::deliveries::{Deliveries, Delivery};
 pub use driver::simulated::{Choices, Driver, Steps, nanoseconds};
-pub use driver::timers::{TimerKey, TimerTask};
+pub use driver::timer_wheel::{TimerKey, TimerTask};
 pub use driver::turns::{Drive, DriverLock, Turn};
 pub use memory::future::Sleeper;
 pub use memory::record::{INLINE_BYTES_MAX, record_bytes};
@@ -39,7 +39,7 @@ pub use message::dead_letters::DeadLetterHook;
 pub use message::envelope::{
     Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Decided, Ending, Envelope, MailKind, Resident, Undelivered,
 };
-pub use message::mailbox::{Mailbox, OnFull};
+pub use message::mailbox_bound::{Mailbox, OnFull};
 pub use migration::stub::{AwayCx, Gate, StubRoute, pause_stage};
 pub use observe::census::{Census, WorkerState};
 pub use observe::observed::{HandlerOutcome, Handling, Observer};

@@ -33,10 +33,10 @@ use std::sync::atomic::Ordering;
 use crate::backpressure::other_systems::AnyWorker;
 use crate::scheduler::policy::Idle;
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
-use crate::worker::shared::{Presence, WorkerShared};
+use crate::worker::inbox::{Presence, WorkerShared};
 
 /// The number that stands for an event other than a worker's relief.
 pub(crate) const OUTSIDE: u16 = u16::MAX;
@@ -147,7 +147,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     use super::{MuteDeadlocks, OUTSIDE};
-    use crate::sync::signal::Signal;
+    use crate::sync::worker_requests::Signal;
     use crate::{Config, SystemCore};
 
     /// Starts a system in which each worker waits for the given ones; a worker that waits for none is overloaded by its

@@ -4,10 +4,10 @@
 //! that are muted for each other.
 
 pub(crate) mod accounts;
-pub(crate) mod admission;
 pub(crate) mod deadlock;
 pub(crate) mod other_systems;
 pub(crate) mod overload;
 pub(crate) mod relays;
+pub(crate) mod source_admission;
 pub(crate) mod stage;
 pub(crate) mod standing;

@@ -26,7 +26,7 @@ use crate::sync::locks::lock;
 use crate::system::{SLOTS, SystemCore};
 use crate::worker::Worker;
 use crate::worker::core::{MuteRequest, Reason};
-use crate::worker::shared::WorkerShared;
+use crate::worker::inbox::WorkerShared;
 
 /// A worker of any system: the system's number, and the worker's.
 pub(crate) type AnyWorker = (u16, u16);

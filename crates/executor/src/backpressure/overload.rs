@@ -18,7 +18,7 @@
 //! another muted one. The runtime cannot know that, because messages do not say it before they are sent. Such a stage
 //! could stand still for ever beside others that work, which I4 rules out. A stage that is released now and then all
 //! the same would be slowed, without a bound on the list. For such mail there is therefore a declared bound, which
-//! counts it: [`crate::message::mailbox`].
+//! counts it: [`crate::message::mailbox_bound`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -27,11 +27,11 @@ use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
 use crate::backpressure::standing::BacklogView;
 use crate::migration::stub::Gate;
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
 use crate::worker::core::{Core, MuteRequest, Parked, Reason};
 use crate::worker::exchange::RECORD_BYTES;
-use crate::worker::shared::WorkerShared;
+use crate::worker::inbox::WorkerShared;
 
 /// A worker with more bytes of mail from others than this is overloaded.
 pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;

@@ -10,7 +10,7 @@
 //! behind it (the stage was parked again before the marker was run) were sent before the senders were muted. They count
 //! when the stage is parked the next time. A full stage is not given to thieves (and not adopted, because its worker
 //! has mail or has parked it). It is therefore full at one worker, whose
-//! [`full_stages`](crate::worker::shared::WorkerShared::full_stages) counts it.
+//! [`full_stages`](crate::worker::inbox::WorkerShared::full_stages) counts it.
 //!
 //! *No stage is muted for ever.* A full stage is parked, or its marker is under way. It is parked for a gate or a stuck
 //! handler, and goes on when that ends. It is not muted ([`Worker::may_be_muted`]). The messages that it sends while it
@@ -30,7 +30,7 @@ use crate::memory::record::{CONTROL, Described, HEAD_BYTES, IDENTITY, Op, Outcom
 use crate::memory::segment::Chain;
 use crate::message::address::Lane;
 use crate::message::envelope::MailKind;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::core::{Core, Parked};
 use crate::worker::{Worker, current};
 

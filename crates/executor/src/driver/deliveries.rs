@@ -23,7 +23,7 @@ use crate::message::envelope::{MailKind, Undelivered};
 use crate::system::SystemCore;
 use crate::worker::Worker;
 use crate::worker::inline_call::NEST_MAX;
-use crate::worker::queue::bounce_chain;
+use crate::worker::message_queue::bounce_chain;
 
 /// A message that waits.
 #[derive(Clone, Copy, Debug)]

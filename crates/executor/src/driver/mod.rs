@@ -3,5 +3,5 @@
 pub(crate) mod deliveries;
 pub(crate) mod simulated;
 pub(crate) mod threads;
-pub(crate) mod timers;
+pub(crate) mod timer_wheel;
 pub(crate) mod turns;

@@ -9,7 +9,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use crate::sync::locks::lock;
 use crate::system::{STACK_BYTES, SystemCore};
 use crate::worker::Worker;
-use crate::worker::shared::Presence;
+use crate::worker::inbox::Presence;
 
 /// A thread that waits for its worker. It ends if this value is dropped.
 pub(crate) struct WorkerThread(SyncSender<Arc<Worker>>);

@@ -79,7 +79,7 @@ pub(crate) struct Cell {
     pub(crate) number: AtomicU32,
 }
 
-/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox.rs`). No
+/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox_bound.rs`). No
 /// system has an id with this bit, and a comparison of the two words therefore finds that they differ.
 pub(crate) const BOUNDED: u16 = 0x8000;
 

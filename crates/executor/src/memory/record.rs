@@ -14,7 +14,7 @@ use crate::message::deferred::Deferred;
 use crate::message::envelope::{
     Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, GoOn, MailKind, Resident, Undelivered,
 };
-use crate::message::mailbox::WithPermit;
+use crate::message::mailbox_bound::WithPermit;
 use crate::message::permit::PERMITTED;
 use crate::migration::stub::AwayCx;
 use crate::worker::deferred_starts::DeferredStart;
@@ -769,7 +769,7 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::message::envelop
         let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
         contained(|| Cell::state::<S>(cell).ended(extra, ending, &mut cx));
         if let Some(waited) = waited {
-            crate::worker::queue::bounce_chain(waited, Undelivered::Stopped);
+            crate::worker::message_queue::bounce_chain(waited, Undelivered::Stopped);
         }
         // A cold part that the hook has made goes with the state.
         if Cell::cold(cell).is_some() {
@@ -790,7 +790,7 @@ unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::message::envelop
 unsafe fn forget(cell: NonNull<Cell>) {
     // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     if let Some(mut cold) = unsafe { Cell::cold(cell) }.take() {
-        crate::worker::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
+        crate::worker::message_queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
     }
 }
 
@@ -811,7 +811,7 @@ unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
     // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     let mut cold = unsafe { Cell::cold(cell) }.take()?;
     let extra = cold.extra.take();
-    crate::worker::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
+    crate::worker::message_queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
     extra
 }
 

@@ -12,11 +12,11 @@ use crate::memory::record::Record;
 use crate::message::address::Lane;
 use crate::scheduler::policy::Idle;
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::Reason;
+use crate::worker::inbox::{Inbox, Presence, WorkerShared};
 use crate::worker::run_by_askers::{self, Wakes};
-use crate::worker::shared::{Inbox, Presence, WorkerShared};
 
 thread_local! {
     /// This thread waits for no overloaded worker.
@@ -194,7 +194,7 @@ impl SystemCore {
     }
 
     /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while
-    /// `stage` is full. Returns for 1 message when that worker admits it ([`crate::backpressure::admission`]).
+    /// `stage` is full. Returns for 1 message when that worker admits it ([`crate::backpressure::source_admission`]).
     pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
         self.wait_while_overloaded_for(stage, bytes, None);
     }
@@ -250,7 +250,7 @@ impl SystemCore {
 
     /// Returns whether messages of `bytes` bytes to `stage` may be sent now, by a sender that waits by other means or
     /// does not wait. They may if no messages pile up, or if the worker admits these as it admits sources
-    /// (`backpressure::admission`).
+    /// (`backpressure::source_admission`).
     pub fn admits(&self, stage: u16, bytes: u64) -> bool {
         let Some(worker) = self.route.get(stage as usize) else { return true };
         if self.full[stage as usize].is_full() {

@@ -6,6 +6,6 @@ pub(crate) mod dead_letters;
 pub(crate) mod deferred;
 pub(crate) mod delivery;
 pub(crate) mod envelope;
-pub(crate) mod mailbox;
+pub(crate) mod mailbox_bound;
 pub(crate) mod permit;
 pub(crate) mod send;

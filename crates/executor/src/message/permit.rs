@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use crate::memory::record::{
     Op, Outcome, PASSED, Record, Thunk, WAITS, behind_permit, drop_on_panic, peek, run_own, unwrap,
 };
-use crate::message::mailbox::WithPermit;
+use crate::message::mailbox_bound::WithPermit;
 
 /// The thunk of records with a [`WithPermit`]; behind it lies the message's own record, unless that is droppable.
 pub(crate) const PERMITTED: Thunk = run_with_permit;

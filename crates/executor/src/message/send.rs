@@ -11,9 +11,9 @@ use crate::memory::segment::{Chain, Segment};
 use crate::message::address::{Lane, RawAddress};
 use crate::message::dead_letters::in_hook;
 use crate::message::envelope::{Resident, Undelivered};
-use crate::message::mailbox::{self, MailboxState, WithPermit};
+use crate::message::mailbox_bound::{self, MailboxState, WithPermit};
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::MuteRequest;
 use crate::worker::run_by_askers;
@@ -563,7 +563,7 @@ unsafe fn post_record(
     }
 }
 
-/// Sends a message that needs no permit of the receiver's mailbox (`mailbox.rs`), or finds one. Returns `Err` if it
+/// Sends a message that needs no permit of the receiver's mailbox (`mailbox_bound.rs`), or finds one. Returns `Err` if it
 /// finds none; the record is then not consumed.
 unsafe fn place(
     system: &Arc<SystemCore>,
@@ -575,7 +575,7 @@ unsafe fn place(
     // SAFETY: the caller gives up a whole record for `to` with room for a cause.
     unsafe {
         let bounded = system.mailboxes.of(to).map(|bounded| (bounded, record::weighed(record)));
-        let Some((bounded, about)) = bounded.filter(|(_, about)| mailbox::counts(about.kind)) else {
+        let Some((bounded, about)) = bounded.filter(|(_, about)| mailbox_bound::counts(about.kind)) else {
             post_with_permit(system, to, lane, record, asks);
             return Ok(());
         };

@@ -19,7 +19,7 @@ use crate::memory::slab::CellAllocator;
 use crate::message::address::{Address, Lane, RawAddress};
 use crate::message::envelope::{Resident, extra_of};
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::Reason;
 use crate::worker::current;

@@ -17,7 +17,7 @@ use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::Worker;
 use crate::worker::exchange::RECORD_BYTES;
-use crate::worker::shared::Presence;
+use crate::worker::inbox::Presence;
 
 /// The largest number of records that one worker visits.
 const RECORDS_MAX: usize = 16 * 1024;

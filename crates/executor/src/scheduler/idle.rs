@@ -24,7 +24,7 @@ use crate::scheduler::policy::Idle;
 use crate::scheduler::poll::{self, Reactor};
 use crate::sync::jitter::seam;
 use crate::worker::Worker;
-use crate::worker::shared::Presence;
+use crate::worker::inbox::Presence;
 
 /// The number of glances of an idle worker at its mail flag before any other step.
 const GLANCES: u32 = 64;

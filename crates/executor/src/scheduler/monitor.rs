@@ -78,10 +78,10 @@ use crate::driver::threads::WorkerThread;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Segment, for_each_between};
 use crate::message::address::Lane;
-use crate::sync::barrier;
+use crate::sync::asymmetric_fence;
 use crate::sync::jitter::{self, seam};
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::Worker;
 use crate::worker::core::{Core, Parked, Reason};
@@ -370,7 +370,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
                 return;
             }
-            if std::mem::replace(&mut asymmetric, barrier::asymmetric()) && !asymmetric {
+            if std::mem::replace(&mut asymmetric, asymmetric_fence::asymmetric()) && !asymmetric {
                 // The workers change to full fences at their next checkup.
                 system.worker_table.made().for_each(|(id, _)| system.rouse(id));
             }
@@ -417,7 +417,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     if seen.ticks < stuck_ticks() << doublings || worker.id as usize >= system.config.workers {
         return;
     }
-    if !worker.has_full_fences() && !barrier::asymmetric() {
+    if !worker.has_full_fences() && !asymmetric_fence::asymmetric() {
         return seen.fail(worker);
     }
     // The thread first: without a thread, no work is taken.

@@ -4,9 +4,9 @@
 //! The protocol and its proof are in `monitor.rs`. `tests/loom.rs` model-checks it, and compiles this very file with
 //! loom's atomics.
 
-use crate::sync::barrier::{heavy, light};
+use crate::sync::asymmetric_fence::{heavy, light};
 use crate::sync::primitives::{Arc, AtomicPtr, AtomicU32, Ordering};
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 
 const RUNTIME: u32 = 0;
 const USER: u32 = 1;

@@ -17,10 +17,10 @@ use crate::message::address::Lane;
 use crate::scheduler::policy::{self, Backlog, Idle};
 use crate::scheduler::trial;
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::config::Stealing;
 use crate::worker::Worker;
-use crate::worker::shared::{Inbox, Presence};
+use crate::worker::inbox::{Inbox, Presence};
 
 /// The largest number of workers that a thief looks at when it becomes idle. Each look is a cache miss.
 const LOOKED_AT_MAX: usize = 16;

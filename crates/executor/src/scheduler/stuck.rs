@@ -9,7 +9,7 @@ use crate::memory::cell::Cell;
 use crate::memory::record::Record;
 use crate::message::address::RawAddress;
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::{self, Worker};
 

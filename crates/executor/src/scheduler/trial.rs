@@ -13,9 +13,9 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
-use crate::worker::shared::Presence;
+use crate::worker::inbox::Presence;
 
 /// Work is short if most of its time is spent on messages that take less than this, in nanoseconds.
 pub(crate) const SHORT_NS: u64 = 600;

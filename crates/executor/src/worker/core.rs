@@ -9,7 +9,7 @@ use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Turnover;
-use crate::driver::timers::{TimerTask, Wheel};
+use crate::driver::timer_wheel::{TimerTask, Wheel};
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool};
 use crate::migration::stub::Gate;
@@ -314,7 +314,7 @@ impl Drop for Core {
         }
         let parked = std::mem::take(&mut self.parked).into_values().flat_map(|parked| parked.lanes);
         for chain in parked.chain([self.deferred_starts.take(u64::MAX, None)]) {
-            crate::worker::queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
+            crate::worker::message_queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
         }
     }
 }

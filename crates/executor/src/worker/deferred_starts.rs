@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool, Segment, for_each_between};
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::exchange::RECORD_BYTES;
 use crate::worker::{Worker, current};
 

@@ -54,7 +54,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
 use crate::backpressure::other_systems::IN_OTHER_SYSTEM;
-use crate::driver::timers::TimerOp;
+use crate::driver::timer_wheel::TimerOp;
 use crate::memory::record::{HEAD_BYTES, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
 use crate::message::address::Lane;
@@ -62,11 +62,11 @@ use crate::message::delivery::WokenBy;
 use crate::scheduler::policy::{self, Backlog, Idle, Pair};
 use crate::scheduler::trial;
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::system::config::Stealing;
 use crate::worker::Worker;
+use crate::worker::inbox::{Inbox, Presence};
 use crate::worker::run::GulpEnd;
-use crate::worker::shared::{Inbox, Presence};
 
 /// The number of gulps between two checkups.
 const CHECKUP_EVERY: u32 = 64;

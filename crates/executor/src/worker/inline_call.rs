@@ -9,7 +9,7 @@ use crate::memory::cell::Cell;
 use crate::memory::record::{CONTINUE, Deliverable, Loose, Op, WAITS};
 use crate::message::address::{Address, RawAddress};
 use crate::message::envelope::{Crash, Cx, Envelope, Resident};
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::user_code::during;
 use crate::worker::{Worker, current};
 

@@ -2,7 +2,7 @@
 //!
 //! A worker's message path has no lock, no atomic read-modify-write and no allocation. A send appends a record to the
 //! log of the receiver's worker (its own log, for stages it runs itself). A gulp takes the records of the own log and
-//! runs them in order. [`crate::worker::shared`] holds the state of a worker that others may touch, and
+//! runs them in order. [`crate::worker::inbox`] holds the state of a worker that others may touch, and
 //! [`crate::worker::exchange`] says when the worker looks at it. [`crate::scheduler::monitor`] takes the work away from
 //! a worker while a handler is stuck.
 //!
@@ -18,12 +18,12 @@
 pub(crate) mod core;
 pub(crate) mod deferred_starts;
 pub(crate) mod exchange;
+pub(crate) mod inbox;
 pub(crate) mod inline_call;
-pub(crate) mod queue;
+pub(crate) mod message_queue;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod run_by_askers;
-pub(crate) mod shared;
 pub(crate) mod user_code;
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
@@ -43,15 +43,15 @@ use crate::observe::observed::ObservedHandler;
 use crate::observe::stats::Ledger;
 use crate::scheduler::monitor::HandoffState;
 use crate::scheduler::ownership::Ownership;
-use crate::sync::barrier;
-use crate::sync::signal::Signal;
+use crate::sync::asymmetric_fence;
+use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::Core;
+use crate::worker::inbox::WorkerShared;
 use crate::worker::inline_call::{NEST_MAX, Newborns};
-use crate::worker::queue::Cursor;
+use crate::worker::message_queue::Cursor;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
-use crate::worker::shared::WorkerShared;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
@@ -89,7 +89,7 @@ pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
     /// Claims, phase and signal: shared with the monitor.
     pub(crate) ownership: Ownership<Record>,
-    /// The cursor: see `queue.rs`. In USER, `run_at` lags behind; the claim tells the true position.
+    /// The cursor: see `message_queue.rs`. In USER, `run_at` lags behind; the claim tells the true position.
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
     pub(crate) run_end: StdCell<*mut u8>,
@@ -268,7 +268,7 @@ impl Worker {
             id,
             system_id: system.id,
             stages: system.route.len() as u16,
-            full_fence: AtomicBool::new(!barrier::asymmetric()),
+            full_fence: AtomicBool::new(!asymmetric_fence::asymmetric()),
             shared,
             route: UnsafeCell::new(system.route_for(id)),
             // The first flush takes the mail, as after every update of the route.
@@ -345,7 +345,7 @@ impl Worker {
 
     /// Changes to full fences if the kernel refuses the asymmetric one by now. In RUNTIME, between two gulps.
     pub(crate) fn check_fence(&self) {
-        if !self.full_fence() && !barrier::asymmetric() {
+        if !self.full_fence() && !asymmetric_fence::asymmetric() {
             // Release: pairs with the Acquire in `has_full_fences`.
             self.full_fence.store(true, Ordering::Release);
             self.ledger.fence_fallbacks.add(1);
@@ -355,9 +355,9 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn light_fence(&self) {
         if self.full_fence() {
-            barrier::light::<true>();
+            asymmetric_fence::light::<true>();
         } else {
-            barrier::light::<false>();
+            asymmetric_fence::light::<false>();
         }
     }
 

@@ -16,7 +16,7 @@ use crate::scheduler::policy;
 use crate::sync::jitter::seam;
 use crate::worker::core::Core;
 use crate::worker::inline_call::NEST_MAX;
-use crate::worker::queue::Cursor;
+use crate::worker::message_queue::Cursor;
 use crate::worker::user_code::Payload;
 use crate::worker::{Worker, note_suspended};
 

@@ -49,8 +49,8 @@ use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::core::Core;
 use crate::worker::exchange::NextWork;
+use crate::worker::inbox::{Inbox, Presence};
 use crate::worker::inline_call::NEST_MAX;
-use crate::worker::shared::{Inbox, Presence};
 use crate::worker::{Worker, current};
 
 /// An asker hands a worker over after this number of nanoseconds: a few times the time that it takes to wake a thread.
@@ -422,7 +422,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{GivesBack, Loan, Wakes};
-    use crate::worker::shared::Presence;
+    use crate::worker::inbox::Presence;
 
     /// The step of the worker's own thread.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -8,7 +8,7 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
-use crate::driver::timers::{TimerOp, TimerTask};
+use crate::driver::timer_wheel::{TimerOp, TimerTask};
 use crate::memory::cell::Cell;
 use crate::memory::record::{self, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max, for_each_between};

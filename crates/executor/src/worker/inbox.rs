@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Orderin
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
-use crate::backpressure::admission::Admission;
 use crate::backpressure::other_systems::AnyWorker;
 use crate::backpressure::overload::OVERLOADED_BYTES;
+use crate::backpressure::source_admission::Admission;
 use crate::backpressure::standing::Standing;
-use crate::driver::timers::TimerOp;
+use crate::driver::timer_wheel::TimerOp;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool, Segment};
 use crate::message::address::Lane;
@@ -22,7 +22,7 @@ use crate::observe::census::Census;
 use crate::observe::stats::WorkerCounters;
 use crate::scheduler::idle_share::IdleShare;
 use crate::sync::locks::{lock, try_lock};
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::core::Reason;
 use crate::worker::run::prefetch_for_write;
 use crate::worker::run_by_askers::Loan;
