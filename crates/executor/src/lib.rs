@@ -17,6 +17,7 @@ compile_error!(
 );
 
 mod backpressure;
+mod dispatch;
 mod driver;
 mod memory;
 mod message;
@@ -25,22 +26,24 @@ mod observe;
 mod scheduler;
 mod sync;
 mod system;
+mod user_code;
 mod worker;
 
+pub use dispatch::async_handler::Sleeper;
 pub use driver::deliveries::{Deliveries, Delivery};
 pub use driver::simulated::{Choices, Driver, Steps, nanoseconds};
 pub use driver::timer_wheel::{TimerKey, TimerTask};
 pub use driver::turns::{Drive, DriverLock, Turn};
-pub use memory::future::Sleeper;
-pub use memory::record::{INLINE_BYTES_MAX, record_bytes};
+pub use memory::raw_address::{Lane, RawAddress, Spread};
+pub use memory::record::{INLINE_BYTES_MAX, Undelivered, record_bytes};
 pub use memory::slab::STATE_BYTES_MAX;
-pub use message::address::{Address, Lane, MaySend, Port, RawAddress, RequestPort, Requests, Sends, Spread};
+pub use memory::stub_route::StubRoute;
+pub use message::address::{Address, MaySend, Port, RequestPort, Requests, Sends};
+pub use message::away::AwayCx;
 pub use message::dead_letters::DeadLetterHook;
-pub use message::envelope::{
-    Admission, AsyncEnvelope, Control, ControlCx, Crash, Cx, Decided, Ending, Envelope, MailKind, Resident, Undelivered,
-};
+pub use message::envelope::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Decided, Envelope, Resident};
 pub use message::mailbox_bound::{Mailbox, OnFull};
-pub use migration::stub::{AwayCx, Gate, StubRoute, pause_stage};
+pub use migration::stub::{Gate, pause_stage};
 pub use observe::census::{Census, WorkerState};
 pub use observe::observed::{HandlerOutcome, Handling, Observer};
 pub use observe::sampling::Sampler;
@@ -53,8 +56,10 @@ pub use system::SystemCore;
 pub use system::config::{Around, Config, StageChoice, Stealing, limits};
 pub use system::outsiders::{WaitOutside, WaitsOutside};
 pub use system::quiescence::Waited;
+pub use user_code::crash::{Crash, Ending, Failure, Origin, Payload};
+pub use user_code::mail_kind::MailKind;
+pub use user_code::{contained, discard, during};
 pub use worker::run_by_askers::Borrowing;
-pub use worker::user_code::{Failure, Origin, Payload, contained, discard, during};
 
 /// Returns the system whose actor this thread is running, if any.
 pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {
@@ -72,7 +77,7 @@ pub fn with_current_system<R>(f: impl FnOnce(Option<&std::sync::Arc<SystemCore>>
 /// Both arguments, if this thread runs no worker with stages for children.
 #[inline]
 pub fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Result<Address<S>, (S, E)> {
-    worker::inline_call::spawn_near(state, start)
+    dispatch::inline_call::spawn_near(state, start)
 }
 
 /// Bytes in front of an actor's state in memory.

@@ -263,7 +263,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
 }
 
 // GUARANTEE: Takeover of a stuck thread's work (I1)
-/// Nested handlers as in `worker/inline_call.rs`. Another thread runs a stage that the monitor does not find claimed,
+/// Nested handlers as in `dispatch/inline_call.rs`. Another thread runs a stage that the monitor does not find claimed,
 /// and never at the same time as the handler.
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {

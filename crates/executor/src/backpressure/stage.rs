@@ -26,11 +26,11 @@
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::memory::raw_address::Lane;
 use crate::memory::record::{CONTROL, Described, HEAD_BYTES, IDENTITY, Op, Outcome, PASSED, Record};
 use crate::memory::segment::Chain;
-use crate::message::address::Lane;
-use crate::message::envelope::MailKind;
 use crate::sync::worker_requests::Signal;
+use crate::user_code::mail_kind::MailKind;
 use crate::worker::core::{Core, Parked};
 use crate::worker::{Worker, current};
 

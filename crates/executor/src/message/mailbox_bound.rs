@@ -14,7 +14,7 @@
 //!   message waits without a permit.)
 //! - *No permit is lost.* A record is consumed once, by its thunk. The thunk of a message with a permit takes the
 //!   permit out. It then applies the operation to the message's own record, which lies behind the permit
-//!   ([`permit`](crate::message::permit)): runs it, bounces it, or forwards it. A guard that panics drops both. Moves
+//!   ([`permit`](crate::dispatch::permit)): runs it, bounces it, or forwards it. A guard that panics drops both. Moves
 //!   of records (by steals, adoptions, takeovers, parking) do not matter, because the permit lies in the payload.
 //! - *An actor without a bound pays nothing.* A bit beside the number of the system in an address says that the actor
 //!   has a bound. A sender compares that number with its own worker's anyway. With the bit the numbers differ. The
@@ -49,11 +49,14 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::memory::record::{self, CONTINUE, Described, Kept, Outcome, Record};
-use crate::message::address::{Lane, RawAddress, Spread};
-use crate::message::envelope::{MailKind, Undelivered};
+use crate::memory::raw_address::{Lane, RawAddress, Spread};
+use crate::memory::record::{
+    CONTINUE, Described, Kept, Outcome, Record, Undelivered, ask_own, described, record_bytes,
+};
+use crate::message::dead_letters::bounce;
 use crate::sync::locks::lock;
-use crate::worker::user_code::contained;
+use crate::user_code::contained;
+use crate::user_code::mail_kind::MailKind;
 
 /// The treatment of a message that finds its receiver's mailbox full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,12 +177,21 @@ impl Drop for Permit {
 }
 
 /// The permit of a message for an actor whose mailbox is bounded: the payload of a record of
-/// [`permit`](crate::message::permit).
+/// [`permit`](crate::dispatch::permit).
 pub(crate) enum WithPermit {
     /// The message lies behind the permit in the record.
     Inline(Permit),
     /// The message may be dropped for another.
     Droppable(Arc<Droppable>),
+}
+
+/// Returns the record of a message that lies behind its permit in `record`.
+///
+/// # Safety
+/// A whole record with a [`WithPermit`].
+pub(crate) unsafe fn behind_permit(record: NonNull<Record>) -> NonNull<Record> {
+    // SAFETY: the record is whole, and the address is within it, or just behind it.
+    unsafe { record.byte_add(record_bytes::<WithPermit>()) }
 }
 
 /// A message that may be dropped for another.
@@ -216,7 +228,7 @@ impl Droppable {
         let Some(mut content) = self.take() else { return false };
         // The panic hook reports a panic in the bounce. It does not concern the sender, whose message is accepted.
         // SAFETY: a whole record, consumed once.
-        contained(|| unsafe { record::bounce(content.record(), Undelivered::Full) });
+        contained(|| unsafe { bounce(content.record(), Undelivered::Full) });
         true
     }
 }
@@ -306,12 +318,12 @@ impl WithPermit {
     pub(crate) unsafe fn ask(&mut self, record: NonNull<Record>) -> Outcome {
         match self {
             // SAFETY: the message came in `record`, whose cell this thread runs.
-            WithPermit::Inline(_) => unsafe { record::ask_own(record::behind_permit(record), record) },
+            WithPermit::Inline(_) => unsafe { ask_own(behind_permit(record), record) },
             WithPermit::Droppable(droppable) => {
                 let Some(mut kept) = lock(&droppable.content).take() else { return CONTINUE };
                 let mut lifted = GuardCheck { droppable, content: None };
                 // SAFETY: the message came in `record`, whose cell this thread runs.
-                let outcome = unsafe { record::ask_own(kept.record(), record) };
+                let outcome = unsafe { ask_own(kept.record(), record) };
                 lifted.content = Some(kept);
                 outcome
             }
@@ -325,7 +337,7 @@ impl WithPermit {
     pub(crate) unsafe fn describe(&self, record: NonNull<Record>) -> Described {
         match self {
             // SAFETY: a whole record whose payload was not consumed.
-            WithPermit::Inline(_) => unsafe { record::described(record::behind_permit(record)) },
+            WithPermit::Inline(_) => unsafe { described(behind_permit(record)) },
             WithPermit::Droppable(droppable) => {
                 Described { is_gone: lock(&droppable.content).is_none(), ..droppable.about }
             }

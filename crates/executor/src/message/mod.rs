@@ -2,10 +2,7 @@
 //! once.
 
 pub(crate) mod address;
+pub(crate) mod away;
 pub(crate) mod dead_letters;
-pub(crate) mod deferred;
-pub(crate) mod delivery;
 pub(crate) mod envelope;
 pub(crate) mod mailbox_bound;
-pub(crate) mod permit;
-pub(crate) mod send;

@@ -17,12 +17,14 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::memory::cell::{Cell, status};
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::RESUME;
-use crate::message::address::{Address, RawAddress};
+use crate::memory::stub_route::StubRoute;
+use crate::message::address::Address;
+use crate::message::away::AwayCx;
 use crate::message::envelope::{ControlCx, Resident};
-use crate::migration::stub::{AwayCx, StubRoute};
 use crate::system::SystemCore;
-use crate::worker::user_code::contained;
+use crate::user_code::contained;
 use crate::worker::{current, note_suspended};
 
 /// # Safety
@@ -184,7 +186,7 @@ impl<S: Resident> ControlCx<S> {
             });
             Cell::cold_mut(cell).deferred.put_first(first);
         }
-        current().expect("a control runs on a worker").end(other.cell, crate::message::envelope::Ending::Killed);
+        current().expect("a control runs on a worker").end(other.cell, crate::user_code::crash::Ending::Killed);
     }
 }
 

@@ -7,22 +7,36 @@
 //! Mail that cannot be forwarded for now (the window of a link is full) is parked like the messages of a muted stage,
 //! by [`pause_stage`]. A sender of more than fits is then muted like for any other receiver.
 
-use std::marker::PhantomData;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::backpressure::overload::OVERLOADED_BYTES;
+use crate::memory::stub_route::StubRoute;
+
 use crate::memory::cell::{BOUNDED, Cell, status};
-use crate::memory::record::{CONTINUE, KILL, KindOf, Outcome, Record};
+
+use crate::dispatch::actor_end::KindOf;
+
 use crate::memory::slab::CellAllocator;
-use crate::message::address::{Address, Lane, RawAddress};
-use crate::message::envelope::{Resident, extra_of};
+
+use crate::memory::raw_address::RawAddress;
+use crate::message::address::Address;
+
+use crate::message::envelope::Resident;
+
 use crate::sync::locks::lock;
+
 use crate::sync::worker_requests::Signal;
+
 use crate::system::SystemCore;
+
 use crate::worker::core::Reason;
+
 use crate::worker::current;
+
 use crate::worker::exchange::RECORD_BYTES;
 
 /// The address of an actor that has ended: its cell never holds an actor.
@@ -30,56 +44,6 @@ static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
 
 /// The bits of an [incarnation](RawAddress::incarnation) without the one that tells whether the mailbox is bounded.
 const INCARNATION_BITS: u32 = 48;
-
-/// The context of an envelope that is to be forwarded.
-pub struct AwayCx<S> {
-    cell: NonNull<Cell>,
-    lane: Lane,
-    outcome: Outcome,
-    state: PhantomData<fn(S)>,
-}
-
-impl<S: Resident> AwayCx<S> {
-    pub(crate) fn new(record: NonNull<Record>) -> Self {
-        // SAFETY: the caller has a whole record.
-        let (cell, lane) = unsafe { (record.as_ref().cell, record.as_ref().lane()) };
-        AwayCx { cell, lane, outcome: CONTINUE, state: PhantomData }
-    }
-
-    /// Returns the lane that the message was sent in.
-    pub fn lane(&self) -> Lane {
-        self.lane
-    }
-
-    pub(crate) fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    pub(crate) fn cell(&self) -> NonNull<Cell> {
-        self.cell
-    }
-
-    pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
-        self.outcome = outcome;
-    }
-
-    /// Returns the address that the message was sent to.
-    pub fn address(&self) -> Address<S> {
-        // SAFETY: the cell is the stub of an S while an AwayCx for it exists.
-        unsafe { Address::of_resident(self.cell) }
-    }
-
-    /// Returns the extra part of the stub.
-    pub fn extra(&mut self) -> &mut S::Extra {
-        // SAFETY: this thread runs the cell's stage; the borrow of `self` excludes a second reference.
-        unsafe { extra_of::<S>(self.cell) }
-    }
-
-    /// Gives up the stub: its address is stale from now on.
-    pub fn forget(&mut self) {
-        self.outcome = KILL;
-    }
-}
 
 /// A gate for the mail that some stages forward. Shared by them and by the layer that knows when they may go on.
 #[derive(Debug, Default)]
@@ -127,40 +91,6 @@ impl Gate {
             for stage in std::mem::take(&mut *lock(&self.waiting)) {
                 system.return_stage(stage, Reason::Paused);
             }
-        }
-    }
-}
-
-/// The route of a stub, which tells whether mail was forwarded since the actor left. Shared by the stub and by the
-/// layer that lets actors in.
-///
-/// Before the first forward, no mail is under way that a returning actor would have to wait for. The worker that runs
-/// the stub's stage takes the route for the first message, or the layer that lets the actor in closes it
-/// ([`StubRoute::close`]); one of the two is first. On a closed route no mail is forwarded: it waits for the actor.
-#[derive(Debug, Default)]
-pub struct StubRoute(AtomicU8);
-
-const FREE: u8 = 0;
-const TAKEN: u8 = 1;
-const CLOSED: u8 = 2;
-
-impl StubRoute {
-    /// Closes the route: no mail is forwarded any more. Returns false if mail was forwarded before.
-    pub fn close(&self) -> bool {
-        // The decision travels through the mail of the stub, which orders the rest: no order is needed for this word.
-        self.0.compare_exchange(FREE, CLOSED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == CLOSED
-    }
-
-    /// Notes that mail is forwarded. Returns false if it has to wait.
-    fn take(&self) -> bool {
-        match self.0.load(Ordering::Relaxed) {
-            TAKEN => true,
-            CLOSED => false,
-            _ => self.0.compare_exchange(FREE, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok(),
         }
     }
 }

@@ -11,8 +11,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use crate::memory::cell::Cell;
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::described;
-use crate::message::address::RawAddress;
 use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::Worker;

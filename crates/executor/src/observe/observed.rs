@@ -3,7 +3,7 @@
 //! A worker checks once per gulp whether an observer is active. An observed gulp runs its own copy of the loop
 //! ([`Worker::gulp`]), and the other copy knows nothing of this module. Counted with callgrind, `count` takes the same
 //! instructions to send and to handle 50,000 messages as without this module, and 10 more in sum for its gulps. No
-//! handler of an observed worker runs on another one's stack ([`crate::worker::inline_call`]): each is a message with a
+//! handler of an observed worker runs on another one's stack ([`crate::dispatch::inline_call`]): each is a message with a
 //! time of its own.
 //!
 //! # Causes
@@ -11,7 +11,7 @@
 //! An observer may give each message that is sent a number, its *cause*, and gets the number again when the message is
 //! handled. The number is one more word behind the record's payload; a bit of the record's tag says that it is present.
 //! The sending half of the message path does not know of it either. While causes are wanted, the logs look full to it
-//! (`end` is null), like those of a thread that has lost its worker, and their [slow path](crate::message::send) adds
+//! (`end` is null), like those of a thread that has lost its worker, and their [slow path](crate::dispatch::send) adds
 //! the word. A log that was not yet stopped gives a record without a cause: one link of the chain is then missing.
 
 use std::any::Any;
@@ -22,14 +22,14 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::memory::cell::status;
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::{Op, Outcome, PASSED, Record, WAITS, described};
-use crate::message::address::RawAddress;
-use crate::message::delivery::without_waiting;
-use crate::message::envelope::MailKind;
 use crate::sync::locks::lock;
 use crate::system::SystemCore;
+use crate::user_code::contained;
+use crate::user_code::mail_kind::MailKind;
 use crate::worker::Worker;
-use crate::worker::user_code::contained;
+use crate::worker::delivery::without_waiting;
 
 /// A message that is handled.
 #[derive(Clone, Copy, Debug)]

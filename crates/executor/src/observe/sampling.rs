@@ -6,8 +6,8 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::Record;
-use crate::message::address::RawAddress;
 use crate::sync::locks::lock;
 use crate::system::SystemCore;
 use crate::worker::Worker;

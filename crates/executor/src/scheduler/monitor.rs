@@ -42,7 +42,7 @@
 //!   tick.
 //! - *User code* never runs under the handoff lock, because it could wait for M, or ask for the lock. On the monitor's
 //!   thread the observer runs, with the hooks for slow handlers. Sends of these wait for no worker
-//!   ([`without_waiting`](crate::message::delivery::without_waiting)). Their messages are therefore put into the
+//!   ([`without_waiting`](crate::worker::delivery::without_waiting)). Their messages are therefore put into the
 //!   inboxes even if the system has been closed, and none is bounced (`post_anyway`). User code that M runs in RUNTIME
 //!   (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record;
 //!   that record's stage is held as for a handler.
@@ -75,9 +75,9 @@ use std::time::Duration;
 use crate::backpressure::deadlock::MuteDeadlocks;
 use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::driver::threads::WorkerThread;
+use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Segment, for_each_between};
-use crate::message::address::Lane;
 use crate::sync::asymmetric_fence;
 use crate::sync::jitter::{self, seam};
 use crate::sync::locks::lock;
@@ -456,7 +456,7 @@ mod tests {
 
     use crate::sync::locks::lock;
     use crate::worker::current;
-    use crate::worker::inline_call::Nest;
+    use crate::worker::nested::Nest;
     use crate::*;
 
     /// The longest wait for the monitor.

@@ -23,7 +23,8 @@ use std::time::Duration;
 
 use crate::sync::jitter::seam;
 use crate::system::SystemCore;
-use crate::worker::user_code::{self, contained};
+use crate::user_code::contained;
+use crate::worker::user_calls;
 use crate::worker::{Worker, current};
 
 /// A source of events besides messages, and a writer of the data that workers leave for it: see
@@ -135,7 +136,7 @@ impl Worker {
             && let Some(reactor) = self.system.reactor.get()
         {
             // The reactor writes to the program's transport.
-            user_code::call(|| reactor.flush()).unwrap_or(());
+            user_calls::call(|| reactor.flush()).unwrap_or(());
         }
     }
 

@@ -12,8 +12,8 @@
 
 use std::sync::atomic::Ordering::{self, Relaxed};
 
+use crate::memory::raw_address::Lane;
 use crate::memory::segment::Chain;
-use crate::message::address::Lane;
 use crate::scheduler::policy::{self, Backlog, Idle};
 use crate::scheduler::trial;
 use crate::sync::jitter::seam;

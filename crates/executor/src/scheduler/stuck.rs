@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use crate::memory::cell::Cell;
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::Record;
-use crate::message::address::RawAddress;
 use crate::sync::locks::lock;
 use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
-use crate::worker::{self, Worker};
+use crate::worker;
+use crate::worker::Worker;
 
 /// The threads that no longer belong to the workers.
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Locks the mutex. A poisoned one holds no broken state: user code that panics under a lock (see `user_code.rs`) has
+/// Locks the mutex. A poisoned one holds no broken state: user code that panics under a lock (see `user_code`) has
 /// changed nothing of the data that the lock guards.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // ThreadSanitizer does not see the order that the standard library makes when a thread waits.

@@ -15,32 +15,32 @@ use std::time::{Duration, Instant};
 use crate::backpressure::relays::Relays;
 use crate::backpressure::stage::StageBackpressure;
 use crate::backpressure::standing::Sources;
+use crate::dispatch::actor_end::KindOf;
 use crate::driver::simulated::{Choices, Simulation};
 use crate::driver::timer_wheel::{TimerKey, TimerOp, TimerTask};
 use crate::memory::cell::Cell;
-use crate::memory::record::KindOf;
+use crate::memory::raw_address::RawAddress;
+use crate::memory::record::Undelivered;
 use crate::memory::slab::CellAllocator;
-use crate::message::address::{Address, RawAddress};
+use crate::message::address::Address;
 use crate::message::dead_letters::{DeadLetterHook, DeadLetterHooks};
-use crate::message::delivery::WokenBy;
-use crate::message::envelope::{Envelope, Resident, Undelivered};
+use crate::message::envelope::{Envelope, Resident};
 use crate::message::mailbox_bound::{BoundedMailboxes, Mailbox};
 use crate::observe::observed::Observers;
 use crate::observe::stats::Counters;
-use crate::scheduler::costs;
 use crate::scheduler::idle_set::IdleWorkers;
-use crate::scheduler::monitor;
 use crate::scheduler::poll::Reactor;
 use crate::scheduler::stuck::Stuck;
+use crate::scheduler::{costs, monitor};
 use crate::sync::locks::lock;
 use crate::system::config::{Config, StageChoice, limits};
 use crate::system::outsiders::Outsiders;
 use crate::worker::core::Core;
+use crate::worker::delivery::WokenBy;
 use crate::worker::inbox::WorkerTable;
 use crate::worker::route::Route;
-use crate::worker::run_by_askers;
-use crate::worker::user_code;
-use crate::worker::{self, Worker};
+use crate::worker::{Worker, run_by_askers, user_calls};
+use crate::{user_code, worker};
 
 /// The clock of a system.
 pub(crate) enum Clock {
@@ -219,7 +219,7 @@ impl Drop for SystemCore {
             Box::new(move || drop(driver)),
         ];
         for each in drops {
-            user_code::call(each).unwrap_or(());
+            user_calls::call(each).unwrap_or(());
         }
     }
 }
@@ -244,7 +244,7 @@ impl SystemCore {
         if !wrong.is_empty() {
             return Err(wrong);
         }
-        user_code::note_places();
+        user_code::note_places(|| worker::current().is_some());
         let dedicated = if config.simulated.is_some() { 0 } else { limits::DEDICATED_MAX };
         let workers = config.workers + dedicated;
         let shared = config.stages + config.links;
@@ -495,7 +495,7 @@ impl SystemCore {
     ) -> Result<Address<S>, (S, String)> {
         let (state, start) = match choice {
             StageChoice::Near if worker::current().is_some_and(|w| w.system_id == self.id) => {
-                match crate::worker::inline_call::spawn_near(state, start) {
+                match crate::dispatch::inline_call::spawn_near(state, start) {
                     Ok(address) => return Ok(address),
                     Err(back) => back,
                 }
@@ -692,7 +692,7 @@ impl SystemCore {
                 self.outside.dead_letters.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.dead_letter_hooks.call(actor, message, why);
+        self.dead_letter_hooks.call(actor, message, why, worker::stop_logs);
     }
 
     /// Runs `f`. Messages that `f` drops or bounces are dead letters of this system, also on a thread that runs none of

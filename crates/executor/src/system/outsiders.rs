@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use crate::sync::locks::lock;
 use crate::system::SystemCore;
-use crate::worker::user_code::contained;
+use crate::user_code::contained;
 
 /// Wakes wakers, which are user code.
 pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {

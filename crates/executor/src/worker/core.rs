@@ -16,7 +16,7 @@ use crate::migration::stub::Gate;
 use crate::scheduler::kinds::Kinds;
 use crate::scheduler::trial::{Trial, Verdict};
 use crate::worker::deferred_starts::DeferredStarts;
-use crate::worker::user_code;
+use crate::worker::user_calls;
 
 /// The reason why a stage's messages are parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +211,7 @@ impl Mail {
 /// State that the worker's thread uses in phase RUNTIME, or the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
-    /// Tasks of cancelled timers, which wait to be dropped: see [`crate::worker::user_code`].
+    /// Tasks of cancelled timers, which wait to be dropped: see [`crate::user_code`].
     pub(crate) cancelled: Vec<TimerTask>,
     pub(crate) next_timer: u64,
     /// Parked stages. No thief is given a stage of this map.
@@ -310,11 +310,11 @@ impl Drop for Core {
     /// Drops user code. No worker calls this in RUNTIME, except for a worker whose thread has ended.
     fn drop(&mut self) {
         for task in self.wheel.take_all().into_iter().chain(self.cancelled.drain(..)) {
-            user_code::call(|| drop(task));
+            user_calls::call(|| drop(task));
         }
         let parked = std::mem::take(&mut self.parked).into_values().flat_map(|parked| parked.lanes);
         for chain in parked.chain([self.deferred_starts.take(u64::MAX, None)]) {
-            crate::worker::message_queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
+            crate::worker::message_queue::bounce_chain(chain, crate::memory::record::Undelivered::Shutdown);
         }
     }
 }

@@ -55,16 +55,16 @@ use std::sync::atomic::Ordering;
 
 use crate::backpressure::other_systems::IN_OTHER_SYSTEM;
 use crate::driver::timer_wheel::TimerOp;
+use crate::memory::raw_address::Lane;
 use crate::memory::record::{HEAD_BYTES, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
-use crate::message::address::Lane;
-use crate::message::delivery::WokenBy;
 use crate::scheduler::policy::{self, Backlog, Idle, Pair};
 use crate::scheduler::trial;
 use crate::sync::jitter::seam;
 use crate::sync::worker_requests::Signal;
 use crate::system::config::Stealing;
 use crate::worker::Worker;
+use crate::worker::delivery::WokenBy;
 use crate::worker::inbox::{Inbox, Presence};
 use crate::worker::run::GulpEnd;
 

@@ -15,16 +15,16 @@ use crate::backpressure::overload::OVERLOADED_BYTES;
 use crate::backpressure::source_admission::Admission;
 use crate::backpressure::standing::Standing;
 use crate::driver::timer_wheel::TimerOp;
+use crate::memory::prefetch::prefetch_for_write;
+use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool, Segment};
-use crate::message::address::Lane;
 use crate::observe::census::Census;
 use crate::observe::stats::WorkerCounters;
 use crate::scheduler::idle_share::IdleShare;
 use crate::sync::locks::{lock, try_lock};
 use crate::sync::worker_requests::Signal;
 use crate::worker::core::Reason;
-use crate::worker::run::prefetch_for_write;
 use crate::worker::run_by_askers::Loan;
 
 /// The readiness of a worker to take its mail.

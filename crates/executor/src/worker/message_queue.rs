@@ -5,17 +5,89 @@
 //! former position. All functions of this module are for the owner in phase RUNTIME, or for the thread that has taken
 //! the worker.
 
+use std::cell::Cell as StdCell;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering;
 
 use crate::driver::timer_wheel::{TimerOp, TimerTask};
 use crate::memory::cell::Cell;
-use crate::memory::record::{self, Record};
+use crate::memory::raw_address::Lane;
+use crate::memory::record::{Record, Undelivered};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max, for_each_between};
-use crate::message::address::Lane;
-use crate::message::envelope::Undelivered;
-use crate::worker::Worker;
-use crate::worker::user_code;
+use crate::message::dead_letters;
+use crate::worker::{Worker, user_calls};
+
+/// Records written for one worker since the last flush.
+///
+/// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets both limits to null.
+pub(crate) struct Log {
+    /// The address of the next record. Release: the record before it is whole.
+    pub(crate) tail: AtomicPtr<u8>,
+    /// The limit for the end of a record. If it is null, an append compares with `counted_end`.
+    pub(crate) end: AtomicPtr<u8>,
+    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters
+    /// RUNTIME.
+    pub(crate) counted_end: AtomicPtr<u8>,
+    pub(crate) first: StdCell<*mut Segment>,
+    pub(crate) last: StdCell<*mut Segment>,
+}
+
+impl Log {
+    pub(crate) fn closed() -> Log {
+        Log {
+            tail: AtomicPtr::new(ptr::null_mut()),
+            end: AtomicPtr::new(ptr::null_mut()),
+            counted_end: AtomicPtr::new(ptr::null_mut()),
+            first: StdCell::new(ptr::null_mut()),
+            last: StdCell::new(ptr::null_mut()),
+        }
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.first.get().is_null()
+    }
+
+    /// Returns the bytes of records in the last segment of an open log.
+    pub(crate) fn bytes_in_last(&self) -> usize {
+        (self.tail.load(Ordering::Relaxed) as usize).wrapping_sub(Segment::body(self.last.get()) as usize)
+    }
+
+    /// Takes the records out and leaves the log closed.
+    pub(crate) fn seal(&self) -> Chain {
+        let (first, last) = (self.first.get(), self.last.get());
+        if first.is_null() {
+            return Chain::new();
+        }
+        let tail = self.tail.load(Ordering::Relaxed);
+        // SAFETY: the log owns its segments; `tail` lies in the last one.
+        let bytes = unsafe {
+            (*last).used = tail.offset_from(Segment::body(last)) as usize;
+            let mut bytes = 0;
+            let mut segment = first;
+            while !segment.is_null() {
+                bytes += (*segment).used;
+                segment = (*segment).next;
+            }
+            bytes
+        };
+        self.close();
+        Chain { first, last, bytes }
+    }
+
+    /// Makes the next append enter RUNTIME. The owner and the monitor call this.
+    pub(crate) fn stop(&self) {
+        self.end.store(ptr::null_mut(), Ordering::Relaxed);
+        self.counted_end.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn close(&self) {
+        self.tail.store(ptr::null_mut(), Ordering::Relaxed);
+        self.stop();
+        self.first.set(ptr::null_mut());
+        self.last.set(ptr::null_mut());
+    }
+}
 
 /// A position in a list of segments: the rest of one, then those behind it.
 #[derive(Clone, Copy)]
@@ -397,5 +469,5 @@ pub(crate) fn bounce_chain(mut chain: Chain, why: Undelivered) {
 /// The caller owns the record, which is consumed.
 pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
     // SAFETY: the caller owns the record and gives it up.
-    user_code::call(|| unsafe { record::bounce(record, why) });
+    user_calls::call(|| unsafe { dead_letters::bounce(record, why) });
 }

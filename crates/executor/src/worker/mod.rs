@@ -13,18 +13,19 @@
 //! `monitor.rs`): before each record the worker stores the record that it *claims*, then (after a light fence) looks at
 //! its signal. On entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
 //!
-//! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::worker::user_code`].
+//! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::user_code`].
 
 pub(crate) mod core;
 pub(crate) mod deferred_starts;
+pub(crate) mod delivery;
 pub(crate) mod exchange;
 pub(crate) mod inbox;
-pub(crate) mod inline_call;
 pub(crate) mod message_queue;
+pub(crate) mod nested;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod run_by_askers;
-pub(crate) mod user_code;
+pub(crate) mod user_calls;
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;
@@ -33,12 +34,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::backpressure::accounts::Accounts;
 use crate::memory::cell::Cell;
-use crate::memory::record::{self, Record};
+use crate::memory::record::Record;
 use crate::memory::segment::{Pool, Segment};
 use crate::memory::slab::CellAllocator;
-use crate::message::address::RawAddress;
-use crate::message::envelope::Resident;
-use crate::message::send::Log;
 use crate::observe::observed::ObservedHandler;
 use crate::observe::stats::Ledger;
 use crate::scheduler::monitor::HandoffState;
@@ -48,8 +46,8 @@ use crate::sync::worker_requests::Signal;
 use crate::system::SystemCore;
 use crate::worker::core::Core;
 use crate::worker::inbox::WorkerShared;
-use crate::worker::inline_call::{NEST_MAX, Newborns};
-use crate::worker::message_queue::Cursor;
+use crate::worker::message_queue::{Cursor, Log};
+use crate::worker::nested::{NEST_MAX, Newborns};
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
 
@@ -70,6 +68,13 @@ pub(crate) fn current<'a>() -> Option<&'a Worker> {
 /// own, which names its sender.
 pub(crate) fn runs_single_deliveries() -> bool {
     current().is_some_and(|worker| worker.single.get())
+}
+
+/// Stops the logs of the worker that this thread runs, if any.
+pub(crate) fn stop_logs() {
+    if let Some(worker) = current() {
+        worker.stop_logs();
+    }
 }
 
 /// Returns the system that this thread works for, if it is a worker.
@@ -426,19 +431,6 @@ impl Worker {
         }
         self.near_next.set(next);
         Some(near[next])
-    }
-
-    #[inline(always)]
-    pub(crate) fn occupy<S: Resident>(&self, state: S, stage: u16) -> RawAddress {
-        let kind = record::KindOf::<S>::KIND;
-        // SAFETY: the allocator is used by this thread only; a cell taken from it is vacant and of the right class.
-        let cell = unsafe {
-            let cell = (*self.allocator.get()).take(kind.class, stage);
-            Cell::occupy(cell, state, kind, stage, self.system_id);
-            cell
-        };
-        self.ledger.spawned.add(1);
-        RawAddress::of(cell)
     }
 }
 

@@ -1,23 +1,39 @@
 //! The run loop over the queue, and the steps that follow a message.
 
 use std::any::Any;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use std::ptr::NonNull;
+
 use std::sync::atomic::Ordering;
 
 use crate::memory::cell::{Cell, status};
-use crate::memory::record::{
-    CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS, bounce_or_forward,
-};
-use crate::message::address::RawAddress;
-use crate::message::envelope::{Crash, Ending, Undelivered};
+use crate::memory::prefetch::prefetch;
+use crate::worker::current;
+
+use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
+use crate::message::dead_letters::bounce_or_forward;
+
+use crate::memory::raw_address::RawAddress;
+
+use crate::memory::record::Undelivered;
+use crate::user_code::crash::{Crash, Ending};
+
 use crate::migration::stub::may_pass;
+
 use crate::scheduler::policy;
+
 use crate::sync::jitter::seam;
+
 use crate::worker::core::Core;
-use crate::worker::inline_call::NEST_MAX;
+
+use crate::worker::nested::NEST_MAX;
+
 use crate::worker::message_queue::Cursor;
-use crate::worker::user_code::Payload;
+
+use crate::user_code::crash::Payload;
+
 use crate::worker::{Worker, note_suspended};
 
 /// The reason why a gulp ended.
@@ -66,29 +82,6 @@ impl Prefetcher {
             self.at = self.at.wrapping_add(record.bytes());
         }
     }
-}
-
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint without effect on memory; any address is allowed.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
-}
-
-/// Does the same as [`prefetch`], and the cache line arrives as this core's own.
-#[inline(always)]
-pub(crate) fn prefetch_for_write<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    // SAFETY: a hint without effect on memory; any address is allowed, and processors without it do nothing.
-    unsafe {
-        std::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = at;
 }
 
 /// Deferred messages that are run in a row.
@@ -695,6 +688,24 @@ impl Worker {
             match outcome {
                 Ok(outcome) => self.settle(cell, outcome),
                 Err(panic) => self.crash(cell, Crash::Panic(panic.into())),
+            }
+        }
+    }
+}
+
+impl Cell {
+    /// Notes that a message was handled, and its time if that is to be noted.
+    ///
+    /// # Safety
+    /// The same as for [`Cell::cold`].
+    #[cold]
+    pub(crate) unsafe fn note_handled(cell: NonNull<Cell>) {
+        // SAFETY: cells are never freed; the caller runs the cell's stage and holds no reference to the cold part.
+        unsafe {
+            if cell.as_ref().has_status(status::NOTED)
+                && let Some(worker) = current()
+            {
+                Cell::cold_mut(cell).handled_ns = worker.system.now_ns();
             }
         }
     }

@@ -50,7 +50,7 @@ use crate::system::SystemCore;
 use crate::worker::core::Core;
 use crate::worker::exchange::NextWork;
 use crate::worker::inbox::{Inbox, Presence};
-use crate::worker::inline_call::NEST_MAX;
+use crate::worker::nested::NEST_MAX;
 use crate::worker::{Worker, current};
 
 /// An asker hands a worker over after this number of nanoseconds: a few times the time that it takes to wake a thread.

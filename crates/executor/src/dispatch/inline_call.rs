@@ -1,20 +1,22 @@
 //! Handlers that run on another handler's stack: short-circuit asks, and the starts of near children.
 
-use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
+use crate::dispatch::actor_end::KindOf;
+use crate::dispatch::loose::Loose;
+use crate::dispatch::thunks::Deliverable;
 use crate::memory::cell::Cell;
-use crate::memory::record::{CONTINUE, Deliverable, Loose, Op, WAITS};
-use crate::message::address::{Address, RawAddress};
-use crate::message::envelope::{Crash, Cx, Envelope, Resident};
+use crate::memory::raw_address::RawAddress;
+use crate::memory::record::{CONTINUE, Op, WAITS};
+use crate::message::address::Address;
+use crate::message::envelope::{Cx, Envelope, Resident};
 use crate::sync::worker_requests::Signal;
-use crate::worker::user_code::during;
+use crate::user_code::crash::Crash;
+use crate::user_code::during;
+use crate::worker::nested::{NEST_MAX, Nest};
 use crate::worker::{Worker, current};
-
-/// Handlers that run nested on one stack (short-circuit asks).
-pub(crate) const NEST_MAX: usize = 64;
 
 /// The children whose starts run nested below one start. With more children, the starts of the rest become messages. A
 /// single handler then does not build a tree of any size while other workers find nothing to steal.
@@ -66,43 +68,26 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     Ok(())
 }
 
-/// The last 8 actors that handlers have spawned on this worker's stages in the present gulp, while its log has the same
-/// last segment. Each entry holds the end of the log at the spawn. All messages that wait for the actor are behind that
-/// position. An ask to such an actor therefore searches only the end of the queue. In a tree that is asked while it is
-/// spawned, the messages of other branches make the queue long.
-#[derive(Default)]
-pub(crate) struct Newborns {
-    spawned: StdCell<usize>,
-    last: [StdCell<(*mut Cell, *mut u8)>; NEWBORNS_MAX],
-}
-
-const NEWBORNS_MAX: usize = 8;
-
-impl Newborns {
-    fn note(&self, cell: NonNull<Cell>, tail: *mut u8) {
-        let spawned = self.spawned.get();
-        self.last[spawned % NEWBORNS_MAX].set((cell.as_ptr(), tail));
-        self.spawned.set(spawned + 1);
-    }
-
-    pub(crate) fn forget(&self) {
-        self.spawned.set(0);
-    }
-
-    /// Returns the position in the log's last segment behind which all messages for this actor are. Returns `None` for
-    /// other actors.
-    pub(crate) fn sent_to_from(&self, cell: NonNull<Cell>) -> Option<*mut u8> {
-        let mut last = self.last[..self.spawned.get().min(NEWBORNS_MAX)].iter().map(StdCell::get);
-        last.find(|(newborn, _)| *newborn == cell.as_ptr()).map(|(_, from)| from)
-    }
-}
-
 /// The number of nested calls between two looks at the clock.
 const LOOK_CALLS: u64 = 64;
+
 /// The time in a gulp after which asks become messages while a worker is idle, in nanoseconds from the first look.
 const NESTED_NS_MAX: u64 = 20_000;
 
 impl Worker {
+    #[inline(always)]
+    fn occupy<S: Resident>(&self, state: S, stage: u16) -> RawAddress {
+        let kind = KindOf::<S>::KIND;
+        // SAFETY: the allocator is used by this thread only; a cell taken from it is vacant and of the right class.
+        let cell = unsafe {
+            let cell = (*self.allocator.get()).take(kind.class, stage);
+            Cell::occupy(cell, state, kind, stage, self.system_id);
+            cell
+        };
+        self.ledger.spawned.add(1);
+        RawAddress::of(cell)
+    }
+
     /// Returns whether asks become messages instead of nested calls. They do while a worker is idle and this worker's
     /// signal is up. Nested calls that last too long raise the signal. The branches of a tree of asks on one stack then
     /// become messages. The waiting handlers are suspended, the stack unwinds, and the worker can share the messages
@@ -174,31 +159,4 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     }
     drop(nest);
     Ok(raw.typed())
-}
-
-/// A nested handler on this stack. Its stage is claimed as the stage of a record is (see `monitor.rs`).
-///
-/// The monitor reads the stage from `Worker::nest_stages`, never from the cell: the nested handler may end the actor,
-/// and a vacant cell says stage 0.
-pub(crate) struct Nest<'a>(&'a Worker, usize);
-
-impl<'a> Nest<'a> {
-    /// Claims `stage`, which is the stage of `cell`. The caller looks at the signal before it runs the handler.
-    #[inline]
-    pub(crate) fn enter(worker: &'a Worker, depth: usize, cell: NonNull<Cell>, stage: u16) -> Nest<'a> {
-        worker.nest[depth].store(cell.as_ptr(), Ordering::Relaxed);
-        worker.nest_stages[depth].store(u32::from(stage) + 1, Ordering::Relaxed);
-        worker.nested.set(depth + 1);
-        worker.light_fence();
-        Nest(worker, depth)
-    }
-}
-
-impl Drop for Nest<'_> {
-    fn drop(&mut self) {
-        self.0.nested.set(self.1);
-        // Release: a new thread that runs this stage next, because the monitor did not find it in `nest_stages`, sees
-        // what the handler has written.
-        self.0.nest_stages[self.1].store(0, Ordering::Release);
-    }
 }

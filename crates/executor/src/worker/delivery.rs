@@ -8,8 +8,8 @@ use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::backpressure::overload::Load;
+use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
-use crate::message::address::Lane;
 use crate::scheduler::policy::Idle;
 use crate::sync::jitter::seam;
 use crate::sync::worker_requests::Signal;

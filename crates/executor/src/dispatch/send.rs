@@ -1,95 +1,43 @@
 //! Sending: from a handler into a log, from any other code into an inbox.
 
-use std::cell::Cell as StdCell;
 use std::num::NonZeroU64;
+
 use std::ptr::{self, NonNull};
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::memory::record::{self, CAUSE_BYTES, Deliverable, Loose, Record};
-use crate::memory::segment::{Chain, Segment};
-use crate::message::address::{Lane, RawAddress};
+use std::sync::atomic::Ordering;
+
+use crate::dispatch::loose::Loose;
+use crate::dispatch::thunks::Deliverable;
+use crate::memory::record::{self, CAUSE_BYTES, Record};
+use crate::message::dead_letters::bounce;
+use crate::worker::message_queue::Log;
+
+use crate::memory::segment::Segment;
+
+use crate::memory::raw_address::{Lane, RawAddress};
+
 use crate::message::dead_letters::in_hook;
-use crate::message::envelope::{Resident, Undelivered};
+
+use crate::memory::record::Undelivered;
+use crate::message::envelope::Resident;
+
 use crate::message::mailbox_bound::{self, MailboxState, WithPermit};
+
 use crate::sync::jitter::seam;
+
 use crate::sync::worker_requests::Signal;
+
 use crate::system::SystemCore;
+
 use crate::worker::core::MuteRequest;
+
 use crate::worker::run_by_askers;
-use crate::worker::user_code::contained;
+
+use crate::user_code::contained;
+
 use crate::worker::{Worker, current};
-
-/// Records written for one worker since the last flush.
-///
-/// Written by the owning thread. The monitor reads `tail` (after the heavy fence) and sets both limits to null.
-pub(crate) struct Log {
-    /// The address of the next record. Release: the record before it is whole.
-    pub(crate) tail: AtomicPtr<u8>,
-    /// The limit for the end of a record. If it is null, an append compares with `counted_end`.
-    pub(crate) end: AtomicPtr<u8>,
-    /// The limit for the end of a record that the sender's worker counts. If both limits are null, an append enters
-    /// RUNTIME.
-    counted_end: AtomicPtr<u8>,
-    pub(crate) first: StdCell<*mut Segment>,
-    pub(crate) last: StdCell<*mut Segment>,
-}
-
-impl Log {
-    pub(crate) fn closed() -> Log {
-        Log {
-            tail: AtomicPtr::new(ptr::null_mut()),
-            end: AtomicPtr::new(ptr::null_mut()),
-            counted_end: AtomicPtr::new(ptr::null_mut()),
-            first: StdCell::new(ptr::null_mut()),
-            last: StdCell::new(ptr::null_mut()),
-        }
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.first.get().is_null()
-    }
-
-    /// Returns the bytes of records in the last segment of an open log.
-    fn bytes_in_last(&self) -> usize {
-        (self.tail.load(Ordering::Relaxed) as usize).wrapping_sub(Segment::body(self.last.get()) as usize)
-    }
-
-    /// Takes the records out and leaves the log closed.
-    pub(crate) fn seal(&self) -> Chain {
-        let (first, last) = (self.first.get(), self.last.get());
-        if first.is_null() {
-            return Chain::new();
-        }
-        let tail = self.tail.load(Ordering::Relaxed);
-        // SAFETY: the log owns its segments; `tail` lies in the last one.
-        let bytes = unsafe {
-            (*last).used = tail.offset_from(Segment::body(last)) as usize;
-            let mut bytes = 0;
-            let mut segment = first;
-            while !segment.is_null() {
-                bytes += (*segment).used;
-                segment = (*segment).next;
-            }
-            bytes
-        };
-        self.close();
-        Chain { first, last, bytes }
-    }
-
-    /// Makes the next append enter RUNTIME. The owner and the monitor call this.
-    pub(crate) fn stop(&self) {
-        self.end.store(ptr::null_mut(), Ordering::Relaxed);
-        self.counted_end.store(ptr::null_mut(), Ordering::Relaxed);
-    }
-
-    pub(crate) fn close(&self) {
-        self.tail.store(ptr::null_mut(), Ordering::Relaxed);
-        self.stop();
-        self.first.set(ptr::null_mut());
-        self.last.set(ptr::null_mut());
-    }
-}
 
 /// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler
 /// makes these checks only while some worker is idle.
@@ -138,7 +86,7 @@ impl Worker {
     /// Appends the record of `mail` to the log of the receiver's worker.
     #[inline(always)]
     fn append<S: Resident, D: Deliverable<S>>(&self, to: RawAddress, mail: D) {
-        debug_assert!(self.ownership.is_user(), "a send in RUNTIME: user code must run in USER (`user_code.rs`)");
+        debug_assert!(self.ownership.is_user(), "a send in RUNTIME: user code must run in USER (`user_code`)");
         let size = record::record_bytes::<D>();
         if let Some((log, tail)) = self.route_of(to.stage()).and_then(|dest| self.room_for(dest, size)) {
             // SAFETY: there is room for the record at `tail`, which is aligned because all sizes are multiples of 8.
@@ -169,7 +117,7 @@ impl Worker {
     unsafe fn append_record(&self, to: RawAddress, record: NonNull<Record>) {
         // SAFETY: a whole record for `to` without a cause, with room for one; it is consumed once.
         unsafe {
-            let Some(dest) = self.route_of(to.stage()) else { return record::bounce(record, Undelivered::Stopped) };
+            let Some(dest) = self.route_of(to.stage()) else { return bounce(record, Undelivered::Stopped) };
             let size = record.as_ref().bytes();
             if let Some((log, tail)) = self.room_for(dest, size) {
                 ptr::copy_nonoverlapping(record.as_ptr().cast::<u8>(), tail, size);
@@ -554,11 +502,11 @@ unsafe fn post_record(
             Some(system) if to.is_bounded() => {
                 if let Err(mailbox) = place(&system, to, lane, record, asks) {
                     system.mailboxes.count(mailbox.on_full());
-                    system.while_refusing(|| record::bounce(record, Undelivered::Full));
+                    system.while_refusing(|| bounce(record, Undelivered::Full));
                 }
             }
             Some(system) => post_unbounded(&system, to, lane, record, asks),
-            None => record::bounce(record, Undelivered::Shutdown),
+            None => bounce(record, Undelivered::Shutdown),
         }
     }
 }
@@ -617,7 +565,7 @@ unsafe fn post_loose(
 ) {
     if usize::from(stage) >= system.route.len() {
         // SAFETY: the caller gives up a whole record, which is consumed once.
-        unsafe { record::bounce(record, Undelivered::Stopped) };
+        unsafe { bounce(record, Undelivered::Stopped) };
         return;
     }
     if let Some(cause) = cause {
@@ -632,7 +580,7 @@ unsafe fn post_loose(
     let size = unsafe { record.as_ref().bytes() };
     if !system.post(stage, lane, record, size, asks) {
         // SAFETY: the record was not taken, and is consumed by this call.
-        unsafe { record::bounce(record, Undelivered::Shutdown) };
+        unsafe { bounce(record, Undelivered::Shutdown) };
     }
 }
 

@@ -21,17 +21,19 @@
 //! A worker has claimed no record while it calls user code from RUNTIME, and the monitor therefore never takes it over
 //! during the call.
 
+pub(crate) mod crash;
+pub(crate) mod mail_kind;
+
 use std::any::Any;
+
 use std::cell::RefCell;
-use std::error::Error;
-use std::fmt;
-use std::mem::ManuallyDrop;
-use std::ops::Deref;
+
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+
 use std::sync::Once;
 
-use crate::message::envelope::MailKind;
-use crate::worker::{Worker, current};
+use crate::user_code::crash::{Origin, text_of};
+use crate::user_code::mail_kind::MailKind;
 
 /// The number of panics in a row that [`discard`] ends, each in the drop of the payload of the one before.
 const BOMBS_MAX: usize = 16;
@@ -56,18 +58,6 @@ fn discard_at_once(payload: Box<dyn Any + Send>) {
     discard(payload);
 }
 
-/// The circumstances of a crash, without its text.
-#[derive(Clone, Debug, Default)]
-pub struct Origin {
-    /// The crash was reported already.
-    pub is_reported: bool,
-    /// The kind and the name of what the actor was running.
-    pub during: Option<(MailKind, &'static str)>,
-    /// The file, line and column of the panic, or of the call of `fail`. Unknown for a panic that was passed on from
-    /// another thread, or if the program has replaced the panic hook since its first system was started.
-    pub place: Option<String>,
-}
-
 thread_local! {
     /// The origin of the panic that is unwinding, as far as it is known, and the text of the panic that the origin's
     /// `place` belongs to.
@@ -76,7 +66,7 @@ thread_local! {
 }
 
 /// Installs a panic hook that notes the places of panics on workers. The former hook is still called.
-pub(crate) fn note_places() {
+pub(crate) fn note_places(is_worker: fn() -> bool) {
     static ONCE: Once = Once::new();
     if std::thread::panicking() {
         // The hook cannot be changed during a panic. The next system will do it.
@@ -85,7 +75,7 @@ pub(crate) fn note_places() {
     ONCE.call_once(|| {
         let former = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if current().is_some() {
+            if is_worker() {
                 let place = info.location().map(Location::to_string);
                 let text = text_of(info.payload()).map(str::to_owned);
                 let _none = ORIGIN.try_with(|origin| {
@@ -139,148 +129,6 @@ pub fn discard(payload: Box<dyn Any + Send>) {
     std::mem::forget(payload);
 }
 
-/// Calls user code on any thread, as the rule demands. On a worker in RUNTIME, only between two gulps.
-pub(crate) fn call<R>(f: impl FnOnce() -> R) -> Option<R> {
-    match current() {
-        Some(worker) if !worker.ownership.is_user() => worker.call_user(f),
-        _ => contained(f),
-    }
-}
-
-/// The payload of a panic. Its drop never panics.
-pub struct Payload(ManuallyDrop<Box<dyn Any + Send>>, Origin);
-
-impl Payload {
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.1
-    }
-
-    pub(crate) fn origin_mut(&mut self) -> &mut Origin {
-        &mut self.1
-    }
-
-    /// Creates a payload that holds `value`, like that of a panic with it. Its origin is not known.
-    pub fn new(value: impl Any + Send) -> Payload {
-        Payload(ManuallyDrop::new(Box::new(value)), Origin::default())
-    }
-}
-
-impl Deref for Payload {
-    type Target = dyn Any + Send;
-
-    fn deref(&self) -> &Self::Target {
-        &**self.0
-    }
-}
-
-/// Converts a panic that this thread has just caught: the payload has the origin that was noted last. The place is left
-/// out if it belongs to another panic, as after `resume_unwind`, which calls no hook.
-impl From<Box<dyn Any + Send>> for Payload {
-    fn from(payload: Box<dyn Any + Send>) -> Payload {
-        let (mut origin, text) = ORIGIN.try_with(RefCell::take).unwrap_or_default();
-        if text.as_deref() != text_of(&*payload) {
-            origin.place = None;
-        }
-        Payload(ManuallyDrop::new(payload), origin)
-    }
-}
-
-/// Returns the text of a panic, if it has one.
-pub(crate) fn text_of(payload: &(dyn Any + Send)) -> Option<&str> {
-    let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-}
-
-impl fmt::Debug for Payload {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Payload")
-    }
-}
-
-impl Drop for Payload {
-    fn drop(&mut self) {
-        // SAFETY: taken once, because this value is being dropped.
-        discard(unsafe { ManuallyDrop::take(&mut self.0) });
-    }
-}
-
-/// An error of a program. Its drop never panics, and neither does its text.
-pub struct Failure(ManuallyDrop<Box<dyn Error + Send>>, Origin);
-
-impl Failure {
-    /// Notes the code that the actor was running when it failed.
-    pub(crate) fn note(&mut self, about: (MailKind, &'static str)) {
-        self.1.during = Some(about);
-    }
-
-    pub(crate) fn origin(&self) -> &Origin {
-        &self.1
-    }
-
-    pub(crate) fn origin_mut(&mut self) -> &mut Origin {
-        &mut self.1
-    }
-
-    /// Creates an error of the program, at the place of the caller.
-    #[track_caller]
-    pub fn new(error: Box<dyn Error + Send + Sync>) -> Failure {
-        let place = Some(Location::caller().to_string());
-        Failure(ManuallyDrop::new(error), Origin { place, ..Origin::default() })
-    }
-
-    /// Creates an error of the runtime itself, which has no place in the program.
-    pub fn without_place(error: impl Error + Send + 'static) -> Failure {
-        Failure(ManuallyDrop::new(Box::new(error)), Origin::default())
-    }
-
-    /// Returns the text of the error.
-    pub(crate) fn text(&self) -> String {
-        contained(|| self.0.to_string()).unwrap_or_else(|| "an error whose `Display` panicked".to_owned())
-    }
-}
-
-impl Deref for Failure {
-    type Target = dyn Error + Send;
-
-    fn deref(&self) -> &Self::Target {
-        &**self.0
-    }
-}
-
-impl Drop for Failure {
-    fn drop(&mut self) {
-        // SAFETY: taken once, because this value is being dropped.
-        let error = unsafe { ManuallyDrop::take(&mut self.0) };
-        contained(|| drop(error)).unwrap_or(());
-    }
-}
-
-impl Worker {
-    /// Calls user code from RUNTIME, between two gulps. Returns `None` if it panics.
-    pub(crate) fn call_user<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
-        debug_assert!(
-            !self.ownership.is_user(),
-            "`call_user` was called in USER: user code calls other user code directly"
-        );
-        // No record is claimed from this point on.
-        self.ownership.begin();
-        let result = contained(f);
-        let kept = self.enter_runtime();
-        debug_assert!(kept, "a worker that has claimed nothing was taken over");
-        result
-    }
-
-    /// Drops the tasks of cancelled timers, with the messages in them. In RUNTIME, between two gulps.
-    pub(crate) fn drop_cancelled(&self) {
-        // SAFETY: in RUNTIME; short borrow.
-        let cancelled = std::mem::take(&mut unsafe { self.core() }.cancelled);
-        for task in cancelled {
-            self.call_user(|| drop(task));
-            self.system.open_less();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -288,7 +136,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Config, SystemCore};
+    use crate::worker::current;
+    use crate::{Config, Payload, SystemCore};
 
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
 

@@ -2,10 +2,9 @@
 
 use std::ptr::NonNull;
 
-use crate::memory::record::{
-    Op, Outcome, PASSED, Record, Thunk, WAITS, behind_permit, drop_on_panic, peek, run_own, unwrap,
-};
-use crate::message::mailbox_bound::WithPermit;
+use crate::memory::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, drop_on_panic, peek, unwrap};
+use crate::message::mailbox_bound::{WithPermit, behind_permit};
+use crate::worker::current;
 
 /// The thunk of records with a [`WithPermit`]; behind it lies the message's own record, unless that is droppable.
 pub(crate) const PERMITTED: Thunk = run_with_permit;
@@ -36,5 +35,24 @@ unsafe fn run_with_permit(record: NonNull<Record>, op: Op) -> Outcome {
                 None => PASSED,
             },
         }
+    }
+}
+
+/// Applies `op`, the operation for `record`, to the message in `own`, which came in `record`.
+///
+/// # Safety
+/// `own` is a whole record, and fulfils the conditions of its thunk on the cell of `record`.
+unsafe fn run_own(mut own: NonNull<Record>, record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: `own` fulfils the conditions of its thunk; the thunk consumes it, or it is moved to the list of those
+    // that wait.
+    unsafe {
+        own.as_mut().follow(record.as_ref());
+        let outcome = (own.as_ref().thunk)(own, op);
+        if outcome != WAITS {
+            return outcome;
+        }
+        // The guard has changed its answer since it was asked.
+        current().expect("mail is run on a worker").wait_for_guard(own);
+        PASSED
     }
 }
