@@ -31,25 +31,6 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
         ],
     ),
     (
-        "crates/executor",
-        &[
-            ("backpressure", "migration"),
-            ("backpressure", "scheduler"),
-            ("backpressure", "system"),
-            ("backpressure", "worker"),
-            ("dispatch", "system"),
-            ("driver", "scheduler"),
-            ("driver", "system"),
-            ("driver", "worker"),
-            ("migration", "worker"),
-            ("observe", "system"),
-            ("observe", "worker"),
-            ("scheduler", "system"),
-            ("scheduler", "worker"),
-            ("system", "worker"),
-        ],
-    ),
-    (
         "crates/theater",
         &[
             ("diagnostics", "link"),

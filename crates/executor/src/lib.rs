@@ -19,10 +19,12 @@ compile_error!(
 mod backpressure;
 mod dispatch;
 mod driver;
+mod load;
 mod memory;
 mod message;
 mod migration;
 mod observe;
+mod policy;
 mod scheduler;
 mod sync;
 mod system;
@@ -31,9 +33,7 @@ mod worker;
 
 pub use dispatch::async_handler::Sleeper;
 pub use driver::deliveries::{Deliveries, Delivery};
-pub use driver::simulated::{Choices, Driver, Steps, nanoseconds};
-pub use driver::timer_wheel::{TimerKey, TimerTask};
-pub use driver::turns::{Drive, DriverLock, Turn};
+pub use driver::simulated::{Steps, nanoseconds};
 pub use memory::raw_address::{Lane, RawAddress, Spread};
 pub use memory::record::{INLINE_BYTES_MAX, Undelivered, record_bytes};
 pub use memory::slab::STATE_BYTES_MAX;
@@ -43,23 +43,29 @@ pub use message::away::AwayCx;
 pub use message::dead_letters::DeadLetterHook;
 pub use message::envelope::{Admission, AsyncEnvelope, Control, ControlCx, Cx, Decided, Envelope, Resident};
 pub use message::mailbox_bound::{Mailbox, OnFull};
-pub use migration::stub::{Gate, pause_stage};
+pub use migration::stub::pause_stage;
 pub use observe::census::{Census, WorkerState};
 pub use observe::observed::{HandlerOutcome, Handling, Observer};
 pub use observe::sampling::Sampler;
 pub use observe::stats::Counters;
-pub use scheduler::poll::{Reactor, flush_soon};
+pub use policy::choices::Choices;
+pub use policy::config::{Around, Config, StageChoice, Stealing, limits};
+pub use scheduler::poll::flush_soon;
 pub use scheduler::stuck::actor_at_work;
 #[doc(hidden)]
 pub use sync::jitter;
-pub use system::SystemCore;
-pub use system::config::{Around, Config, StageChoice, Stealing, limits};
-pub use system::outsiders::{WaitOutside, WaitsOutside};
+pub use sync::turns::{Drive, DriverLock, Turn};
 pub use system::quiescence::Waited;
 pub use user_code::crash::{Crash, Ending, Failure, Origin, Payload};
 pub use user_code::mail_kind::MailKind;
 pub use user_code::{contained, discard, during};
+pub use worker::gate::Gate;
+pub use worker::outsiders::{WaitOutside, WaitsOutside};
+pub use worker::reactor::Reactor;
 pub use worker::run_by_askers::Borrowing;
+pub use worker::simulation::Driver;
+pub use worker::system_core::SystemCore;
+pub use worker::timer_wheel::{TimerKey, TimerTask};
 
 /// Returns the system whose actor this thread is running, if any.
 pub fn current_system() -> Option<std::sync::Arc<SystemCore>> {

@@ -1,6 +1,6 @@
 //! Models of the protocols, checked by loom over all interleavings (with shrunken constants).
 //!
-//! `scheduler/ownership.rs` and `sync/worker_requests.rs` are the executor's own files. This program compiles them with loom's atomics, and with full fences
+//! `worker/ownership.rs` and `sync/worker_requests.rs` are the executor's own files. This program compiles them with loom's atomics, and with full fences
 //! on both sides in the place of the asymmetric one. Full fences are at least as strong as the guarantee that `membarrier` gives to each pair of a
 //! light and a heavy fence. A bug that loom finds is therefore a bug of the executor, too. The kernel promises that the light side may be a compiler
 //! fence. One model is of a kernel that breaks this promise. The models of parking, muting and flushing restate their protocols in a few lines. The
@@ -35,7 +35,7 @@ mod sync {
     }
 }
 
-#[path = "../src/scheduler/ownership.rs"]
+#[path = "../src/worker/ownership.rs"]
 mod ownership;
 #[path = "../src/sync/worker_requests.rs"]
 mod worker_requests_file;

@@ -30,25 +30,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::other_systems::AnyWorker;
-use crate::scheduler::policy::Idle;
+use crate::load::mute_deadlocks::MuteDeadlocks;
+use crate::policy::decisions::Idle;
 use crate::sync::locks::lock;
 use crate::sync::worker_requests::Signal;
-use crate::system::SystemCore;
 use crate::worker::Worker;
+use crate::worker::core::AnyWorker;
 use crate::worker::inbox::{Presence, WorkerShared};
+use crate::worker::system_core::SystemCore;
 
 /// The number that stands for an event other than a worker's relief.
 pub(crate) const OUTSIDE: u16 = u16::MAX;
-
-/// The monitor's record of mute deadlocks.
-#[derive(Default)]
-pub(crate) struct MuteDeadlocks {
-    /// The workers of the deadlock at the last look.
-    last: Vec<u16>,
-    /// The number of the next worker in turn.
-    turn: usize,
-}
 
 impl MuteDeadlocks {
     /// Searches for a deadlock, and has one stage go on of a deadlock that was found at the last look too.
@@ -146,7 +138,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use super::{MuteDeadlocks, OUTSIDE};
+    use super::*;
     use crate::sync::worker_requests::Signal;
     use crate::{Config, SystemCore};
 

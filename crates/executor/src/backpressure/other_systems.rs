@@ -22,27 +22,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::load::accounts::IN_OTHER_SYSTEM;
 use crate::sync::locks::lock;
-use crate::system::{SLOTS, SystemCore};
 use crate::worker::Worker;
-use crate::worker::core::{MuteRequest, Reason};
+use crate::worker::core::{MuteRequest, Reason, SystemEpoch};
 use crate::worker::inbox::WorkerShared;
-
-/// A worker of any system: the system's number, and the worker's.
-pub(crate) type AnyWorker = (u16, u16);
-
-/// The number in an account that stands for a worker of another system.
-pub(crate) const IN_OTHER_SYSTEM: u16 = u16::MAX;
+use crate::worker::system_core::{SLOTS, SystemCore};
 
 /// The largest time that a thread that runs a simulated system waits for another system, for each message.
 const SIMULATED_WAIT: Duration = Duration::from_millis(50);
-
-/// A system of this process: its number, and the epoch of that number's slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SystemEpoch {
-    pub(crate) system: u16,
-    epoch: u64,
-}
 
 impl SystemEpoch {
     fn of(system: &SystemCore) -> SystemEpoch {

@@ -2,9 +2,9 @@
 //!
 //! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if
 //! that mail exceeds 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle
-//! ([`crate::backpressure::accounts`]). A stage that sends no more than it handles is not muted, because a standing
+//! ([`crate::load::accounts`]). A stage that sends no more than it handles is not muted, because a standing
 //! backlog is not overload. If it sends to an overloaded worker, the overload counts for its own senders
-//! ([`crate::backpressure::relays`]).
+//! ([`crate::load::relays`]).
 //!
 //! Senders in other systems of the process are slowed down by their own workers:
 //! [`crate::backpressure::other_systems`].
@@ -23,18 +23,16 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backpressure::deadlock::OUTSIDE;
-use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
-use crate::backpressure::standing::BacklogView;
-use crate::migration::stub::Gate;
+use crate::load::bounds::{Load, Loads, OVERLOADED_BYTES};
+use crate::load::standing::BacklogView;
 use crate::sync::locks::lock;
 use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
-use crate::worker::core::{Core, MuteRequest, Parked, Reason};
+use crate::worker::core::{AnyWorker, Core, MuteRequest, Parked, Reason, SystemEpoch};
 use crate::worker::exchange::RECORD_BYTES;
+use crate::worker::gate::Gate;
 use crate::worker::inbox::WorkerShared;
 
-/// A worker with more bytes of mail from others than this is overloaded.
-pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 /// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN`
 /// records.
 const PRESSED_NS: u64 = 2_000_000;
@@ -46,33 +44,6 @@ const PRESSED_RECORDS_MIN: u64 = 64;
 const PRESSED_LOW: (u64, u64) = (3, 4);
 /// A worker that was overloaded is relieved below half of the bound.
 const OVERLOADED_LOW: (u64, u64) = (1, 2);
-
-/// The load of a worker by its mail from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
-    /// The load is below the low-water mark.
-    Low,
-    Medium,
-    /// The load is at the high-water mark or above.
-    High,
-}
-
-impl Load {
-    /// Returns the load with `bytes` bytes. `low` is the low-water mark as a part of the high one.
-    fn of(bytes: u64, high: u64, (part, of): (u64, u64)) -> Load {
-        match bytes {
-            _ if bytes >= high => Load::High,
-            _ if bytes < high / of * part => Load::Low,
-            _ => Load::Medium,
-        }
-    }
-}
-
-/// The loads of a worker by the two bounds.
-pub(crate) struct Loads {
-    pub(crate) pressed: Load,
-    pub(crate) overloaded: Load,
-}
 
 impl WorkerShared {
     /// Returns the loads with `bytes` bytes of mail. A message takes the worker `average_ns` nanoseconds.

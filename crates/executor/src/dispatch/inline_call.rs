@@ -70,7 +70,6 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
 
 /// The number of nested calls between two looks at the clock.
 const LOOK_CALLS: u64 = 64;
-
 /// The time in a gulp after which asks become messages while a worker is idle, in nanoseconds from the first look.
 const NESTED_NS_MAX: u64 = 20_000;
 

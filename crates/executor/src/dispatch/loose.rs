@@ -12,7 +12,6 @@ use crate::message::mailbox_bound::{WithPermit, behind_permit};
 
 /// The largest record: one with its permit and a cause.
 const LOOSE_BYTES: usize = record_bytes::<WithPermit>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
-
 const _: () = assert!(LOOSE_BYTES / 8 <= WORDS as usize);
 
 /// Room on the stack for one record, for senders that have no log of their own.

@@ -1,43 +1,25 @@
 //! Sending: from a handler into a log, from any other code into an inbox.
 
 use std::num::NonZeroU64;
-
 use std::ptr::{self, NonNull};
-
 use std::sync::Arc;
-
 use std::sync::atomic::Ordering;
 
 use crate::dispatch::loose::Loose;
 use crate::dispatch::thunks::Deliverable;
-use crate::memory::record::{self, CAUSE_BYTES, Record};
-use crate::message::dead_letters::bounce;
-use crate::worker::message_queue::Log;
-
-use crate::memory::segment::Segment;
-
 use crate::memory::raw_address::{Lane, RawAddress};
-
-use crate::message::dead_letters::in_hook;
-
-use crate::memory::record::Undelivered;
+use crate::memory::record::{self, CAUSE_BYTES, Record, Undelivered};
+use crate::memory::segment::Segment;
+use crate::message::dead_letters::{bounce, in_hook};
 use crate::message::envelope::Resident;
-
 use crate::message::mailbox_bound::{self, MailboxState, WithPermit};
-
 use crate::sync::jitter::seam;
-
 use crate::sync::worker_requests::Signal;
-
-use crate::system::SystemCore;
-
-use crate::worker::core::MuteRequest;
-
-use crate::worker::run_by_askers;
-
 use crate::user_code::contained;
-
-use crate::worker::{Worker, current};
+use crate::worker::core::MuteRequest;
+use crate::worker::message_queue::Log;
+use crate::worker::system_core::SystemCore;
+use crate::worker::{Worker, current, run_by_askers};
 
 /// The number of bytes that a handler writes to a log between two checks whether the log's worker is idle. The handler
 /// makes these checks only while some worker is idle.
@@ -586,7 +568,7 @@ unsafe fn post_loose(
 
 #[cfg(test)]
 mod tests {
-    use crate::backpressure::standing::{BacklogView, Turnover};
+    use crate::load::standing::{BacklogView, Turnover};
     use crate::*;
 
     struct Someone;

@@ -33,11 +33,9 @@ pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
 /// A message whose handler runs to completion.
 #[repr(transparent)]
 pub(crate) struct SyncMail<E>(pub(crate) E);
-
 /// A message whose handler may suspend the actor.
 #[repr(transparent)]
 pub(crate) struct AsyncMail<E>(pub(crate) E);
-
 /// A request to the cell itself (stop, restart, ...).
 #[repr(transparent)]
 pub(crate) struct ControlMail<C>(pub(crate) C);

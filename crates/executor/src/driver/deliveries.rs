@@ -19,11 +19,11 @@ use crate::memory::cell::status;
 use crate::memory::raw_address::{Lane, RawAddress};
 use crate::memory::record::{Record, Undelivered, described};
 use crate::memory::segment::Chain;
-use crate::system::SystemCore;
 use crate::user_code::mail_kind::MailKind;
 use crate::worker::Worker;
 use crate::worker::message_queue::bounce_chain;
 use crate::worker::nested::NEST_MAX;
+use crate::worker::system_core::SystemCore;
 
 /// A message that waits.
 #[derive(Clone, Copy, Debug)]

@@ -30,13 +30,11 @@ pub struct RawAddress {
 
 // SAFETY: an address only names a cell of type-stable memory; every use of it goes through the cell's atomics.
 unsafe impl Send for RawAddress {}
-
 // SAFETY: an address only names a cell of type-stable memory; it has no interior of its own.
 unsafe impl Sync for RawAddress {}
 
 // A panic in other code cannot leave an address broken.
 impl std::panic::UnwindSafe for RawAddress {}
-
 impl std::panic::RefUnwindSafe for RawAddress {}
 
 /// Hashes addresses, which no attacker chooses to make them collide.

@@ -1,11 +1,8 @@
 //! Records: the form of a message and its envelope in a segment.
 
 use std::cell::Cell as StdCell;
-
 use std::mem::MaybeUninit;
-
 use std::num::NonZeroU64;
-
 use std::ptr::{self, NonNull};
 
 use crate::memory::cell::Cell;
@@ -108,19 +105,14 @@ unsafe fn described_by(record: NonNull<Record>, op: Op) -> Described {
 
 /// The next step of the worker after a thunk returned. Zero is the common case.
 pub(crate) type Outcome = u32;
-
 /// The worker goes on.
 pub(crate) const CONTINUE: Outcome = 0;
-
 /// The actor stops.
 pub(crate) const STOP: Outcome = 1;
-
 /// The actor was killed: it stops without the hooks.
 pub(crate) const KILL: Outcome = 2;
-
 /// The actor may run its deferred messages again.
 pub(crate) const RESUME: Outcome = 3;
-
 /// The actor failed by `Cx::fail`: the error is in its cold part.
 pub(crate) const FAIL: Outcome = 4;
 
@@ -138,19 +130,13 @@ pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 pub const INLINE_BYTES_MAX: usize = 256;
 
 pub(crate) const WORDS: u64 = 0x07ff;
-
 /// A dead-letter hook has sent the message.
 const FROM_HOOK: u64 = 0x0800;
-
 /// The last word is the cause of the message: see `observed.rs`.
 const CAUSED: u64 = 0x1000;
-
 const LANE_SHIFT: u32 = 13;
-
 const LANE: u64 = 3 << LANE_SHIFT;
-
 pub(crate) const CONTROL: u64 = 0x8000;
-
 pub(crate) const IDENTITY: u64 = !0xffff;
 
 /// The head of a record; its payload follows.
@@ -166,7 +152,6 @@ pub(crate) struct Record {
 }
 
 pub(crate) const HEAD_BYTES: usize = size_of::<Record>();
-
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(HEAD_BYTES == 24);
 

@@ -12,9 +12,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub struct StubRoute(AtomicU8);
 
 const FREE: u8 = 0;
-
 const TAKEN: u8 = 1;
-
 const CLOSED: u8 = 2;
 
 impl StubRoute {

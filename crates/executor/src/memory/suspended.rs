@@ -18,16 +18,12 @@ use crate::user_code::contained;
 /// The least alignment of a block: a cache line, because the actors of two blocks may be on different workers. Blocks
 /// with a larger one are not kept.
 const BLOCK_ALIGN: usize = 64;
-
 /// The least size of a block. All sizes are powers of 2.
 const BLOCK_BYTES_MIN: usize = 128;
-
 /// The size of the largest blocks that a thread keeps.
 const BLOCK_BYTES_KEPT: usize = 4096;
-
 /// The number of sizes of blocks that a thread keeps.
 const SIZES: usize = (BLOCK_BYTES_KEPT / BLOCK_BYTES_MIN).ilog2() as usize + 1;
-
 /// The largest number of blocks of one size that a thread keeps.
 const KEPT_MAX: usize = 64;
 

@@ -2,11 +2,8 @@
 //! that these get. The executor knows cells and envelopes; it does not know actors, messages or replies.
 
 use std::marker::PhantomData;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use std::ptr::NonNull;
-
 use std::time::Duration;
 
 use crate::memory::cell::{Cell, Cold, status};

@@ -23,20 +23,10 @@ use crate::memory::stub_route::StubRoute;
 use crate::message::address::Address;
 use crate::message::away::AwayCx;
 use crate::message::envelope::{ControlCx, Resident};
-use crate::system::SystemCore;
 use crate::user_code::contained;
+use crate::worker::frozen::freeze;
+use crate::worker::system_core::SystemCore;
 use crate::worker::{current, note_suspended};
-
-/// # Safety
-/// The caller runs the cell's stage.
-pub(crate) unsafe fn freeze(cell: NonNull<Cell>) {
-    // SAFETY: cells are never freed; its status is written by this thread only (I1).
-    let cell = unsafe { cell.as_ref() };
-    if !cell.has_status(status::FROZEN) {
-        cell.set_status(status::FROZEN, true);
-        note_suspended(true);
-    }
-}
 
 /// Returns whether messages wait on the cell's deferred list, other than those that guards have refused.
 ///

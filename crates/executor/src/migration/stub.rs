@@ -7,109 +7,26 @@
 //! Mail that cannot be forwarded for now (the window of a link is full) is parked like the messages of a muted stage,
 //! by [`pause_stage`]. A sender of more than fits is then muted like for any other receiver.
 
-use std::ptr::NonNull;
-
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-
-use std::sync::{Arc, Mutex, OnceLock};
-
-use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::memory::stub_route::StubRoute;
-
-use crate::memory::cell::{BOUNDED, Cell, status};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use crate::dispatch::actor_end::KindOf;
-
-use crate::memory::slab::CellAllocator;
-
+use crate::memory::cell::{BOUNDED, Cell, status};
 use crate::memory::raw_address::RawAddress;
+use crate::memory::slab::CellAllocator;
+use crate::memory::stub_route::StubRoute;
 use crate::message::address::Address;
-
 use crate::message::envelope::Resident;
-
-use crate::sync::locks::lock;
-
 use crate::sync::worker_requests::Signal;
-
-use crate::system::SystemCore;
-
-use crate::worker::core::Reason;
-
 use crate::worker::current;
-
-use crate::worker::exchange::RECORD_BYTES;
+use crate::worker::gate::Gate;
+use crate::worker::system_core::SystemCore;
 
 /// The address of an actor that has ended: its cell never holds an actor.
 static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
 
 /// The bits of an [incarnation](RawAddress::incarnation) without the one that tells whether the mailbox is bounded.
 const INCARNATION_BITS: u32 = 48;
-
-/// A gate for the mail that some stages forward. Shared by them and by the layer that knows when they may go on.
-#[derive(Debug, Default)]
-pub struct Gate {
-    closed: AtomicBool,
-    /// With more bytes of records waiting behind the gate a stage is full.
-    bytes_max: AtomicUsize,
-    /// Stages that were parked behind the gate.
-    waiting: Mutex<Vec<u16>>,
-}
-
-impl Gate {
-    /// Closes the gate: mail has to wait. Senders are slowed when more than about `messages_max` wait in a stage: in
-    /// envelopes of 32 bytes, of which 2 MiB may wait at most.
-    pub fn close(&self, messages_max: usize) {
-        let bytes_max = messages_max.saturating_mul(RECORD_BYTES as usize).min(OVERLOADED_BYTES);
-        // Relaxed: a sender that sees the gate closed with an older bound slows a little sooner or later.
-        self.bytes_max.store(bytes_max, Ordering::Relaxed);
-        self.closed.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn bytes_max(&self) -> usize {
-        self.bytes_max.load(Ordering::Relaxed)
-    }
-
-    /// Returns whether the gate is closed.
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::SeqCst)
-    }
-
-    /// Notes that `stage` waits behind the gate. Returns false if it is open.
-    pub(crate) fn wait(&self, stage: u16) -> bool {
-        // Under the lock: either the gate is seen open, or the thread that opens it finds the stage.
-        let mut waiting = lock(&self.waiting);
-        let closed = self.is_closed();
-        if closed {
-            waiting.push(stage);
-        }
-        closed
-    }
-
-    /// Opens the gate: the stages behind it go on.
-    pub fn open(&self, system: &SystemCore) {
-        if self.closed.swap(false, Ordering::SeqCst) {
-            for stage in std::mem::take(&mut *lock(&self.waiting)) {
-                system.return_stage(stage, Reason::Paused);
-            }
-        }
-    }
-}
-
-/// Returns whether mail of this stub may be forwarded. Returns false if the actor is about to arrive; the cell is then
-/// frozen, and the mail waits.
-///
-/// # Safety
-/// The cell is that of an actor that is away, and this thread runs its stage.
-pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
-    // SAFETY: this thread runs the cell's stage; a short borrow.
-    let passes =
-        unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.route.as_ref()).is_none_or(|route| route.take());
-    if !passes {
-        // SAFETY: this thread runs the cell's stage.
-        unsafe { crate::migration::freeze::freeze(cell) };
-    }
-    passes
-}
 
 /// Parks the stage of the message before the next message, as long as `gate` is closed. Called from within
 /// [`send_on`](crate::Envelope::send_on).

@@ -20,11 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::scheduler::policy::Idle;
-use crate::scheduler::poll::{self, Reactor};
+use crate::policy::decisions::Idle;
+use crate::policy::idle_share::IdleShare;
+use crate::scheduler::poll;
 use crate::sync::jitter::seam;
 use crate::worker::Worker;
 use crate::worker::inbox::Presence;
+use crate::worker::reactor::Reactor;
 
 /// The number of glances of an idle worker at its mail flag before any other step.
 const GLANCES: u32 = 64;
@@ -290,5 +292,20 @@ impl Worker {
         if !self.lending.is_lost() {
             self.note_parked(self.system.now_ns() - start);
         }
+    }
+}
+
+impl Worker {
+    /// Notes that this worker becomes idle, or busy. Returns the time.
+    pub(crate) fn note_idle(&self, is_idle: bool) -> u64 {
+        let now_ns = self.system.now_ns();
+        let share = &self.shared().shown.idle_share;
+        share.store(IdleShare(share.load(Ordering::Relaxed)).changed(now_ns, is_idle).0, Ordering::Relaxed);
+        now_ns
+    }
+
+    /// Returns the idle share of a worker at this time.
+    pub(crate) fn idle_share_of(&self, worker: u16, now_ns: u64) -> f64 {
+        IdleShare(self.system.worker_table[usize::from(worker)].shown.idle_share.load(Ordering::Relaxed)).at(now_ns)
     }
 }

@@ -22,25 +22,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::sync::jitter::seam;
-use crate::system::SystemCore;
 use crate::user_code::contained;
-use crate::worker::user_calls;
-use crate::worker::{Worker, current};
-
-/// A source of events besides messages, and a writer of the data that workers leave for it: see
-/// `SystemCore::set_reactor`.
-pub trait Reactor: Send + Sync + 'static {
-    /// Waits for events, for [`Reactor::wake`], or until `timeout` has passed; zero: only looks. Returns whether there
-    /// are events to be dispatched. Not called by two threads at one time.
-    fn wait(&self, timeout: Option<Duration>) -> bool;
-    /// Handles the events that `wait` found: may send messages and must not block. Called by the same thread.
-    fn dispatch(&self);
-    /// Ends a `wait` that is under way, or the next one.
-    fn wake(&self);
-    /// Writes out the data that this thread has left to be written: called after each gulp in which [`flush_soon`] was
-    /// called.
-    fn flush(&self);
-}
+use crate::worker::reactor::Reactor;
+use crate::worker::system_core::SystemCore;
+use crate::worker::{Worker, current, user_calls};
 
 /// The data that at most this number of messages has left to be written is written together.
 const GOES_ALONG_MAX: u64 = 64;

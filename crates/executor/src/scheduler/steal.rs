@@ -8,17 +8,17 @@
 //! its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
 //!
 //! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is
-//! worth the hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
+//! worth the hand-over ([`crate::policy::decisions`]). The stages move in the same way.
 
 use std::sync::atomic::Ordering::{self, Relaxed};
 
 use crate::memory::raw_address::Lane;
 use crate::memory::segment::Chain;
-use crate::scheduler::policy::{self, Backlog, Idle};
-use crate::scheduler::trial;
+use crate::policy::config::Stealing;
+use crate::policy::decisions::{self, Backlog, Idle};
+use crate::policy::trial;
 use crate::sync::jitter::seam;
 use crate::sync::worker_requests::Signal;
-use crate::system::config::Stealing;
 use crate::worker::Worker;
 use crate::worker::inbox::{Inbox, Presence};
 
@@ -47,9 +47,9 @@ impl Worker {
                     let is_short = average_ns < trial::SHORT_NS && !self.is_apart(*other);
                     let backlog = Backlog { ns: surplus * average_ns, is_short };
                     // No part is larger than half. A victim that makes a pause would end its gulp in vain.
-                    policy::asks(backlog, 0.5)
+                    decisions::asks(backlog, 0.5)
                         && shown.next_steal_ns.load(Relaxed) <= now_ns
-                        && policy::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
+                        && decisions::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
                 })
         };
         let victim = match system.config.stealing {
@@ -105,7 +105,7 @@ impl Worker {
         let simulated = system.simulation.is_some();
         let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
         let is_worth_it =
-            |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
+            |waiting, part| simulated || decisions::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
         // Another worker may already have given work to the thief.
         if !may
             || !self.give_part(thief, start_ns, is_worth_it, || simulated || system.idle.remove(thief, Idle::Watching))
@@ -118,7 +118,8 @@ impl Worker {
     /// gulps.
     #[cold]
     pub(crate) fn offer(&self, worker: u16, idle: Idle, start_ns: u64, lasts_ns: u64) {
-        let is_worth_it = |waiting, part| policy::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
+        let is_worth_it =
+            |waiting, part| decisions::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
         self.give_part(worker, start_ns, is_worth_it, || {
             let taken = self.system.idle.remove(worker, idle);
             if taken && idle == Idle::Parked {
@@ -140,12 +141,12 @@ impl Worker {
     ) -> bool {
         let (waiting, mut stages) = self.weigh_stages();
         let part = self.part_from(self.id, thief, waiting, start_ns);
-        let stages = if is_worth_it(waiting, part) { policy::split(&mut stages, part) } else { Vec::new() };
+        let stages = if is_worth_it(waiting, part) { decisions::split(&mut stages, part) } else { Vec::new() };
         let mut gave = false;
         if !stages.is_empty() && take() {
             gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
             if gave {
-                if policy::wants_trial(waiting, self.average_ns.get()) {
+                if decisions::wants_trial(waiting, self.average_ns.get()) {
                     self.begin_trial(thief, start_ns);
                 }
             } else {
@@ -156,7 +157,7 @@ impl Worker {
             // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes
             // after a pause.
             let end_ns = self.system.now_ns();
-            self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
+            self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * decisions::PAUSE_FACTOR, Relaxed);
         }
         gave
     }
@@ -265,7 +266,7 @@ impl Worker {
         if self.system.simulation.is_some() {
             return 0.5;
         }
-        policy::part(self.idle_share_of(victim, now_ns), self.idle_share_of(thief, now_ns), waiting.ns)
+        decisions::part(self.idle_share_of(victim, now_ns), self.idle_share_of(thief, now_ns), waiting.ns)
     }
 
     /// Returns the work that waits, estimated by the kinds of the messages, with that of each stage that may move.

@@ -6,4 +6,5 @@ pub mod jitter;
 pub(crate) mod locks;
 pub(crate) mod pinning;
 pub(crate) mod primitives;
+pub(crate) mod turns;
 pub(crate) mod worker_requests;

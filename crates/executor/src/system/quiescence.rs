@@ -10,17 +10,17 @@ use std::task::Waker;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-use crate::driver::simulated::Simulation;
 use crate::memory::cell::{Cell, status};
 use crate::memory::raw_address::RawAddress;
 use crate::memory::record::described;
 use crate::memory::slab;
 use crate::sync::locks::lock;
-use crate::system::outsiders::wake;
-use crate::system::{SLOTS, SystemCore};
 use crate::user_code::crash::Ending;
 use crate::worker;
 use crate::worker::Worker;
+use crate::worker::outsiders::wake;
+use crate::worker::simulation::Simulation;
+use crate::worker::system_core::{SLOTS, SystemCore};
 
 /// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker
 /// woke between them.

@@ -25,11 +25,8 @@ pub(crate) mod crash;
 pub(crate) mod mail_kind;
 
 use std::any::Any;
-
 use std::cell::RefCell;
-
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-
 use std::sync::Once;
 
 use crate::user_code::crash::{Origin, text_of};

@@ -5,18 +5,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
-use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::backpressure::stage::StageBackpressure;
-use crate::backpressure::standing::Turnover;
-use crate::driver::timer_wheel::{TimerTask, Wheel};
+use crate::load::bounds::OVERLOADED_BYTES;
+use crate::load::stage_backpressure::StageBackpressure;
+use crate::load::standing::Turnover;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool};
-use crate::migration::stub::Gate;
-use crate::scheduler::kinds::Kinds;
-use crate::scheduler::trial::{Trial, Verdict};
+use crate::policy::kinds::Kinds;
+use crate::policy::trial::{Trial, Verdict};
 use crate::worker::deferred_starts::DeferredStarts;
+use crate::worker::gate::Gate;
+use crate::worker::timer_wheel::{TimerTask, Wheel};
 use crate::worker::user_calls;
+
+/// A worker of any system: the system's number, and the worker's.
+pub(crate) type AnyWorker = (u16, u16);
+
+/// A system of this process: its number, and the epoch of that number's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SystemEpoch {
+    pub(crate) system: u16,
+    pub(crate) epoch: u64,
+}
 
 /// The reason why a stage's messages are parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -451,7 +451,6 @@ mod tests {
     }
 
     struct Someone;
-
     impl Resident for Someone {
         type Extra = ();
         fn name() -> &'static str {

@@ -7,16 +7,16 @@ use std::sync::atomic::Ordering;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::backpressure::overload::Load;
+use crate::load::bounds::Load;
 use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
-use crate::scheduler::policy::Idle;
+use crate::policy::decisions::Idle;
 use crate::sync::jitter::seam;
 use crate::sync::worker_requests::Signal;
-use crate::system::SystemCore;
 use crate::worker::core::Reason;
 use crate::worker::inbox::{Inbox, Presence, WorkerShared};
 use crate::worker::run_by_askers::{self, Wakes};
+use crate::worker::system_core::SystemCore;
 
 thread_local! {
     /// This thread waits for no overloaded worker.
@@ -194,7 +194,7 @@ impl SystemCore {
     }
 
     /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while
-    /// `stage` is full. Returns for 1 message when that worker admits it ([`crate::backpressure::source_admission`]).
+    /// `stage` is full. Returns for 1 message when that worker admits it ([`crate::load::source_admission`]).
     pub(crate) fn wait_while_overloaded(&self, stage: u16, bytes: u64) {
         self.wait_while_overloaded_for(stage, bytes, None);
     }
@@ -305,7 +305,7 @@ impl SystemCore {
         }
     }
 
-    /// Wakes up to `at_most` called workers ([`crate::scheduler::idle_set`]).
+    /// Wakes up to `at_most` called workers ([`crate::policy::idle_set`]).
     pub(crate) fn wake_called(&self, at_most: usize) {
         for _ in 0..at_most {
             let Some(worker) = self.idle.take_called() else { return };

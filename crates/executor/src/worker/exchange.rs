@@ -53,20 +53,20 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::other_systems::IN_OTHER_SYSTEM;
-use crate::driver::timer_wheel::TimerOp;
+use crate::load::accounts::IN_OTHER_SYSTEM;
 use crate::memory::raw_address::Lane;
 use crate::memory::record::{HEAD_BYTES, Record};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
-use crate::scheduler::policy::{self, Backlog, Idle, Pair};
-use crate::scheduler::trial;
+use crate::policy::config::Stealing;
+use crate::policy::decisions::{self, Backlog, Idle, Pair};
+use crate::policy::trial;
 use crate::sync::jitter::seam;
 use crate::sync::worker_requests::Signal;
-use crate::system::config::Stealing;
 use crate::worker::Worker;
 use crate::worker::delivery::WokenBy;
 use crate::worker::inbox::{Inbox, Presence};
 use crate::worker::run::GulpEnd;
+use crate::worker::timer_wheel::TimerOp;
 
 /// The number of gulps between two checkups.
 const CHECKUP_EVERY: u32 = 64;
@@ -124,7 +124,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn run_some(&self, bound: u64) -> NextWork {
         let beat = self.beat.load(Ordering::Relaxed);
-        let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
+        let stop = if decisions::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
             self.gulp_timed(bound)
         } else {
             self.gulp(bound)
@@ -145,7 +145,7 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.kinds.note(kind, ns);
         // The first message may have taken longer than the estimate for all messages of this gulp.
-        let left = (bound - 1).min(policy::gulp_messages(ns, false, bound));
+        let left = (bound - 1).min(decisions::gulp_messages(ns, false, bound));
         if left > 0 && self.advance() { self.gulp(left) } else { stop }
     }
 
@@ -167,7 +167,7 @@ impl Worker {
         seam(2_000);
         self.drop_cancelled();
         self.flush();
-        self.system.wake_called(policy::WAKES);
+        self.system.wake_called(decisions::WAKES);
         self.write_out_in_time();
         // SAFETY: in RUNTIME; short borrow.
         if unsafe { !self.core().deferred_starts.is_empty() } {
@@ -230,7 +230,7 @@ impl Worker {
     /// Returns the largest number of messages in the next gulp.
     fn gulp_bound(&self) -> u64 {
         let some_idle = self.system.idle.any().is_some();
-        policy::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
+        decisions::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
     }
 
     // -- handing over -------------------------------------------------------------------------------------------------
@@ -348,12 +348,12 @@ impl Worker {
         let pair = Pair {
             idle,
             cores_busy: self.are_cores_busy(),
-            takes_turns: policy::takes_turns(gulps, messages),
+            takes_turns: decisions::takes_turns(gulps, messages),
             idle_shares: self.idle_share_of(self.id, now_ns) + self.idle_share_of(dest, now_ns),
         };
         let mut own = self.backlog();
         own.is_short &= sent_ns < trial::SHORT_NS && !self.is_apart(dest);
-        policy::adopts(own, pair, self.system.wake_ns)
+        decisions::adopts(own, pair, self.system.wake_ns)
     }
 
     /// Returns the number of workers that are not parked.
@@ -633,7 +633,7 @@ impl Worker {
         self.average_ns.set(average_ns);
         // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from
         // a small number.
-        self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
+        self.look_messages.set(decisions::look_messages(average_ns).min(self.look_messages.get() * 4));
         self.shared().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
         self.look_at_trial(now_ns);
         now_ns
@@ -689,7 +689,7 @@ impl Worker {
         if usize::from(self.id) >= system.config.workers
             || system.config.stealing == Stealing::None
             // No part is larger than half.
-            || !policy::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.wake_ns)
+            || !decisions::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.wake_ns)
         {
             return;
         }
@@ -704,7 +704,7 @@ impl Worker {
             }
             if let Some(worker) = system.idle.first_but(self.id, idle)
                 && let part = self.part_from(self.id, worker, waiting, now_ns)
-                && policy::is_worth_sharing(waiting, part, lasts_ns, idle, system.wake_ns)
+                && decisions::is_worth_sharing(waiting, part, lasts_ns, idle, system.wake_ns)
             {
                 core.loaded_since_ns = None;
                 return self.offer(worker, idle, now_ns, lasts_ns);

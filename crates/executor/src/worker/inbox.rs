@@ -10,22 +10,21 @@ use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Orderin
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::Thread;
 
-use crate::backpressure::other_systems::AnyWorker;
-use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::backpressure::source_admission::Admission;
-use crate::backpressure::standing::Standing;
-use crate::driver::timer_wheel::TimerOp;
+use crate::load::bounds::OVERLOADED_BYTES;
+use crate::load::source_admission::Admission;
+use crate::load::standing::Standing;
 use crate::memory::prefetch::prefetch_for_write;
 use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool, Segment};
 use crate::observe::census::Census;
 use crate::observe::stats::WorkerCounters;
-use crate::scheduler::idle_share::IdleShare;
+use crate::policy::idle_share::IdleShare;
 use crate::sync::locks::{lock, try_lock};
 use crate::sync::worker_requests::Signal;
-use crate::worker::core::Reason;
+use crate::worker::core::{AnyWorker, Reason};
 use crate::worker::run_by_askers::Loan;
+use crate::worker::timer_wheel::TimerOp;
 
 /// The readiness of a worker to take its mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -290,7 +289,7 @@ pub(crate) struct WorkerShared {
     /// threads outside wait.
     pub(crate) pressed: AtomicBool,
     /// The mail from others is above the high-water mark of 2 MiB. Stages that send to this worker pass its overload on
-    /// to their own senders: see [`crate::backpressure::relays`].
+    /// to their own senders: see [`crate::load::relays`].
     pub(crate) overloaded: AtomicBool,
     /// Without the parked records of muted stages, the worker would not be overloaded.
     pub(crate) held_up: AtomicBool,

@@ -10,12 +10,12 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::Ordering;
 
-use crate::driver::timer_wheel::{TimerOp, TimerTask};
 use crate::memory::cell::Cell;
 use crate::memory::raw_address::Lane;
 use crate::memory::record::{Record, Undelivered};
 use crate::memory::segment::{Chain, Segment, copy_bytes_max, for_each_between};
 use crate::message::dead_letters;
+use crate::worker::timer_wheel::{TimerOp, TimerTask};
 use crate::worker::{Worker, user_calls};
 
 /// Records written for one worker since the last flush.

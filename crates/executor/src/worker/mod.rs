@@ -15,16 +15,29 @@
 //!
 //! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::user_code`].
 
+pub(crate) mod census;
 pub(crate) mod core;
 pub(crate) mod deferred_starts;
 pub(crate) mod delivery;
 pub(crate) mod exchange;
+pub(crate) mod frozen;
+pub(crate) mod gate;
+pub(crate) mod handoff;
 pub(crate) mod inbox;
 pub(crate) mod message_queue;
 pub(crate) mod nested;
+pub(crate) mod observed;
+pub(crate) mod outsiders;
+pub(crate) mod ownership;
+pub(crate) mod reactor;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod run_by_askers;
+pub(crate) mod sampling;
+pub(crate) mod simulation;
+pub(crate) mod system_core;
+pub(crate) mod threads;
+pub(crate) mod timer_wheel;
 pub(crate) mod user_calls;
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
@@ -32,24 +45,24 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::backpressure::accounts::Accounts;
+use crate::load::accounts::Accounts;
 use crate::memory::cell::Cell;
 use crate::memory::record::Record;
 use crate::memory::segment::{Pool, Segment};
 use crate::memory::slab::CellAllocator;
 use crate::observe::observed::ObservedHandler;
 use crate::observe::stats::Ledger;
-use crate::scheduler::monitor::HandoffState;
-use crate::scheduler::ownership::Ownership;
 use crate::sync::asymmetric_fence;
 use crate::sync::worker_requests::Signal;
-use crate::system::SystemCore;
 use crate::worker::core::Core;
+use crate::worker::handoff::HandoffState;
 use crate::worker::inbox::WorkerShared;
 use crate::worker::message_queue::{Cursor, Log};
 use crate::worker::nested::{NEST_MAX, Newborns};
+use crate::worker::ownership::Ownership;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
+use crate::worker::system_core::SystemCore;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };

@@ -1,40 +1,23 @@
 //! The run loop over the queue, and the steps that follow a message.
 
 use std::any::Any;
-
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use std::ptr::NonNull;
-
 use std::sync::atomic::Ordering;
 
 use crate::memory::cell::{Cell, status};
 use crate::memory::prefetch::prefetch;
-use crate::worker::current;
-
-use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, WAITS};
-use crate::message::dead_letters::bounce_or_forward;
-
 use crate::memory::raw_address::RawAddress;
-
-use crate::memory::record::Undelivered;
-use crate::user_code::crash::{Crash, Ending};
-
-use crate::migration::stub::may_pass;
-
-use crate::scheduler::policy;
-
+use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, Undelivered, WAITS};
+use crate::message::dead_letters::bounce_or_forward;
+use crate::policy::decisions;
 use crate::sync::jitter::seam;
-
+use crate::user_code::crash::{Crash, Ending, Payload};
 use crate::worker::core::Core;
-
-use crate::worker::nested::NEST_MAX;
-
+use crate::worker::frozen::may_pass;
 use crate::worker::message_queue::Cursor;
-
-use crate::user_code::crash::Payload;
-
-use crate::worker::{Worker, note_suspended};
+use crate::worker::nested::NEST_MAX;
+use crate::worker::{Worker, current, note_suspended};
 
 /// The reason why a gulp ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -500,7 +483,7 @@ impl Worker {
         }
         let incarnation = header.tag() >> 16;
         let _resuming = Resuming::enter(self, cell);
-        let at_once = || policy::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
+        let at_once = || decisions::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
         let left = if self.single.get() { u64::MAX } else { at_once() };
         let mut slice = Slice { left, outcome: CONTINUE, panic: None };
         loop {

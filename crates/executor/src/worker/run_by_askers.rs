@@ -43,14 +43,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
-use crate::scheduler::policy::Idle;
+use crate::policy::decisions::Idle;
 use crate::sync::jitter::seam;
 use crate::sync::locks::lock;
-use crate::system::SystemCore;
 use crate::worker::core::Core;
 use crate::worker::exchange::NextWork;
 use crate::worker::inbox::{Inbox, Presence};
 use crate::worker::nested::NEST_MAX;
+use crate::worker::system_core::SystemCore;
 use crate::worker::{Worker, current};
 
 /// An asker hands a worker over after this number of nanoseconds: a few times the time that it takes to wake a thread.

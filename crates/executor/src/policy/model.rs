@@ -41,8 +41,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
+use super::decisions::{self, Backlog, Idle};
 use super::idle_share::IdleShare;
-use super::policy::{self, Backlog, Idle};
 
 /// Costs in nanoseconds, measured with 2 workers.
 mod cost {
@@ -235,18 +235,18 @@ impl<P: Program> Model<P> {
 
     /// Returns the part of the work of `victim` that goes to `thief`.
     fn part(&self, victim: usize, thief: usize) -> f64 {
-        policy::part(self.idle_share(victim), self.idle_share(thief), self.backlog(victim).ns)
+        decisions::part(self.idle_share(victim), self.idle_share(thief), self.backlog(victim).ns)
     }
 
     fn adopts(&self, at: usize, to: usize, idle: Idle) -> bool {
         let Worker { gulps, handed_over, messages, .. } = self.workers[at];
-        let pair = policy::Pair {
+        let pair = decisions::Pair {
             idle,
             cores_busy: false,
-            takes_turns: policy::takes_turns(gulps - handed_over, messages),
+            takes_turns: decisions::takes_turns(gulps - handed_over, messages),
             idle_shares: self.idle_share(at) + self.idle_share(to),
         };
-        policy::adopts(self.backlog(at), pair, cost::WAKE)
+        decisions::adopts(self.backlog(at), pair, cost::WAKE)
     }
 
     fn idle(&self) -> Option<Idle> {
@@ -336,9 +336,9 @@ impl<P: Program> Model<P> {
         let looked_at = self.workers[at].queue.len().min(LOOKED_AT_RECORDS_MAX) as u64;
         let now = now + cost::GIVE_RECORD * looked_at;
         let mut stages: Vec<(u64, u16)> = waiting.into_iter().map(|(stage, work)| (work, stage)).collect();
-        let given = policy::split(&mut stages, self.part(at, to));
+        let given = decisions::split(&mut stages, self.part(at, to));
         if given.is_empty() {
-            self.workers[at].gives_at = now + cost::GIVE_RECORD * looked_at * policy::PAUSE_FACTOR;
+            self.workers[at].gives_at = now + cost::GIVE_RECORD * looked_at * decisions::PAUSE_FACTOR;
             return now;
         }
         let now = now + cost::GIVE + cost::GIVE_RECORD * self.workers[at].queue.len() as u64;
@@ -372,7 +372,7 @@ impl<P: Program> Model<P> {
 
     fn exchange(&mut self, at: usize, now: u64) -> u64 {
         let mut now = self.flush(at, now + cost::EXCHANGE);
-        for _ in 0..policy::WAKES.min(self.called.len()) {
+        for _ in 0..decisions::WAKES.min(self.called.len()) {
             let to = self.called.remove(0);
             now += cost::UNPARK;
             self.schedule(to, now + cost::WAKE);
@@ -401,7 +401,7 @@ impl<P: Program> Model<P> {
             let to = others.find(|to| self.workers[*to].state.idle() == Some(idle));
             let waiting = self.backlog(at);
             if let Some(to) = to
-                && policy::is_worth_sharing(waiting, self.part(at, to), 0, idle, cost::WAKE)
+                && decisions::is_worth_sharing(waiting, self.part(at, to), 0, idle, cost::WAKE)
             {
                 now = self.give(at, to, now);
             }
@@ -410,7 +410,7 @@ impl<P: Program> Model<P> {
             return self.rest(at, now);
         }
         let some_idle = self.idle().is_some();
-        self.workers[at].left = policy::gulp_messages(self.next_ns(at), some_idle, 512);
+        self.workers[at].left = decisions::gulp_messages(self.next_ns(at), some_idle, 512);
         now
     }
 
@@ -426,7 +426,7 @@ impl<P: Program> Model<P> {
             .filter(|victim| self.workers[*victim].state == State::Runs)
             .max_by_key(|victim| self.backlog(*victim).ns);
         if let Some(victim) = victim
-            && policy::asks(self.backlog(victim), self.part(victim, at))
+            && decisions::asks(self.backlog(victim), self.part(victim, at))
         {
             self.workers[victim].asked = true;
             return until + cost::ASK;

@@ -13,7 +13,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::scheduler::policy::Idle;
+use crate::policy::decisions::Idle;
 
 /// The bits of 64 workers, in 2 cache lines of their own.
 #[repr(align(128))]

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, Weak};
 use std::task::Waker;
 
 use crate::sync::locks::lock;
-use crate::system::SystemCore;
 use crate::user_code::contained;
+use crate::worker::system_core::SystemCore;
 
 /// Wakes wakers, which are user code.
 pub(crate) fn wake(wakers: impl IntoIterator<Item = Waker>) {

@@ -3,10 +3,6 @@
 //! A worker that is idle at this moment tells little, because its next messages may be under way. The share tells
 //! whether it lacks work.
 
-use std::sync::atomic::Ordering::Relaxed;
-
-use crate::worker::Worker;
-
 /// The time over which the idle share of a worker is measured, in nanoseconds.
 pub(crate) const IDLE_WINDOW_NS: u64 = 1_000_000;
 
@@ -40,21 +36,6 @@ impl IdleShare {
     pub(crate) fn changed(self, now_ns: u64, is_idle: bool) -> IdleShare {
         let share = (self.at(now_ns) * f64::from(u16::MAX)).round() as u64;
         IdleShare(share << 48 | if is_idle { IdleShare::IDLE } else { 0 } | now_ns & IdleShare::TIME)
-    }
-}
-
-impl Worker {
-    /// Notes that this worker becomes idle, or busy. Returns the time.
-    pub(crate) fn note_idle(&self, is_idle: bool) -> u64 {
-        let now_ns = self.system.now_ns();
-        let share = &self.shared().shown.idle_share;
-        share.store(IdleShare(share.load(Relaxed)).changed(now_ns, is_idle).0, Relaxed);
-        now_ns
-    }
-
-    /// Returns the idle share of a worker at this time.
-    pub(crate) fn idle_share_of(&self, worker: u16, now_ns: u64) -> f64 {
-        IdleShare(self.system.worker_table[usize::from(worker)].shown.idle_share.load(Relaxed)).at(now_ns)
     }
 }
 

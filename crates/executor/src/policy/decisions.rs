@@ -25,7 +25,7 @@
 //! receivers' stages if its own backlog would end before the other worker had begun. One worker then loses no time
 //! against two. If both workers together were lately busy for more time than one worker has, it adopts nothing, because
 //! they are not idle for long. With short messages it adopts stages all the same until a trial has shown that two
-//! workers help ([`super::trial`]).
+//! workers help ([`crate::scheduler::trial`]).
 
 use super::idle_share::IDLE_WINDOW_NS;
 
@@ -93,7 +93,7 @@ pub(crate) fn look_messages(average_ns: u64) -> u64 {
 pub(crate) struct Backlog {
     /// The time of all messages in nanoseconds.
     pub(crate) ns: u64,
-    /// The messages are short, and no trial has shown that a second worker helps ([`super::trial`]). The work stays on
+    /// The messages are short, and no trial has shown that a second worker helps ([`crate::scheduler::trial`]). The work stays on
     /// one worker, unless much of it waits, or some of it for long.
     pub(crate) is_short: bool,
 }

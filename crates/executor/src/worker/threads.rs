@@ -7,9 +7,13 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use crate::sync::locks::lock;
-use crate::system::{STACK_BYTES, SystemCore};
 use crate::worker::Worker;
 use crate::worker::inbox::Presence;
+use crate::worker::system_core::SystemCore;
+
+/// The size of a worker's stack. Without optimisation, a function has stack space of its own for each move of a value,
+/// and asks with messages of 1 MiB need more. The system gives memory only to the part of a stack that is used.
+const STACK_BYTES: usize = if cfg!(debug_assertions) { 32 << 20 } else { 8 << 20 };
 
 /// A thread that waits for its worker. It ends if this value is dropped.
 pub(crate) struct WorkerThread(SyncSender<Arc<Worker>>);

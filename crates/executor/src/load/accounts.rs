@@ -15,6 +15,9 @@
 //! Accounts are kept while a worker that was sent to is pressed and for a while after that, because they cost a few
 //! nanoseconds for each message.
 
+/// The number in an account that stands for a worker of another system.
+pub(crate) const IN_OTHER_SYSTEM: u16 = u16::MAX;
+
 /// If the stages of a worker owe more messages than this together, those that owe most are muted.
 const DEBT_MAX: u64 = 128;
 /// The largest debt of a stage, in messages, for which it is not muted. A stage that has collected a few answers may
