@@ -6,9 +6,14 @@
 //! The interface is safe for any caller: an [`Envelope`] is lent its [`Cx`] for its run, and [`wrap_cx`] gives the
 //! layer above a type of its own for it.
 //!
-//! The folders: `message` (addresses, envelopes, and sending to a worker), `memory`, `worker` (the run loop, and
-//! `worker::exchange` with the proof that order is kept), `scheduler`, `backpressure`, `migration`, `driver`,
-//! `observe`, `system`, `sync`.
+//! The folders, from the lowest to the highest. Each uses only folders before it.
+//!
+//! - `sync`, `user_code`, `memory` and `message`: locks, calls of user code, records and cells, addresses and envelopes.
+//! - `policy`, `load` and `observe`: decisions, measures and figures, which know no workers.
+//! - `worker`: workers and their system. `worker::message_queue` has the queue, `worker::run` the run loop, and
+//!   `worker::exchange` the proof that order is kept.
+//! - `dispatch`: sending messages, and the functions that run them.
+//! - `scheduler`, `backpressure`, `migration`, `driver` and `system`: the steps of workers that these are named after.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!(

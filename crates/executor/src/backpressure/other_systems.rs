@@ -2,7 +2,7 @@
 //!
 //! A worker of system A that sends to an actor of system B is no thread that B may block, because it has others to run.
 //! Its stage is muted in A, like for a receiver in A. It is muted while the worker in B is pressed, if the stage is a
-//! source by its account ([`super::accounts`]); and while that worker is overloaded, source or not. (No relay is noted
+//! source by its account ([`crate::load::accounts`]); and while that worker is overloaded, source or not. (No relay is noted
 //! over systems. The parked records of the muted stage count for its worker, and the overload therefore reaches that
 //! stage's senders.) Requests are exempt: no sender is slowed that waits for an answer.
 //!

@@ -153,7 +153,7 @@ pub(crate) struct WakeTarget {
 }
 
 /// # Safety
-/// The same as for [`stop`].
+/// This thread runs the cell's stage, and holds no other reference to the cold part.
 #[inline(never)]
 pub(crate) unsafe fn drop_suspended(cell: NonNull<Cell>) {
     // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.

@@ -11,7 +11,7 @@ use std::panic::Location;
 use crate::user_code::mail_kind::MailKind;
 use crate::user_code::{ORIGIN, contained, discard};
 
-/// The end of an actor, as passed to [`Resident::ended`].
+/// The end of an actor, as passed to [`Resident::ended`](crate::Resident::ended).
 #[derive(Debug)]
 pub enum Ending {
     /// The actor was asked to stop, or asked itself.
@@ -28,7 +28,7 @@ pub enum Ending {
 pub enum Crash {
     /// A handler panicked; the payload of the panic.
     Panic(Payload),
-    /// A handler called [`Cx::fail`].
+    /// A handler called [`Cx::fail`](crate::Cx::fail).
     Error(Failure),
 }
 

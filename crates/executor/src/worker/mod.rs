@@ -22,6 +22,7 @@ pub(crate) mod delivery;
 pub(crate) mod exchange;
 pub(crate) mod frozen;
 pub(crate) mod gate;
+pub(crate) mod hand_over;
 pub(crate) mod handoff;
 pub(crate) mod inbox;
 pub(crate) mod message_queue;
@@ -38,6 +39,7 @@ pub(crate) mod simulation;
 pub(crate) mod system_core;
 pub(crate) mod threads;
 pub(crate) mod timer_wheel;
+pub(crate) mod timers;
 pub(crate) mod user_calls;
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};

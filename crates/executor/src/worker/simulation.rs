@@ -8,7 +8,7 @@ use crate::load::mute_deadlocks::MuteDeadlocks;
 use crate::policy::choices::Choices;
 use crate::sync::turns::{Drive, DriverLock, Turn};
 
-/// A driver of several simulated systems at one time: see [`SystemCore::set_driver`].
+/// A driver of several simulated systems at one time: see [`SystemCore::set_driver`](crate::SystemCore::set_driver).
 pub trait Driver: Send + Sync + 'static {
     /// Runs all of them until no work is left, or until `done`. With a time: until that has passed, with all work that
     /// is due in it, or until `done`.

@@ -25,14 +25,4 @@ impl Worker {
         debug_assert!(kept, "a worker that has claimed nothing was taken over");
         result
     }
-
-    /// Drops the tasks of cancelled timers, with the messages in them. In RUNTIME, between two gulps.
-    pub(crate) fn drop_cancelled(&self) {
-        // SAFETY: in RUNTIME; short borrow.
-        let cancelled = std::mem::take(&mut unsafe { self.core() }.cancelled);
-        for task in cancelled {
-            self.call_user(|| drop(task));
-            self.system.open_less();
-        }
-    }
 }
