@@ -1,4 +1,4 @@
-//! Suspended handlers: the futures of `async` handlers that were not ready at once.
+//! Async handlers: their futures are polled at once, and again when a waker has sent mail.
 //!
 //! The handler's future is built and polled in a block of memory. Each thread keeps some blocks of up to 4 KiB for
 //! later handlers. A future that is ready at once (most are) is dropped in place, and the thread keeps its block. Such

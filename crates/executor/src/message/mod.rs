@@ -1,5 +1,5 @@
-//! Messages before they are handled: addresses, envelopes, sending, mailboxes, and messages that are not handled at
-//! once.
+//! Messages: typed addresses, envelopes and their contexts, the bounds of mailboxes, and dead letters.
+//! [`crate::dispatch`] sends and runs them, and `worker::message_queue` holds those that wait.
 
 pub(crate) mod address;
 pub(crate) mod away;

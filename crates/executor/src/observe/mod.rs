@@ -1,4 +1,5 @@
-//! Observers: handlers that are timed, counts of waiting messages, samples, and counters.
+//! Figures for observers: handlers that are timed, counts of waiting messages, samples, and counters. Workers make
+//! them.
 
 pub(crate) mod census;
 pub(crate) mod observed;

@@ -1,4 +1,5 @@
-//! Synchronisation below everything else: fences, locks, signals, and the delays for tests.
+//! Synchronisation below everything else: fences, locks, requests to workers, turns of drivers, and the delays
+//! for tests.
 
 pub(crate) mod asymmetric_fence;
 #[doc(hidden)]

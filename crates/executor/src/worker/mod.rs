@@ -6,6 +6,16 @@
 //! [`crate::worker::exchange`] says when the worker looks at it. [`crate::scheduler::monitor`] takes the work away from
 //! a worker while a handler is stuck.
 //!
+//! # Files
+//!
+//! - State: [`system_core`] is what the workers of a system share, and [`inbox`] what other threads leave for a worker.
+//!   [`message_queue`] is the queue of messages, [`core`] moves to another thread when a handler is stuck, and
+//!   [`route`] tells which worker runs a stage.
+//! - Steps: [`run`] runs messages, and [`exchange`] lies between two gulps. [`hand_over`] and [`delivery`] give messages
+//!   to other workers.
+//! - Threads: [`threads`] starts them. [`ownership`] and [`handoff`] tell which thread has a worker's work, and
+//!   [`run_by_askers`] lends parked workers to threads outside.
+//!
 //! # Phases
 //!
 //! A worker is in phase USER while it runs records and in phase RUNTIME while it touches its [`Core`]. The monitor may
