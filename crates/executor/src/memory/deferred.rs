@@ -142,20 +142,14 @@ impl List {
     /// Gives back memory that no record needs.
     fn trim(&mut self, pool: &Pool) {
         if self.first(pool).is_none() {
-            let mut chain = self.take_chain();
-            chain.bytes = 0;
-            // SAFETY: all records were consumed.
-            unsafe { chain.recycle(Some(pool)) };
+            self.take_chain().recycle_spent(Some(pool));
         } else if self.buried > self.bytes() {
             let (mut kept, mut at) = (List::default(), self.start());
             while let Some(record) = self.next(&mut at) {
                 // SAFETY: a whole record, which is moved once.
                 unsafe { kept.push(record, pool) };
             }
-            let mut chain = std::mem::replace(self, kept).take_chain();
-            chain.bytes = 0;
-            // SAFETY: all records were moved or consumed.
-            unsafe { chain.recycle(Some(pool)) };
+            std::mem::replace(self, kept).take_chain().recycle_spent(Some(pool));
         }
     }
 
@@ -188,9 +182,9 @@ impl List {
             }
         }
         let is_empty = self.is_empty();
-        let mut chain = self.take_chain();
+        let chain = self.take_chain();
         if is_empty {
-            chain.bytes = 0;
+            chain.recycle_spent(None);
             return Chain::new();
         }
         chain
@@ -200,7 +194,7 @@ impl List {
 impl Drop for List {
     fn drop(&mut self) {
         if self.is_empty() {
-            self.chain.bytes = 0;
+            self.chain.take().recycle_spent(None);
         }
     }
 }

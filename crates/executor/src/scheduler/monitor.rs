@@ -216,10 +216,9 @@ impl Worker {
             self.system.full[*stage as usize].note_stuck();
         }
         // Messages that this thread sent to others are posted before any other thread runs its stages (I2).
-        for mut chain in outgoing {
+        for chain in outgoing {
             // SAFETY: whole records, each handed over once.
-            chain.for_each(|record| unsafe { self.system.post_anyway(Lane::Normal, record) });
-            chain.bytes = 0;
+            chain.consume(None, |record| unsafe { self.system.post_anyway(Lane::Normal, record) });
         }
         let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
         Some(Takeover { core, queue, sent })

@@ -316,15 +316,12 @@ impl Worker {
         stolen
     }
 
-    fn split(&self, mut mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {
+    fn split(&self, mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {
         // SAFETY: the chain owns whole records; each is moved once.
-        mail.for_each(|record| unsafe {
+        mail.consume(Some(&self.pool), |record| unsafe {
             let into = if given.contains(record.as_ref().stage()) { &mut *given_to } else { &mut *kept };
             into.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
         });
-        mail.bytes = 0;
-        // SAFETY: all records were moved.
-        unsafe { mail.recycle(Some(&self.pool)) };
     }
 }
 

@@ -161,8 +161,7 @@ impl DeferredStarts {
         }
         if self.chain.is_empty() {
             self.from = 0;
-            // SAFETY: all records were moved.
-            unsafe { self.chain.take().recycle(pool) };
+            self.chain.take().recycle(pool);
         }
         taken
     }
@@ -316,18 +315,15 @@ impl Worker {
     pub(crate) fn extract_deferred_starts(&self, wanted: impl Fn(u16) -> bool, stolen: &mut Chain) {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
-        let mut all = deferred_starts.take(u64::MAX, Some(&self.pool));
+        let all = deferred_starts.take(u64::MAX, Some(&self.pool));
         // SAFETY: whole records, each of which is moved once.
-        all.for_each(|record| unsafe {
+        all.consume(Some(&self.pool), |record| unsafe {
             if wanted(record.as_ref().stage()) {
                 stolen.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
             } else {
                 deferred_starts.push(record, &self.pool);
             }
         });
-        all.bytes = 0;
-        // SAFETY: all records were moved.
-        unsafe { all.recycle(Some(&self.pool)) };
     }
 
     /// Notes that a message has come to an actor whose start may have been deferred.
@@ -377,10 +373,9 @@ mod tests {
     }
 
     fn take(deferred_starts: &mut DeferredStarts, count: u64, pool: &Pool) -> Vec<u64> {
-        let mut chain = deferred_starts.take(count, Some(pool));
+        let chain = deferred_starts.take(count, Some(pool));
         let mut numbers = Vec::new();
-        chain.for_each(|record| numbers.push(number_of(record)));
-        chain.bytes = 0;
+        chain.consume(None, |record| numbers.push(number_of(record)));
         numbers
     }
 

@@ -75,8 +75,7 @@ impl Worker {
 
     fn deliver_with(&self, dest: u16, chain: Chain, may_adopt: bool) -> bool {
         if chain.is_empty() {
-            // SAFETY: no records.
-            unsafe { chain.recycle(Some(&self.pool)) };
+            chain.recycle(Some(&self.pool));
             return false;
         }
         let shared = &self.system.worker_table[dest as usize];
@@ -121,7 +120,6 @@ impl Worker {
         {
             // SAFETY: whole records, which are moved.
             unsafe { lane.push_bytes(Segment::body(chain.first), chain.bytes, None) };
-            chain.bytes = 0;
         } else {
             lane.append(chain.take());
         }
@@ -131,8 +129,7 @@ impl Worker {
             wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
         let by = if others_wake { WokenBy::Others } else { WokenBy::Sender };
         self.system.arrived_for(shared, inbox, dest, by);
-        // SAFETY: the records were copied or taken.
-        unsafe { chain.recycle(Some(&self.pool)) };
+        chain.recycle_spent(Some(&self.pool));
         false
     }
 
@@ -150,14 +147,11 @@ impl Worker {
 
     /// Posts each record to the present worker of its stage, because stages have moved.
     #[cold]
-    fn reroute(&self, mut chain: Chain) {
+    fn reroute(&self, chain: Chain) {
         // SAFETY: the chain owns whole records; each is handed over once.
-        chain.for_each(|record| unsafe {
+        chain.consume(Some(&self.pool), |record| unsafe {
             self.system.post_anyway(Lane::Normal, record);
         });
-        chain.bytes = 0;
-        // SAFETY: all records were handed over.
-        unsafe { chain.recycle(Some(&self.pool)) };
     }
 
     /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do.

@@ -261,8 +261,7 @@ impl Worker {
     /// Appends whole records: mail, and records that came back.
     pub(crate) fn enqueue(&self, mut chain: Chain) {
         if chain.is_empty() {
-            // SAFETY: no records.
-            return unsafe { chain.recycle(Some(&self.pool)) };
+            return chain.recycle(Some(&self.pool));
         }
         let log = &self.logs[self.id as usize];
         let tail = log.tail.load(Ordering::Relaxed);
@@ -275,8 +274,7 @@ impl Worker {
             {
                 ptr::copy_nonoverlapping(Segment::body(chain.first), tail, chain.bytes);
                 log.tail.store(tail.add(chain.bytes), Ordering::Release);
-                chain.bytes = 0;
-                return chain.recycle(Some(&self.pool));
+                return chain.recycle_spent(Some(&self.pool));
             }
             let last = log.last.get();
             (*last).used = tail.offset_from(Segment::body(last)) as usize;
@@ -456,10 +454,9 @@ impl Worker {
 }
 
 /// Bounces every record of `chain`.
-pub(crate) fn bounce_chain(mut chain: Chain, why: Undelivered) {
+pub(crate) fn bounce_chain(chain: Chain, why: Undelivered) {
     // SAFETY: the chain owns its records; each is consumed once.
-    chain.for_each(|record| unsafe { bounce(record, why) });
-    chain.bytes = 0;
+    chain.consume(None, |record| unsafe { bounce(record, why) });
 }
 
 /// Bounces `record`, as user code is called. The panic hook reports a panic in the drop of its message. The records

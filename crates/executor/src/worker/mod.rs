@@ -466,9 +466,7 @@ impl Drop for Worker {
         if !core.is_null() {
             // The queue is empty, but its open segment still exists. A thread that has lost the core has freed its
             // queue.
-            let mut queue = self.logs[usize::from(self.id)].seal();
-            queue.bytes = 0;
-            drop(queue);
+            self.logs[usize::from(self.id)].seal().recycle_spent(None);
             // SAFETY: made by Box::into_raw in `new`, and not taken over by another thread.
             drop(unsafe { Box::from_raw(core) });
         }
