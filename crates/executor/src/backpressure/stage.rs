@@ -27,7 +27,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::memory::raw_address::Lane;
-use crate::memory::record::{CONTROL, Described, HEAD_BYTES, IDENTITY, Op, Outcome, PASSED, Record};
+use crate::memory::record::{CONTROL, Described, HEAD_BYTES, IDENTITY, Op, Outcome, Record};
 use crate::memory::segment::Chain;
 use crate::sync::worker_requests::Signal;
 use crate::user_code::mail_kind::MailKind;
@@ -93,5 +93,5 @@ unsafe fn marker(record: NonNull<Record>, op: Op) -> Outcome {
         // SAFETY: the record is a whole marker.
         worker.is_through(unsafe { record.as_ref() }.stage());
     }
-    PASSED
+    Outcome::Passed
 }

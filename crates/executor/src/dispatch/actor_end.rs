@@ -7,7 +7,7 @@ use crate::dispatch::control::GoOn;
 use crate::dispatch::send::post_request;
 use crate::dispatch::thunks::ControlMail;
 use crate::memory::cell::{Cell, Kind, status};
-use crate::memory::record::{KILL, Outcome, Undelivered};
+use crate::memory::record::{Outcome, Undelivered};
 use crate::memory::slab;
 use crate::memory::suspended::drop_suspended;
 use crate::message::envelope::{ControlCx, Cx, Resident};
@@ -99,6 +99,6 @@ unsafe fn crash<S: Resident>(cell: NonNull<Cell>, error: Crash) -> Outcome {
         drop_suspended(cell);
         let mut cx = ControlCx::<S>::new(cell);
         // An actor whose supervision has panicked ends, and no further hook is called.
-        contained(|| S::crashed(error, &mut cx)).map_or(KILL, |()| cx.outcome())
+        contained(|| S::crashed(error, &mut cx)).map_or(Outcome::Kill, |()| cx.outcome())
     }
 }

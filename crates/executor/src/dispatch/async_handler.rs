@@ -17,7 +17,7 @@ use crate::dispatch::send;
 use crate::dispatch::thunks::ControlMail;
 use crate::memory::cell::{Cell, status};
 use crate::memory::raw_address::{Lane, RawAddress};
-use crate::memory::record::{CONTINUE, Outcome, RESUME, STOP};
+use crate::memory::record::Outcome;
 use crate::memory::suspended::{Suspended, WakeTarget};
 use crate::message::envelope::{AsyncEnvelope, Cx, Resident};
 use crate::user_code::During;
@@ -58,7 +58,7 @@ pub(crate) unsafe fn start<S: Resident, E: AsyncEnvelope<S>>(cell: NonNull<Cell>
             // SAFETY: the cell is alive; its status is written by this thread only (I1).
             unsafe { cell.as_ref() }.set_status(status::SUSPENDED, true);
             worker::note_suspended(true);
-            CONTINUE
+            Outcome::Continue
         }
     }
 }
@@ -93,8 +93,8 @@ pub(crate) fn poll(cell: NonNull<Cell>, settle: &mut dyn FnMut(Outcome)) {
             }
             worker::note_suspended(false);
             settle(match outcome {
-                CONTINUE if stop_after => STOP,
-                CONTINUE => RESUME,
+                Outcome::Continue if stop_after => Outcome::Stop,
+                Outcome::Continue => Outcome::Resume,
                 decided => decided,
             });
         }

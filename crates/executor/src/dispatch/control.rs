@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use crate::dispatch::async_handler;
 use crate::memory::cell::{Cell, status};
-use crate::memory::record::{RESUME, STOP};
+use crate::memory::record::Outcome;
 use crate::memory::suspended::drop_suspended;
 use crate::message::envelope::{Control, ControlCx, Cx, Resident};
 use crate::user_code::mail_kind::MailKind;
@@ -49,7 +49,7 @@ impl<S: Resident> ControlCx<S> {
             // SAFETY: this thread runs the cell's stage; a short borrow. A suspended actor has a cold part.
             let cold = unsafe { Cell::cold_mut(self.cell()) };
             let (failure, stop_after) = (cold.failure.take(), std::mem::take(&mut cold.stop_after));
-            self.set_outcome(if stop_after { STOP } else { RESUME });
+            self.set_outcome(if stop_after { Outcome::Stop } else { Outcome::Resume });
             // The handler had failed, and the failure is dropped without a report.
             drop(failure);
         }
@@ -96,7 +96,7 @@ impl<S: Resident> Control<S> for GoOn {
         if cell.has_status(status::BEHIND) {
             cell.set_status(status::BEHIND, false);
             if cell.is_ready() {
-                cx.set_outcome(RESUME);
+                cx.set_outcome(Outcome::Resume);
             }
         }
         if let Some(worker) = current() {

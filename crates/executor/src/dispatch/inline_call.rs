@@ -9,7 +9,7 @@ use crate::dispatch::loose::Loose;
 use crate::dispatch::thunks::Deliverable;
 use crate::memory::cell::Cell;
 use crate::memory::raw_address::RawAddress;
-use crate::memory::record::{CONTINUE, Op, WAITS};
+use crate::memory::record::{Op, Outcome};
 use crate::message::address::Address;
 use crate::message::envelope::{Cx, Envelope, Resident};
 use crate::sync::worker_requests::Signal;
@@ -60,7 +60,7 @@ pub(crate) fn call_now<S: Resident, D: Deliverable<S>>(to: RawAddress, mail: D) 
     let result = catch_unwind(AssertUnwindSafe(|| unsafe { (record.as_ref().thunk)(record, Op::Run) }));
     match result {
         // SAFETY: this worker runs the receiver's stage; the record lies in `loose`, and was not consumed.
-        Ok(WAITS) => unsafe { worker.wait_for_guard(record) },
+        Ok(Outcome::Waits) => unsafe { worker.wait_for_guard(record) },
         Ok(outcome) => worker.settle(to.cell, outcome),
         Err(panic) => worker.crash(to.cell, Crash::Panic(panic.into())),
     }
@@ -152,7 +152,7 @@ pub(crate) fn spawn_near<S: Resident, E: Envelope<S>>(state: S, start: E) -> Res
     let started = catch_unwind(AssertUnwindSafe(|| during(E::describe, || start.run(state, &mut cx))));
     cx.note_failure(E::describe);
     match started {
-        Ok(()) if cx.outcome() == CONTINUE => {}
+        Ok(()) if cx.outcome() == Outcome::Continue => {}
         Ok(()) => worker.settle(raw.cell, cx.outcome()),
         Err(panic) => worker.crash(raw.cell, Crash::Panic(panic.into())),
     }

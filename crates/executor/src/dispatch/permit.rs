@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use crate::memory::record::{Op, Outcome, PASSED, Record, Thunk, WAITS, drop_on_panic, peek, unwrap};
+use crate::memory::record::{Op, Outcome, Record, Thunk, drop_on_panic, peek, unwrap};
 use crate::message::mailbox_bound::{WithPermit, behind_permit};
 use crate::worker::current;
 
@@ -18,8 +18,8 @@ unsafe fn run_with_permit(record: NonNull<Record>, op: Op) -> Outcome {
     unsafe {
         match op {
             Op::Describe | Op::Weigh => return peek::<WithPermit>(record).describe(record).answer(),
-            Op::Run if drop_on_panic(record, |permitted: &mut WithPermit| permitted.ask(record)) == WAITS => {
-                return WAITS;
+            Op::Run if drop_on_panic(record, |permitted: &mut WithPermit| permitted.ask(record)) == Outcome::Waits => {
+                return Outcome::Waits;
             }
             _ => {}
         }
@@ -32,7 +32,7 @@ unsafe fn run_with_permit(record: NonNull<Record>, op: Op) -> Outcome {
             WithPermit::Droppable(droppable) => match droppable.take() {
                 Some(mut kept) => run_own(kept.record(), record, op),
                 // The message was dropped for another one, and counted as dropped.
-                None => PASSED,
+                None => Outcome::Passed,
             },
         }
     }
@@ -48,11 +48,11 @@ unsafe fn run_own(mut own: NonNull<Record>, record: NonNull<Record>, op: Op) -> 
     unsafe {
         own.as_mut().follow(record.as_ref());
         let outcome = (own.as_ref().thunk)(own, op);
-        if outcome != WAITS {
+        if outcome != Outcome::Waits {
             return outcome;
         }
         // The guard has changed its answer since it was asked.
         current().expect("mail is run on a worker").wait_for_guard(own);
-        PASSED
+        Outcome::Passed
     }
 }

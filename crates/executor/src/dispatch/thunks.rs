@@ -5,8 +5,7 @@ use std::ptr::NonNull;
 use crate::dispatch::async_handler;
 use crate::memory::cell::{Cell, status};
 use crate::memory::record::{
-    CONTINUE, CONTROL, Described, Op, Outcome, PASSED, RESUME, Record, STOP, Thunk, Undelivered, WAITS, drop_on_panic,
-    peek, unwrap, write,
+    CONTROL, Described, Op, Outcome, Record, Thunk, Undelivered, drop_on_panic, peek, unwrap, write,
 };
 use crate::message::away::AwayCx;
 use crate::message::dead_letters::quietly;
@@ -116,7 +115,7 @@ unsafe fn apply_admission<E>(
     let admission = unsafe { drop_on_panic(record, admission) };
     match admission {
         Admission::Run => return None,
-        Admission::Wait => return Some(WAITS),
+        Admission::Wait => return Some(Outcome::Waits),
         // SAFETY: the record holds an `E`, which is consumed once.
         Admission::Drop => drop(unsafe { unwrap::<E>(record) }),
         // SAFETY: the record holds an `E`, which is consumed once.
@@ -124,7 +123,7 @@ unsafe fn apply_admission<E>(
             quietly(record.as_ref().is_from_hook(), || bounce(unwrap::<E>(record), why));
         },
     }
-    Some(CONTINUE)
+    Some(Outcome::Continue)
 }
 
 /// Performs every operation except `Run`. Kept apart: inlined, it made each message pay for the registers that a dead
@@ -143,7 +142,7 @@ unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, 
             Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
             Op::Bounce(why) => {
                 unwrap::<E>(record).bounce(why);
-                CONTINUE
+                Outcome::Continue
             }
             _ => {
                 let mut cx = AwayCx::<S>::new(record);
@@ -167,7 +166,7 @@ unsafe fn ask_guard<S: Resident, E>(
         let cell = record.as_ref().cell;
         drop_on_panic(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
     };
-    if matches!(admission, Admission::Wait) { WAITS } else { CONTINUE }
+    if matches!(admission, Admission::Wait) { Outcome::Waits } else { Outcome::Continue }
 }
 
 /// # Safety
@@ -186,7 +185,7 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
         if cell.as_ref().has_status(status::DEFERRABLE) {
             late = DeferredStart::of(record);
             if late.is_none() {
-                return PASSED;
+                return Outcome::Passed;
             }
         }
         cell.as_ref().set_status(status::NEW | status::DEFERRABLE, false);
@@ -204,11 +203,11 @@ unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op
 unsafe fn after_first(cell: NonNull<Cell>, outcome: Outcome) -> Outcome {
     // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
     match unsafe { Cell::cold(cell) } {
-        Some(cold) if outcome == CONTINUE => {
+        Some(cold) if outcome == Outcome::Continue => {
             if std::mem::take(&mut cold.stop_after) {
-                STOP
+                Outcome::Stop
             } else {
-                RESUME
+                Outcome::Resume
             }
         }
         _ => outcome,
@@ -231,7 +230,7 @@ unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, o
             }
             Op::Bounce(why) => {
                 unwrap::<E>(record).bounce(why);
-                CONTINUE
+                Outcome::Continue
             }
             Op::Away | Op::Frozen => {
                 let mut cx = AwayCx::<S>::new(record);
@@ -252,7 +251,7 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
     unsafe {
         let away = record.as_ref().cell.as_ref().has_status(status::AWAY);
         let op = match op {
-            Op::Frozen if !peek::<C>(record).passes() => return WAITS,
+            Op::Frozen if !peek::<C>(record).passes() => return Outcome::Waits,
             Op::Frozen if away => Op::Away,
             Op::Frozen => Op::Run,
             Op::Describe => {
@@ -261,14 +260,14 @@ unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: O
             }
             // Requests have no bound, whatever they say of their kind.
             Op::Weigh => return note_description::<S>((MailKind::Control, "control"), false, 0),
-            Op::Ask => return CONTINUE,
+            Op::Ask => return Outcome::Continue,
             op => op,
         };
         let control = unwrap::<C>(record);
         match op {
             Op::Bounce(why) => {
                 control.bounce(why);
-                CONTINUE
+                Outcome::Continue
             }
             Op::Away => {
                 let mut cx = AwayCx::<S>::new(record);

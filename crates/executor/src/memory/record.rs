@@ -37,15 +37,15 @@ pub(crate) enum Op {
     /// The actor is in another theater: forward the envelope. The cell has the status AWAY and this worker runs its
     /// stage.
     Away,
-    /// For control mail: the same as `Run` or `Away` if it passes a frozen cell; if not, return `WAITS` and consume
+    /// For control mail: the same as `Run` or `Away` if it passes a frozen cell; if not, return `Waits` and consume
     /// nothing.
     Frozen,
-    /// Describe the record ([`described`]); return `WAITS` and consume nothing.
+    /// Describe the record ([`described`]); return `Waits` and consume nothing.
     Describe,
     /// The same as `Describe`, with the record's share of a mailbox ([`weighed`]). For messages; consumed by a panic.
     Weigh,
-    /// For a message, under the conditions of `Run`: return `WAITS` if its guard says that it has to wait, else
-    /// `CONTINUE`, and consume nothing. Consumed by a panic.
+    /// For a message, under the conditions of `Run`: return `Waits` if its guard says that it has to wait, else
+    /// `Continue`, and consume nothing. Consumed by a panic.
     Ask,
 }
 
@@ -73,7 +73,7 @@ impl Described {
     /// Stores the answer of a thunk that is asked.
     pub(crate) fn answer(self) -> Outcome {
         DESCRIBED.set(Some(self));
-        WAITS
+        Outcome::Waits
     }
 }
 
@@ -104,26 +104,28 @@ unsafe fn described_by(record: NonNull<Record>, op: Op) -> Described {
 }
 
 /// The next step of the worker after a thunk returned. Zero is the common case.
-pub(crate) type Outcome = u32;
-/// The worker goes on.
-pub(crate) const CONTINUE: Outcome = 0;
-/// The actor stops.
-pub(crate) const STOP: Outcome = 1;
-/// The actor was killed: it stops without the hooks.
-pub(crate) const KILL: Outcome = 2;
-/// The actor may run its deferred messages again.
-pub(crate) const RESUME: Outcome = 3;
-/// The actor failed by `Cx::fail`: the error is in its cold part.
-pub(crate) const FAIL: Outcome = 4;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Outcome {
+    /// The worker goes on.
+    #[default]
+    Continue = 0,
+    /// The actor stops.
+    Stop,
+    /// The actor was killed: it stops without the hooks.
+    Kill,
+    /// The actor may run its deferred messages again.
+    Resume,
+    /// The actor failed by `Cx::fail`: the error is in its cold part.
+    Fail,
+    /// The record was moved before, or had no payload any more: it does not count.
+    Passed,
+    /// The cell is frozen, and the request does not pass it; or the message's guard does not hold. The record was not
+    /// consumed.
+    Waits,
+}
 
-/// The record was moved before, or had no payload any more: it does not count.
-pub(crate) const PASSED: Outcome = 5;
-
-/// The cell is frozen, and the request does not pass it; or the message's guard does not hold. The record was not
-/// consumed.
-pub(crate) const WAITS: Outcome = 6;
-
-/// Consumes the record. Called exactly once for each record, except for one that [waits](WAITS).
+/// Consumes the record. Called exactly once for each record, except for one that [waits](Outcome::Waits).
 pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
@@ -239,7 +241,7 @@ static NOTHING: Thunk = nothing;
 
 #[inline(never)]
 unsafe fn nothing(_: NonNull<Record>, _: Op) -> Outcome {
-    PASSED
+    Outcome::Passed
 }
 
 /// Bytes that a cause adds to a record.

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use crate::memory::cell::Cell;
 use crate::memory::raw_address::Lane;
-use crate::memory::record::{CONTINUE, KILL, Outcome, Record};
+use crate::memory::record::{Outcome, Record};
 use crate::message::address::Address;
 use crate::message::envelope::{Resident, extra_of};
 
@@ -21,7 +21,7 @@ impl<S: Resident> AwayCx<S> {
     pub(crate) fn new(record: NonNull<Record>) -> Self {
         // SAFETY: the caller has a whole record.
         let (cell, lane) = unsafe { (record.as_ref().cell, record.as_ref().lane()) };
-        AwayCx { cell, lane, outcome: CONTINUE, state: PhantomData }
+        AwayCx { cell, lane, outcome: Outcome::Continue, state: PhantomData }
     }
 
     /// Returns the lane that the message was sent in.
@@ -55,6 +55,6 @@ impl<S: Resident> AwayCx<S> {
 
     /// Gives up the stub: its address is stale from now on.
     pub fn forget(&mut self) {
-        self.outcome = KILL;
+        self.outcome = Outcome::Kill;
     }
 }

@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use crate::memory::cell::{Cell, Cold, status};
-use crate::memory::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, Undelivered};
+use crate::memory::record::{Outcome, Undelivered};
 use crate::message::address::Address;
 use crate::message::away::AwayCx;
 use crate::user_code::crash::{Crash, Ending, Failure};
@@ -217,7 +217,7 @@ unsafe fn note_failure(cell: NonNull<Cell>, about: (MailKind, &'static str)) {
 impl<S: Resident> Cx<S> {
     #[inline(always)]
     pub(crate) fn new(cell: NonNull<Cell>) -> Self {
-        Cx { cell, outcome: CONTINUE, state: PhantomData }
+        Cx { cell, outcome: Outcome::Continue, state: PhantomData }
     }
 
     #[inline(always)]
@@ -239,14 +239,14 @@ impl<S: Resident> Cx<S> {
     /// Stops the actor after this message.
     #[inline]
     pub fn stop(&mut self) {
-        self.outcome = STOP;
+        self.outcome = Outcome::Stop;
     }
 
     /// Crashes the actor with `error` after this message.
     pub fn fail(&mut self, error: Failure) {
         // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(Crash::Error(error));
-        self.outcome = FAIL;
+        self.outcome = Outcome::Fail;
         drop(former);
     }
 
@@ -254,7 +254,7 @@ impl<S: Resident> Cx<S> {
     #[inline(always)]
     pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
         // Not noted for an actor that also stops, because many actors stop, and few of them fail.
-        if self.outcome == FAIL {
+        if self.outcome == Outcome::Fail {
             // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
             unsafe { note_failure(self.cell, about()) };
         }
@@ -264,7 +264,8 @@ impl<S: Resident> Cx<S> {
     #[inline]
     pub fn has_failed(&mut self) -> bool {
         // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
-        self.outcome != CONTINUE && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
+        self.outcome != Outcome::Continue
+            && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
     }
 
     /// Calls `f` with the extra part, which is made at the first use.
@@ -354,7 +355,7 @@ pub struct ControlCx<S> {
 
 impl<S: Resident> ControlCx<S> {
     pub(crate) fn new(cell: NonNull<Cell>) -> Self {
-        ControlCx { cell, outcome: CONTINUE, state: PhantomData }
+        ControlCx { cell, outcome: Outcome::Continue, state: PhantomData }
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
@@ -367,7 +368,7 @@ impl<S: Resident> ControlCx<S> {
 
     /// Returns whether the code that was run has ended the actor, or failed.
     pub fn is_ending(&self) -> bool {
-        matches!(self.outcome, STOP | KILL | FAIL)
+        matches!(self.outcome, Outcome::Stop | Outcome::Kill | Outcome::Fail)
     }
 
     pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
@@ -399,8 +400,8 @@ impl<S: Resident> ControlCx<S> {
     /// Has the guards of waiting messages asked again after this control, because the state may have changed.
     pub fn look_at_guards(&mut self) {
         // SAFETY: the cell is alive while the control runs.
-        if self.outcome == CONTINUE && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
-            self.outcome = RESUME;
+        if self.outcome == Outcome::Continue && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
+            self.outcome = Outcome::Resume;
         }
     }
 
@@ -434,20 +435,20 @@ impl<S: Resident> ControlCx<S> {
             // SAFETY: this thread runs the cell's stage.
             unsafe { Cell::cold_mut(self.cell) }.stop_after = true;
         } else {
-            self.outcome = STOP;
+            self.outcome = Outcome::Stop;
         }
     }
 
     /// Ends the actor at once; a suspended handler is dropped.
     pub fn kill(&mut self) {
-        self.outcome = KILL;
+        self.outcome = Outcome::Kill;
     }
 
     /// Ends the crashed actor: [`Resident::ended`] gets `crash`.
     pub fn give_up(&mut self, crash: Crash) {
         // SAFETY: this thread runs the cell's stage.
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(crash);
-        self.outcome = STOP;
+        self.outcome = Outcome::Stop;
         drop(former);
     }
 
@@ -460,7 +461,7 @@ impl<S: Resident> ControlCx<S> {
         let state = self.state().expect("the actor is suspended or away: it can run no other envelope");
         during(E::describe, || envelope.run(state, &mut cx));
         cx.note_failure(E::describe);
-        if cx.outcome() != CONTINUE {
+        if cx.outcome() != Outcome::Continue {
             self.outcome = cx.outcome();
         }
     }
@@ -480,8 +481,8 @@ impl<S: Resident> ControlCx<S> {
         let failure = unsafe { Cell::cold(self.cell) }.as_mut().and_then(|cold| cold.failure.take());
         match panic {
             // If the envelope has failed before, the panic is reported.
-            Some(panic) => Some(Decided { outcome: FAIL, failure: Some(Crash::Panic(panic.into())) }),
-            None => (cx.outcome() != CONTINUE).then_some(Decided { outcome: cx.outcome(), failure }),
+            Some(panic) => Some(Decided { outcome: Outcome::Fail, failure: Some(Crash::Panic(panic.into())) }),
+            None => (cx.outcome() != Outcome::Continue).then_some(Decided { outcome: cx.outcome(), failure }),
         }
     }
 
@@ -496,13 +497,13 @@ impl<S: Resident> ControlCx<S> {
 
     /// Returns whether the code that was run has failed: see [`Cx::fail`].
     pub fn has_failed(&self) -> bool {
-        self.outcome == FAIL
+        self.outcome == Outcome::Fail
     }
 
     /// Lets a held actor go on with its parked messages.
     pub fn resume(&mut self) {
         // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
         unsafe { self.cell.as_ref() }.set_status(status::CRASHED, false);
-        self.outcome = RESUME;
+        self.outcome = Outcome::Resume;
     }
 }

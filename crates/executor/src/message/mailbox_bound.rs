@@ -50,9 +50,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::memory::raw_address::{Lane, RawAddress, Spread};
-use crate::memory::record::{
-    CONTINUE, Described, Kept, Outcome, Record, Undelivered, ask_own, described, record_bytes,
-};
+use crate::memory::record::{Described, Kept, Outcome, Record, Undelivered, ask_own, described, record_bytes};
 use crate::message::dead_letters::bounce;
 use crate::sync::locks::lock;
 use crate::user_code::contained;
@@ -310,7 +308,7 @@ impl WithPermit {
         }
     }
 
-    /// Returns the answer of the message's guard, or `CONTINUE` if the message was dropped for another. The permit is
+    /// Returns the answer of the message's guard, or `Continue` if the message was dropped for another. The permit is
     /// kept during the call. If the guard panics, the message is lost, and this value is to be dropped.
     ///
     /// # Safety
@@ -320,7 +318,7 @@ impl WithPermit {
             // SAFETY: the message came in `record`, whose cell this thread runs.
             WithPermit::Inline(_) => unsafe { ask_own(behind_permit(record), record) },
             WithPermit::Droppable(droppable) => {
-                let Some(mut kept) = lock(&droppable.content).take() else { return CONTINUE };
+                let Some(mut kept) = lock(&droppable.content).take() else { return Outcome::Continue };
                 let mut lifted = GuardCheck { droppable, content: None };
                 // SAFETY: the message came in `record`, whose cell this thread runs.
                 let outcome = unsafe { ask_own(kept.record(), record) };

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use crate::memory::cell::{Cell, status};
 use crate::memory::raw_address::RawAddress;
-use crate::memory::record::RESUME;
+use crate::memory::record::Outcome;
 use crate::memory::stub_route::StubRoute;
 use crate::message::address::Address;
 use crate::message::away::AwayCx;
@@ -109,7 +109,7 @@ impl<S: Resident> ControlCx<S> {
     pub fn thaw(&mut self) {
         // SAFETY: a control runs, and this thread therefore runs the stage.
         if unsafe { thaw(self.cell()) } && !self.is_ending() {
-            self.set_outcome(RESUME);
+            self.set_outcome(Outcome::Resume);
         }
     }
 
@@ -215,7 +215,7 @@ impl<S: Resident> AwayCx<S> {
     pub fn thaw(&mut self) {
         // SAFETY: a message is forwarded, and this thread therefore runs the stage.
         if unsafe { thaw(self.cell()) } {
-            self.set_outcome(RESUME);
+            self.set_outcome(Outcome::Resume);
         }
     }
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::memory::cell::status;
 use crate::memory::raw_address::RawAddress;
-use crate::memory::record::{Op, Outcome, PASSED, Record, WAITS, described};
+use crate::memory::record::{Op, Outcome, Record, described};
 use crate::observe::observed::{HandlerOutcome, Handling, ObservedHandler, Observer};
 use crate::sync::locks::lock;
 use crate::user_code::contained;
@@ -158,9 +158,9 @@ impl Worker {
         *lock(&self.running.0) = Some((handling, since, false));
         let mut ends = Ends { worker: self, observer, handling, since, came: HandlerOutcome::Done };
         let outcome = run();
-        if outcome == WAITS {
+        if outcome == Outcome::Waits {
             ends.came = HandlerOutcome::Deferred;
-        } else if outcome == PASSED {
+        } else if outcome == Outcome::Passed {
             ends.came = HandlerOutcome::Gone;
         } else if cell.has_status(status::SUSPENDED) {
             ends.came = HandlerOutcome::Waits;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::memory::cell::{Cell, status};
 use crate::memory::prefetch::prefetch;
 use crate::memory::raw_address::RawAddress;
-use crate::memory::record::{CONTINUE, FAIL, KILL, Op, Outcome, PASSED, RESUME, Record, STOP, Undelivered, WAITS};
+use crate::memory::record::{Op, Outcome, Record, Undelivered};
 use crate::message::dead_letters::bounce_or_forward;
 use crate::policy::decisions;
 use crate::sync::jitter::seam;
@@ -206,7 +206,7 @@ impl Worker {
                 }
             };
             seam(10_000);
-            if outcome != CONTINUE {
+            if outcome != Outcome::Continue {
                 // SAFETY: this thread runs the record's stage; the head of a claimed record stays readable.
                 unsafe { self.settle_record(record, outcome) };
             }
@@ -291,7 +291,7 @@ impl Worker {
             if cell.as_ref().has_status(status::FROZEN) {
                 if record.as_ref().is_control() {
                     let outcome = (record.as_ref().thunk)(record, Op::Frozen);
-                    if outcome != WAITS {
+                    if outcome != Outcome::Waits {
                         return outcome;
                     }
                 }
@@ -303,32 +303,36 @@ impl Worker {
                 return (record.as_ref().thunk)(record, Op::Run);
             } else if cell.as_ref().is_ready() {
                 let outcome = (record.as_ref().thunk)(record, Op::Run);
-                if outcome != WAITS && outcome != PASSED {
+                if outcome != Outcome::Waits && outcome != Outcome::Passed {
                     Cell::note_handled(cell);
                 }
                 // The state may have changed: the guards of the waiting messages are asked again.
-                return if outcome == CONTINUE && cell.as_ref().has_status(status::GUARDED) { RESUME } else { outcome };
+                return if outcome == Outcome::Continue && cell.as_ref().has_status(status::GUARDED) {
+                    Outcome::Resume
+                } else {
+                    outcome
+                };
             }
             if cell.as_ref().has_status(status::DEFERRABLE) {
                 self.hasten_deferred_starts();
             }
             Cell::cold_mut(cell).deferred.push(record, &self.pool);
             // A deferred message is counted when it is run.
-            PASSED
+            Outcome::Passed
         }
     }
 
     /// Carries out the outcome of a record that was run.
     ///
     /// # Safety
-    /// The same as for running the record, whose head is still readable; if it [waits](WAITS), so is its payload.
+    /// The same as for running the record, whose head is still readable; if it [waits](Outcome::Waits), so is its payload.
     pub(crate) unsafe fn settle_record(&self, record: NonNull<Record>, outcome: Outcome) {
         // SAFETY: this thread runs the record's stage, and the record's head is readable.
         unsafe {
             let cell = record.as_ref().cell;
-            if outcome == WAITS {
+            if outcome == Outcome::Waits {
                 self.wait_for_guard(record);
-                self.settle(cell, PASSED);
+                self.settle(cell, Outcome::Passed);
             } else {
                 self.settle(cell, outcome);
             }
@@ -352,21 +356,21 @@ impl Worker {
     /// Carries out a handler's decision about its cell.
     pub(crate) fn settle(&self, cell: NonNull<Cell>, outcome: Outcome) {
         match outcome {
-            CONTINUE => {}
-            PASSED => self.handled.set(self.handled.get().wrapping_sub(1)),
-            RESUME => self.run_deferred(cell),
-            STOP => {
+            Outcome::Continue => {}
+            Outcome::Passed => self.handled.set(self.handled.get().wrapping_sub(1)),
+            Outcome::Resume => self.run_deferred(cell),
+            Outcome::Stop => {
                 // SAFETY: this thread runs the cell's stage.
                 let failure = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.failure.take());
                 self.end(cell, failure.map_or(Ending::Stopped, Ending::Crashed));
             }
-            KILL => self.end(cell, Ending::Killed),
-            FAIL => {
+            Outcome::Kill => self.end(cell, Ending::Killed),
+            Outcome::Fail => {
                 // SAFETY: this thread runs the cell's stage.
                 let failure = unsafe { Cell::cold_mut(cell) }.failure.take().expect("a failure was noted");
                 self.crash(cell, failure);
             }
-            other => unreachable!("outcome {other}"),
+            Outcome::Waits => unreachable!("the caller has moved the record that waits"),
         }
     }
 
@@ -418,7 +422,7 @@ impl Worker {
         }
         // SAFETY: this thread runs the cell's stage; the crashed handler has been unwound.
         let outcome = unsafe { (header.kind().crash)(cell, crash) };
-        let thaws = header.has_status(status::FROZEN) && !matches!(outcome, STOP | KILL);
+        let thaws = header.has_status(status::FROZEN) && !matches!(outcome, Outcome::Stop | Outcome::Kill);
         if thaws {
             header.set_status(status::FROZEN, false);
             note_suspended(false);
@@ -485,7 +489,7 @@ impl Worker {
         let _resuming = Resuming::enter(self, cell);
         let at_once = || decisions::gulp_messages(self.next_ns.get(), false, self.system.config.throughput);
         let left = if self.single.get() { u64::MAX } else { at_once() };
-        let mut slice = Slice { left, outcome: CONTINUE, panic: None };
+        let mut slice = Slice { left, outcome: Outcome::Continue, panic: None };
         loop {
             header.set_status(status::BEHIND, false);
             while self.run_round(cell, &mut slice) {}
@@ -540,8 +544,8 @@ impl Worker {
             unsafe {
                 Cell::cold_mut(cell).deferred.pop_later(&self.pool);
                 match self.run_one_deferred(record, op, slice) {
-                    WAITS => Cell::cold_mut(cell).deferred.push_refused(record, &self.pool),
-                    PASSED => {}
+                    Outcome::Waits => Cell::cold_mut(cell).deferred.push_refused(record, &self.pool),
+                    Outcome::Passed => {}
                     _ => return true,
                 }
             }
@@ -571,12 +575,12 @@ impl Worker {
             // SAFETY: the list owns the records; each is run once, and is noted as consumed unless it waits.
             unsafe {
                 let outcome = self.run_one_deferred(record, op, slice);
-                if outcome == WAITS {
+                if outcome == Outcome::Waits {
                     one_waits = true;
                     continue;
                 }
                 refused.consumed(record);
-                if outcome == PASSED {
+                if outcome == Outcome::Passed {
                     one_waits = true;
                 } else if one_waits {
                     round = GuardRound::Again;
@@ -591,7 +595,7 @@ impl Worker {
 
     /// Returns the operation for `record`, which is deferred. Returns `None` if the record waits.
     fn op_of_deferred(&self, cell: NonNull<Cell>, record: NonNull<Record>, slice: &mut Slice) -> Option<Op> {
-        if slice.outcome != CONTINUE || slice.panic.is_some() {
+        if slice.outcome != Outcome::Continue || slice.panic.is_some() {
             return None;
         }
         // SAFETY: cells are never freed; a whole record; this thread runs the cell's stage.
@@ -608,7 +612,7 @@ impl Worker {
     ///
     /// # Safety
     /// A whole record of a cell whose stage this thread runs, for which `op` was [found](Worker::op_of_deferred). It is consumed, unless it
-    /// [waits](WAITS).
+    /// [waits](Outcome::Waits).
     unsafe fn run_one_deferred(&self, record: NonNull<Record>, op: Op, slice: &mut Slice) -> Outcome {
         // SAFETY: a whole record of a stage that this thread runs; it is consumed once, or waits.
         unsafe {
@@ -617,11 +621,11 @@ impl Worker {
             let run =
                 || if op == Op::Run { (record.as_ref().thunk)(record, op) } else { bounce_or_forward(record, op) };
             match catch_unwind(AssertUnwindSafe(|| if op == Op::Run { self.show(record, run) } else { run() })) {
-                // `PASSED`: the message was dropped for another one; or it still waits, behind the others that were
+                // `Passed`: the message was dropped for another one; or it still waits, behind the others that were
                 // refused.
-                Ok(WAITS) => return WAITS,
-                Ok(PASSED) => return PASSED,
-                Ok(RESUME) => {}
+                Ok(Outcome::Waits) => return Outcome::Waits,
+                Ok(Outcome::Passed) => return Outcome::Passed,
+                Ok(Outcome::Resume) => {}
                 Ok(decided) => slice.outcome = decided,
                 Err(caught) => slice.panic = Some(caught.into()),
             }
@@ -633,7 +637,7 @@ impl Worker {
                 slice.left = if interrupted { 0 } else { slice.left.saturating_sub(1) };
             }
             self.handled.set(self.handled.get().wrapping_add(1));
-            CONTINUE
+            Outcome::Continue
         }
     }
 
