@@ -18,10 +18,10 @@
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::panic_any;
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
 
-use crate::sync::locks::lock;
+use crate::sync::locks::{lock, wait};
 
 /// The number of turns after which a thread gives way to others.
 const TURNS_MAX: u32 = 64;
@@ -129,7 +129,7 @@ impl DriverLock {
                     std::thread::yield_now();
                     lock(&self.state)
                 } else {
-                    self.passed_on.wait(state).unwrap_or_else(PoisonError::into_inner)
+                    wait(&self.passed_on, state)
                 };
             }
             state.waiting.pop_front();

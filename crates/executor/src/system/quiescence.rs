@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::memory::cell::{Cell, status};
 use crate::memory::raw_address::RawAddress;
 use crate::memory::record::described;
 use crate::memory::slab;
-use crate::sync::locks::lock;
+use crate::sync::locks::{lock, wait, wait_for};
 use crate::user_code::crash::Ending;
 use crate::worker;
 use crate::worker::Worker;
@@ -223,11 +223,7 @@ impl SystemCore {
                 report_long_wait(format_args!("{} s", WAITS.as_secs()));
             }
             // The time-out only covers a handler that leaves a detached thread.
-            quiet = self
-                .became_quiet
-                .wait_timeout(quiet, Duration::from_millis(20))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            quiet = wait_for(&self.became_quiet, quiet, Duration::from_millis(20));
         }
     }
 
@@ -243,7 +239,7 @@ impl SystemCore {
         let end = after(time);
         let mut quiet = lock(&self.quiet);
         while let Some(left) = end.checked_duration_since(Instant::now()).filter(|_| !self.has_ended()) {
-            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+            quiet = wait_for(&self.became_quiet, quiet, left);
         }
     }
 
@@ -320,7 +316,7 @@ impl SystemCore {
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
             let nap = left.min(Duration::from_millis(5));
-            quiet = self.became_quiet.wait_timeout(quiet, nap).unwrap_or_else(PoisonError::into_inner).0;
+            quiet = wait_for(&self.became_quiet, quiet, nap);
         }
     }
 
@@ -433,7 +429,7 @@ impl SystemCore {
             if alive == 0 || left.is_zero() {
                 return alive;
             }
-            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+            quiet = wait_for(&self.became_quiet, quiet, left);
         }
     }
 
@@ -558,7 +554,7 @@ impl SystemCore {
         self.monitor_sleeps.store(true, Ordering::SeqCst);
         let is_quiet = || self.active.load(Ordering::SeqCst).is_multiple_of(WOKEN);
         while !*guard && self.monitor_sleeps.load(Ordering::SeqCst) && is_quiet() {
-            guard = wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            guard = wait(&wake, guard);
         }
         self.monitor_sleeps.store(false, Ordering::SeqCst);
         0
@@ -571,7 +567,7 @@ impl SystemCore {
             drop(guard);
             std::thread::sleep(tick);
         } else {
-            drop(wake.wait_timeout(guard, nap).unwrap_or_else(PoisonError::into_inner));
+            drop(wait_for(&wake, guard, nap));
         }
     }
 }

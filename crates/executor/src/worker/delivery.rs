@@ -3,8 +3,8 @@
 
 use std::cell::Cell;
 use std::ptr::NonNull;
+use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::load::bounds::Load;
@@ -12,6 +12,7 @@ use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
 use crate::policy::decisions::Idle;
 use crate::sync::jitter::seam;
+use crate::sync::locks::wait_for;
 use crate::sync::worker_requests::Signal;
 use crate::worker::core::Reason;
 use crate::worker::inbox::{Inbox, Presence, WorkerShared};
@@ -222,9 +223,7 @@ impl SystemCore {
             self.sources.note(self.now_ns());
             let _waiting = shared.standing.note_waiting();
             // The wait is bounded, because the stage may move to another worker.
-            drop(
-                shared.relieved.wait_timeout(inbox, Duration::from_millis(10)).unwrap_or_else(PoisonError::into_inner),
-            );
+            drop(wait_for(&shared.relieved, inbox, Duration::from_millis(10)));
         }
     }
 
