@@ -67,6 +67,7 @@
 //!   stands beside the nested call and is not read from the actor's cell: the nested handler may end its actor, and the
 //!   vacant cell says stage 0, or already belongs to a new actor. Stage 0 of another worker would be held for ever.
 
+use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -82,6 +83,8 @@ use crate::sync::locks::lock;
 use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
 use crate::worker::core::{Core, Parked, Reason};
+use crate::worker::handoff::HandoffState;
+use crate::worker::message_queue::Cursor;
 use crate::worker::run_by_askers::Loan;
 use crate::worker::system_core::SystemCore;
 use crate::worker::threads::WorkerThread;
@@ -110,6 +113,30 @@ impl Worker {
     /// Tries to take the work of this worker's thread. Called by the monitor only.
     fn take_over(&self) -> Option<Takeover> {
         let mut handoff = lock(&self.handoff);
+        let claimed = self.revoke_claim()?;
+        // From this point on the thread touches neither queue nor core.
+        for log in &self.logs {
+            log.stop();
+        }
+        // SAFETY: the thread has claimed that record last, or now another one behind it, and will learn that the latter
+        // was taken. Its work was revoked, and its logs are stopped.
+        let (behind, queue, outgoing, mut core) = unsafe {
+            let behind = self.position_behind(claimed);
+            let (queue, outgoing) = (self.seize_queue(behind, &mut handoff), self.seize_logs(&mut handoff));
+            (behind, queue, outgoing, self.detach_stages(claimed, &mut handoff))
+        };
+        // Messages that this thread sent to others are posted before any other thread runs its stages (I2).
+        for chain in outgoing {
+            // SAFETY: whole records, each handed over once.
+            chain.consume(None, |record| unsafe { self.system.post_anyway(Lane::Normal, record) });
+        }
+        let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
+        Some(Takeover { core, queue, sent })
+    }
+
+    /// Raises REVOKED and returns the record that the thread has claimed. Returns `None`, with REVOKED lowered again, if
+    /// the thread does not stand in a handler of one of this worker's stages. Under the handoff lock.
+    fn revoke_claim(&self) -> Option<NonNull<Record>> {
         let claimed = self.ownership.revoke(self.has_full_fences())?;
         seam(2);
         // SAFETY: the claimed record stays readable; the core stands still, because the thread asks for the handoff
@@ -130,19 +157,20 @@ impl Worker {
             self.ownership.signal.clear(Signal::REVOKED);
             return None;
         }
-        // From this point on the thread touches neither queue nor core.
-        for log in &self.logs {
-            log.stop();
-        }
+        Some(claimed)
+    }
+
+    /// Moves the deferred starts, and the records of the queue from `behind` on, to chains by lanes.
+    ///
+    /// # Safety
+    /// The thread's work was revoked with the claim before `behind`, and its logs are stopped; under the handoff lock.
+    unsafe fn seize_queue(&self, behind: Cursor, handoff: &mut HandoffState) -> [Chain; 3] {
         let mut queue = [const { Chain::new() }; 3];
         // SAFETY: the thread stands still. Deferred starts come first, because messages to the actors that they start
         // go behind them.
         queue[Lane::Normal as usize] = unsafe { (*self.core.get()).deferred_starts.take(u64::MAX, None) };
         let log = &self.logs[self.id as usize];
         let taken_to = log.tail.load(Ordering::Acquire);
-        // SAFETY: the thread has claimed that record last, or now another one behind it, and will learn that the latter
-        // was taken.
-        let behind = unsafe { self.position_behind(claimed) };
         // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
         self.for_each_from(behind, taken_to, &mut |record| unsafe {
             if !record.as_ref().is_buried() {
@@ -158,14 +186,19 @@ impl Worker {
                 handoff.segments.push(segment);
             }
         }
-        let mut outgoing = Vec::new();
         handoff.taken = vec![std::ptr::null_mut(); self.logs.len()];
+        handoff.taken[self.id as usize] = taken_to;
+        queue
+    }
+
+    /// Moves the records of the logs for other workers to a chain for each log.
+    ///
+    /// # Safety
+    /// The same as for [`Worker::seize_queue`], which was called.
+    unsafe fn seize_logs(&self, handoff: &mut HandoffState) -> Vec<Chain> {
+        let mut outgoing = Vec::new();
         for (dest, log) in self.logs.iter().enumerate() {
-            if dest == self.id as usize {
-                handoff.taken[dest] = taken_to;
-                continue;
-            }
-            if log.is_closed() {
+            if dest == self.id as usize || log.is_closed() {
                 continue;
             }
             let tail = log.tail.load(Ordering::Acquire);
@@ -186,6 +219,15 @@ impl Worker {
             seam(2);
             outgoing.push(chain);
         }
+        outgoing
+    }
+
+    /// Leaves `claimed` and the stages of its handlers to the thread, and takes the core, in which these stages are
+    /// parked from now on.
+    ///
+    /// # Safety
+    /// The same as for [`Worker::seize_logs`].
+    unsafe fn detach_stages(&self, claimed: NonNull<Record>, handoff: &mut HandoffState) -> Box<Core> {
         // SAFETY: the claimed record stays readable while its thread runs it.
         let mut stages = vec![unsafe { claimed.as_ref() }.stage()];
         // Acquire: pairs with the Release in the drop of `Nest`.
@@ -215,13 +257,7 @@ impl Worker {
             }
             self.system.full[*stage as usize].note_stuck();
         }
-        // Messages that this thread sent to others are posted before any other thread runs its stages (I2).
-        for chain in outgoing {
-            // SAFETY: whole records, each handed over once.
-            chain.consume(None, |record| unsafe { self.system.post_anyway(Lane::Normal, record) });
-        }
-        let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
-        Some(Takeover { core, queue, sent })
+        core
     }
 }
 
