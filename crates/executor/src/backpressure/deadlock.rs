@@ -68,7 +68,7 @@ impl Worker {
                     return false;
                 }
                 inbox.presence = Presence::Awake;
-                self.system.idle.remove(self.id, Idle::Parked);
+                self.system.idle.workers.remove(self.id, Idle::Parked);
                 self.system.active_more();
                 self.note_departures(&inbox);
             }
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn who_falls_asleep_last_calls_one_of_a_knot() {
         let system = waiting(&[&[1], &[0], &[]]);
-        let last = system.posts[2].lock().unwrap().clone().unwrap();
+        let last = system.threads.posts[2].lock().unwrap().clone().unwrap();
         assert!(!last.enter(|| last.break_deadlock()));
         assert_eq!(called(&system), [0]);
         end(&system);

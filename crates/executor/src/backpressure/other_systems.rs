@@ -55,14 +55,14 @@ impl Worker {
         }
         let claimed = self.ownership.claimed();
         let in_handler = self.ownership.is_user() && !claimed.is_null();
-        if !in_handler || system.simulation.is_some() || usize::from(target) >= system.route.len() {
+        if !in_handler || system.simulation.is_some() || usize::from(target) >= system.routing.route.len() {
             return system.note_unslowed(target);
         }
         // SAFETY: the claimed record stays readable until the next one is claimed.
         let sender = unsafe { (*claimed).stage() };
         let other_system = Some(SystemEpoch::of(system));
-        let worker = system.route[usize::from(target)].load(Ordering::Relaxed);
-        if system.full[usize::from(target)].is_full() {
+        let worker = system.routing.route[usize::from(target)].load(Ordering::Relaxed);
+        if system.routing.full[usize::from(target)].is_full() {
             self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, other_system });
         }
         let pressed = system.pressed_by(worker, target);
@@ -94,7 +94,7 @@ impl Worker {
     ) -> Option<(u16, bool)> {
         let target = usize::from(target);
         // `None`: the system had ended when the sender noted its epoch, and another one had taken the slot.
-        let worker = system.route.get(target)?.load(Ordering::Acquire);
+        let worker = system.routing.route.get(target)?.load(Ordering::Acquire);
         let receiver = if source { system.pressed_by(worker, target as u16).unwrap_or(worker) } else { worker };
         let shared = &system.worker_table[usize::from(receiver)];
         {
@@ -108,10 +108,10 @@ impl Worker {
         if source {
             shared.muted_on_me.store(true, Ordering::SeqCst);
         }
-        if system.closed.load(Ordering::Acquire) {
+        if system.shutdown.closed.load(Ordering::Acquire) {
             return None;
         }
-        let full = system.full[target].wait_for();
+        let full = system.routing.full[target].wait_for();
         let pressed = source && shared.is_pressed();
         if pressed {
             system.note_source(receiver);

@@ -102,7 +102,7 @@ impl Worker {
             run: mail_run,
             admitted: shared.admission.bytes(),
             now_ns: self.system.now_ns(),
-            source_ns: self.system.sources.last_ns(),
+            source_ns: self.system.routing.sources.last_ns(),
         };
         shared.standing.look(&mut core.turnover, look);
         let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
@@ -151,7 +151,9 @@ impl Worker {
                 // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by
                 // itself.
                 Reason::Muted { stuck: true, other_system: Some(_), .. } => None,
-                Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
+                Reason::Muted { stuck: true, target, .. } if self.system.routing.full[target as usize].is_stuck() => {
+                    None
+                }
                 Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
                 Reason::Muted { receiver, other_system, .. } => {
                     Some((other_system.map_or(self.system_id, |other_system| other_system.system), receiver))
@@ -263,7 +265,7 @@ impl Worker {
         let pauses = std::mem::take(&mut core.pauses);
         let mut accounts = self.accounts.borrow_mut();
         if accounts.are_wanted() {
-            accounts.open(self.system.route.len());
+            accounts.open(self.system.routing.route.len());
             // This worker's own actors otherwise append to the log without any check while it has room.
             self.logs[self.id as usize].stop();
         }
@@ -277,7 +279,7 @@ impl Worker {
     /// Returns whether the stage may be muted. A stage that works off its parked records may not, because it was let go
     /// on or is full: it would wait for itself.
     pub(crate) fn may_be_muted(&self, core: &Core, stage: u16) -> bool {
-        core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.full[stage as usize].is_full()
+        core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.routing.full[stage as usize].is_full()
     }
 
     /// Parks the mail of the stage as long as the gate is closed.
@@ -317,7 +319,7 @@ impl Worker {
         if pressed {
             self.system.note_source(receiver);
         }
-        let full = self.system.full[target as usize].wait_for();
+        let full = self.system.routing.full[target as usize].wait_for();
         (full || pressed).then_some((receiver, full))
     }
 

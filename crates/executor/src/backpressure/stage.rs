@@ -39,7 +39,7 @@ impl Worker {
     /// at most one send under way. In RUNTIME.
     pub(crate) fn fill(&self, core: &Core, stage: u16) {
         let why = core.parked.get(&stage).and_then(Parked::backpressure);
-        if why.is_some_and(|why| self.system.full[stage as usize].raise(why)) {
+        if why.is_some_and(|why| self.system.routing.full[stage as usize].raise(why)) {
             self.shared().full_stages.fetch_add(1, Ordering::SeqCst);
             // This worker's own actors append without any check, as long as there is room.
             self.logs[self.id as usize].stop();
@@ -49,7 +49,7 @@ impl Worker {
 
     /// Puts a marker behind the parked records of `stage`, which goes on, if the stage is full.
     pub(crate) fn mark(&self, stage: u16, lanes: &mut [Chain; 3]) {
-        let backpressure = &self.system.full[stage as usize];
+        let backpressure = &self.system.routing.full[stage as usize];
         let Some(first) = lanes.iter().find_map(Chain::first_record) else {
             return;
         };
@@ -67,7 +67,7 @@ impl Worker {
 
     /// Notes that all parked records of `stage` have been run.
     fn is_through(&self, stage: u16) {
-        let Some(waited_for) = self.system.full[stage as usize].lower() else { return };
+        let Some(waited_for) = self.system.routing.full[stage as usize].lower() else { return };
         let shared = self.shared();
         shared.full_stages.fetch_sub(1, Ordering::SeqCst);
         // The lock orders this with a thread outside that saw the stage full and is about to wait.

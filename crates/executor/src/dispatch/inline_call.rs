@@ -93,7 +93,7 @@ impl Worker {
     /// after its gulp.
     #[inline]
     fn should_offer_calls(&self) -> bool {
-        if self.system.idle.any().is_none() {
+        if self.system.idle.workers.any().is_none() {
             return false;
         }
         if self.ownership.signal.get() != 0 {

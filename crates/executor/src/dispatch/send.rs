@@ -133,7 +133,7 @@ impl Worker {
     fn open_log(&self, dest: u16, size: usize) -> Result<Open, Option<NonZeroU64>> {
         seam(2_000);
         // Still in USER, because the observer is asked, and may send messages.
-        let wants_causes = self.system.observers.wants_causes();
+        let wants_causes = self.system.observation.observers.wants_causes();
         let cause = wants_causes.and_then(|observer| contained(|| observer.cause()).flatten());
         let in_handler = self.ownership.is_user();
         if in_handler && !self.enter_runtime() {
@@ -167,7 +167,7 @@ impl Worker {
         }
         let receiver = &self.system.worker_table[dest as usize];
         let some_stage_full = receiver.full_stages.load(Ordering::Relaxed) > 0;
-        let stage_full = some_stage_full && self.system.full[stage as usize].is_full();
+        let stage_full = some_stage_full && self.system.routing.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
         // Accounts are kept, or records are parked.
         let counts = pressed.is_some() || self.holding.get();
@@ -188,7 +188,7 @@ impl Worker {
         log.stop();
         if !some_stage_full && !open.wants_causes && !in_hook() {
             let limit = Segment::limit(log.last.get());
-            let some_idle = dest != self.id && self.system.idle.any().is_some();
+            let some_idle = dest != self.id && self.system.idle.workers.any().is_some();
             let end =
                 if some_idle { limit.min(log.tail.load(Ordering::Relaxed).wrapping_add(BURST_BYTES)) } else { limit };
             // Each counted record passes `note_sent`, which finds the stages to mute.
@@ -217,8 +217,8 @@ impl Worker {
         let claimed = self.ownership.claimed();
         // A dedicated worker hands no log over and learns of no departures. Its private route is therefore that of its
         // start.
-        let dest = self.system.route[usize::from(stage)].load(Ordering::Relaxed);
-        let stage_full = self.system.full[stage as usize].is_full();
+        let dest = self.system.routing.route[usize::from(stage)].load(Ordering::Relaxed);
+        let stage_full = self.system.routing.full[stage as usize].is_full();
         let pressed = self.pressed_for(dest, stage);
         if let Some(receiver) = pressed
             && !self.accounts.borrow().are_kept()
@@ -283,7 +283,7 @@ impl Worker {
             self.request_mute(MuteRequest { sender, receiver, target, source, other_system: None });
         }
         if self.system.worker_table[receiver as usize].overloaded.load(Ordering::Relaxed) {
-            self.system.relays.note(sender, receiver);
+            self.system.routing.relays.note(sender, receiver);
         }
     }
 
@@ -531,7 +531,8 @@ unsafe fn post_with_permit(system: &Arc<SystemCore>, to: RawAddress, lane: Lane,
 /// Puts the record directly into the inbox of the receiver's worker.
 #[inline(never)]
 unsafe fn post_unbounded(system: &SystemCore, to: RawAddress, lane: Lane, record: NonNull<Record>, asks: bool) {
-    let cause = system.observers.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
+    let cause =
+        system.observation.observers.wants_causes().and_then(|observer| contained(|| observer.cause()).flatten());
     // SAFETY: the caller gives up a whole record for `to` with room for a cause.
     unsafe { post_loose(system, to.stage(), lane, record, cause, asks) };
 }
@@ -545,7 +546,7 @@ unsafe fn post_loose(
     cause: Option<NonZeroU64>,
     asks: bool,
 ) {
-    if usize::from(stage) >= system.route.len() {
+    if usize::from(stage) >= system.routing.route.len() {
         // SAFETY: the caller gives up a whole record, which is consumed once.
         unsafe { bounce(record, Undelivered::Stopped) };
         return;

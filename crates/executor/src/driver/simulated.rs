@@ -71,7 +71,7 @@ impl SystemCore {
     /// ended.
     pub fn steps(self: &Arc<Self>) -> Option<Steps> {
         self.simulation.as_ref()?;
-        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
+        let workers: Vec<Arc<Worker>> = self.threads.posts.iter().filter_map(|post| lock(post).clone()).collect();
         (!workers.is_empty()).then(|| Steps { system: Arc::clone(self), workers })
     }
 }
@@ -110,7 +110,7 @@ impl Steps {
     /// Returns whether the system's workers have ended, or it has been swept. Outside of a turn the answer may be out
     /// of date.
     pub fn are_workers_ended(&self) -> bool {
-        self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
+        self.simulation().has_ended() || self.system.shutdown.ending.load(Ordering::Acquire)
     }
 
     fn simulation(&self) -> &Simulation {
@@ -228,7 +228,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         worker.for_each_waiting(|record| {
             // SAFETY: records of the worker's own queue.
             let record = unsafe { record.as_ref() };
-            let runs_it = system.route[record.stage() as usize].load(Ordering::Relaxed);
+            let runs_it = system.routing.route[record.stage() as usize].load(Ordering::Relaxed);
             assert!(
                 record.is_buried() || runs_it == worker.id,
                 "I1: a record in the queue of a worker that does not run its stage"

@@ -73,7 +73,7 @@ impl SystemCore {
         let kind = KindOf::<S>::KIND;
         // In a system that has ended, no sweep would end it.
         let Some(_spawning) = self.begin_to_spawn() else { return RawAddress::nowhere() };
-        let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
+        let owner = self.routing.route[stage as usize].load(Ordering::Relaxed) as usize;
         let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::memory::cell::Cold::new();
         cold.extra = Some(Box::new(extra));

@@ -149,7 +149,7 @@ impl Worker {
             return None;
         }
         // SAFETY: the claimed record stays readable.
-        if self.system.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
+        if self.system.routing.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
             // The record was run, and then its stage was given away: the thread stands before its next claim. That
             // stage is not this worker's to be held, because its present worker would be told of its return (I1).
             // (Acquire: pairs with the Release of the worker that moved the stage. The stage does not come back during
@@ -255,7 +255,7 @@ impl Worker {
                     core.parked.insert(*stage, Parked::new(Reason::Detached, Some(OVERLOADED_BYTES)));
                 }
             }
-            self.system.full[*stage as usize].note_stuck();
+            self.system.routing.full[*stage as usize].note_stuck();
         }
         core
     }
@@ -304,7 +304,10 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
     loop {
         {
             let Some(system) = system.upgrade() else { return };
-            if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
+            if system.shutdown.ending.load(Ordering::Acquire)
+                && stuck.is_empty()
+                && system.threads.alive.load(Ordering::Acquire) == 0
+            {
                 return;
             }
             if std::mem::replace(&mut asymmetric, asymmetric_fence::asymmetric()) && !asymmetric {
@@ -313,7 +316,7 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
             }
             watched.resize_with(system.worker_table.len(), || Watched::new(std::ptr::null_mut(), 0));
             for (id, seen) in watched.iter_mut().enumerate() {
-                let Some(worker) = lock(&system.posts[id]).clone() else {
+                let Some(worker) = lock(&system.threads.posts[id]).clone() else {
                     continue;
                 };
                 look(&system, &worker, seen, &mut stuck);
@@ -350,7 +353,7 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         return;
     }
     seen.ticks += 1;
-    let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(stuck_doublings_max());
+    let doublings = (system.threads.detached.load(Ordering::Relaxed) as u32).min(stuck_doublings_max());
     if seen.ticks < stuck_ticks() << doublings || worker.id as usize >= system.config.workers {
         return;
     }
@@ -366,8 +369,8 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     };
     *seen = Watched::new(claimed, beat);
     stuck.push(Arc::clone(worker));
-    system.stuck.note(worker);
-    system.detached.fetch_add(1, Ordering::Relaxed);
+    system.threads.stuck.note(worker);
+    system.threads.detached.fetch_add(1, Ordering::Relaxed);
     system.worker_table[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
     let signal = Arc::<Signal>::default();
     {
@@ -501,8 +504,8 @@ mod tests {
         sender.send(Do(move || {
             // This stays in the log of the other worker.
             receiver.send(DoAnyway(move || send.send(std::thread::current().name().map(str::to_owned)).unwrap()));
-            of_system.closed.store(true, std::sync::atomic::Ordering::Release);
-            of_system.ending.store(true, std::sync::atomic::Ordering::Release);
+            of_system.shutdown.closed.store(true, std::sync::atomic::Ordering::Release);
+            of_system.shutdown.ending.store(true, std::sync::atomic::Ordering::Release);
             held.send(be_taken_over()).unwrap();
         }));
         assert_eq!(is_held.recv_timeout(LIMIT).unwrap(), [0]);
@@ -519,7 +522,7 @@ mod tests {
         let [blocked, other] = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
         for _ in 0..2 {
             let deadline = Instant::now() + LIMIT;
-            while !system.monitor_sleeps.load(std::sync::atomic::Ordering::SeqCst) {
+            while !system.threads.monitor_sleeps.load(std::sync::atomic::Ordering::SeqCst) {
                 assert!(Instant::now() < deadline, "it does not sleep");
                 std::thread::yield_now();
             }

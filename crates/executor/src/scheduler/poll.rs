@@ -53,7 +53,7 @@ pub(crate) fn found(reactor: &dyn Reactor, timeout: Option<Duration>) -> bool {
 impl SystemCore {
     /// Has the workers poll `reactor`. Can be called once; returns false if there is a reactor already.
     pub fn set_reactor(&self, reactor: Arc<dyn Reactor>) -> bool {
-        let set = self.reactor.set(reactor).is_ok();
+        let set = self.poller.reactor.set(reactor).is_ok();
         if set {
             // Parked workers have parked without the reactor.
             for worker in 0..self.config.workers as u16 {
@@ -67,16 +67,16 @@ impl SystemCore {
 impl Worker {
     /// Takes the role of the poller, if there is a reactor and no worker has the role.
     pub(crate) fn begin_to_poll(&self) -> Option<&dyn Reactor> {
-        let reactor = self.system.reactor.get()?;
-        if self.id as usize >= self.system.config.workers || self.system.polling.load(Ordering::Relaxed) {
+        let reactor = self.system.poller.reactor.get()?;
+        if self.id as usize >= self.system.config.workers || self.system.poller.polling.load(Ordering::Relaxed) {
             return None;
         }
         // Acquire: pairs with the Release in `end_to_poll`, and shows what the last poller did.
-        (!self.system.polling.swap(true, Ordering::Acquire)).then_some(&**reactor)
+        (!self.system.poller.polling.swap(true, Ordering::Acquire)).then_some(&**reactor)
     }
 
     pub(crate) fn end_to_poll(&self) {
-        self.system.polling.store(false, Ordering::Release);
+        self.system.poller.polling.store(false, Ordering::Release);
     }
 
     /// Dispatches the events that were found. In RUNTIME, awake, by the poller.
@@ -118,7 +118,7 @@ impl Worker {
     /// Writes out the data that was left to be written.
     pub(crate) fn write_out(&self) {
         if self.unwritten.replace(false)
-            && let Some(reactor) = self.system.reactor.get()
+            && let Some(reactor) = self.system.poller.reactor.get()
         {
             // The reactor writes to the program's transport.
             user_calls::call(|| reactor.flush()).unwrap_or(());
@@ -131,11 +131,13 @@ impl Worker {
         if self.lending.is_borrowed.get() {
             return;
         }
-        if self.system.reactor.get().is_none() || now_ns < self.system.next_poll_ns.load(Ordering::Relaxed) {
+        if self.system.poller.reactor.get().is_none()
+            || now_ns < self.system.poller.next_poll_ns.load(Ordering::Relaxed)
+        {
             return;
         }
         let Some(reactor) = self.begin_to_poll() else { return };
-        self.system.next_poll_ns.store(now_ns + POLL_EVERY_NS, Ordering::Relaxed);
+        self.system.poller.next_poll_ns.store(now_ns + POLL_EVERY_NS, Ordering::Relaxed);
         if found(reactor, Some(Duration::ZERO)) {
             self.dispatch(reactor);
         }

@@ -94,9 +94,9 @@ impl Worker {
         if let Some(asks_for_all) = asks_for_all {
             // SAFETY: used by this thread only, in short borrows; in RUNTIME.
             let (route, core) = unsafe { (&*self.route.get(), self.core()) };
-            let may_go = |stage: &u16| !core.is_parked(*stage) && !system.full[usize::from(*stage)].is_full();
+            let may_go = |stage: &u16| !core.is_parked(*stage) && !system.routing.full[usize::from(*stage)].is_full();
             let all: Vec<u16> = route.own(system.config.stages).filter(may_go).collect();
-            self.give(StageSet::of(&all, system.route.len(), asks_for_all));
+            self.give(StageSet::of(&all, system.routing.route.len(), asks_for_all));
             return;
         }
         let Some(&thief) = thieves.first() else { return };
@@ -104,11 +104,14 @@ impl Worker {
         // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
         let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
-        let is_worth_it =
-            |waiting, part| simulated || decisions::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
+        let is_worth_it = |waiting, part| {
+            simulated || decisions::is_worth_sharing(waiting, part, 0, Idle::Watching, system.idle.wake_ns)
+        };
         // Another worker may already have given work to the thief.
         if !may
-            || !self.give_part(thief, start_ns, is_worth_it, || simulated || system.idle.remove(thief, Idle::Watching))
+            || !self.give_part(thief, start_ns, is_worth_it, || {
+                simulated || system.idle.workers.remove(thief, Idle::Watching)
+            })
         {
             self.ledger.steal_no_candidate.add(1);
         }
@@ -119,9 +122,9 @@ impl Worker {
     #[cold]
     pub(crate) fn offer(&self, worker: u16, idle: Idle, start_ns: u64, lasts_ns: u64) {
         let is_worth_it =
-            |waiting, part| decisions::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
+            |waiting, part| decisions::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.idle.wake_ns);
         self.give_part(worker, start_ns, is_worth_it, || {
-            let taken = self.system.idle.remove(worker, idle);
+            let taken = self.system.idle.workers.remove(worker, idle);
             if taken && idle == Idle::Parked {
                 self.ledger.wake_ups.add(1);
             }
@@ -144,7 +147,7 @@ impl Worker {
         let stages = if is_worth_it(waiting, part) { decisions::split(&mut stages, part) } else { Vec::new() };
         let mut gave = false;
         if !stages.is_empty() && take() {
-            gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
+            gave = self.give(StageSet::of(&stages, self.system.routing.route.len(), thief));
             if gave {
                 if decisions::wants_trial(waiting, self.average_ns.get()) {
                     self.begin_trial(thief, start_ns);
@@ -167,8 +170,8 @@ impl Worker {
         let inbox = self.system.worker_table[usize::from(thief)].lock();
         match inbox.presence {
             Presence::Awake => {}
-            Presence::Idle => self.system.idle.insert(thief, Idle::Watching),
-            Presence::Parked => self.system.idle.insert(thief, Idle::Parked),
+            Presence::Idle => self.system.idle.workers.insert(thief, Idle::Watching),
+            Presence::Parked => self.system.idle.workers.insert(thief, Idle::Parked),
         }
     }
 
@@ -249,12 +252,12 @@ impl Worker {
         let route = unsafe { &mut *self.route.get() };
         for stage in given.iter() {
             debug_assert_eq!(
-                self.system.route[stage as usize].load(Ordering::Relaxed),
+                self.system.routing.route[stage as usize].load(Ordering::Relaxed),
                 self.id,
                 "a stage of another worker"
             );
             // Release: pairs with the Acquire of a worker that reads the route.
-            self.system.route[stage as usize].store(thief, Ordering::Release);
+            self.system.routing.route[stage as usize].store(thief, Ordering::Release);
             route.give(stage, thief, departures);
             theirs.arrivals.push(stage);
         }
@@ -291,7 +294,7 @@ impl Worker {
         });
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let may_go = |stage: u16| !core.is_parked(stage) && !system.full[usize::from(stage)].is_full();
+        let may_go = |stage: u16| !core.is_parked(stage) && !system.routing.full[usize::from(stage)].is_full();
         let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
         let stages = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
         (Backlog { ns: ns as u64, is_short: self.has_short_work() && !self.is_apart(self.id) }, stages)

@@ -18,15 +18,15 @@ impl SystemCore {
     /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that
     /// has not ended in time.
     pub fn actors_at_work(&self) -> Vec<(RawAddress, &'static str)> {
-        let mut workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
-        for worker in lock(&self.stuck.detached).iter().filter_map(Weak::upgrade) {
+        let mut workers: Vec<Arc<Worker>> = self.threads.posts.iter().filter_map(|post| lock(post).clone()).collect();
+        for worker in lock(&self.threads.stuck.detached).iter().filter_map(Weak::upgrade) {
             // The monitor may be about to give the worker to a new thread.
             if !workers.iter().any(|known| Arc::ptr_eq(known, &worker)) {
                 workers.push(worker);
             }
         }
         let at_work = workers.iter().filter_map(|worker| worker.running_actor());
-        let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(actor_in);
+        let ending = NonNull::new(self.threads.stuck.ending.load(Ordering::Relaxed)).and_then(actor_in);
         at_work.chain(ending).collect()
     }
 }

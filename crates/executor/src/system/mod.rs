@@ -22,7 +22,7 @@ impl SystemCore {
         counters[0].dead_letters += self.outside.dead_letters.load(Ordering::Relaxed);
         counters[0].rejected += self.mailboxes.rejected.load(Ordering::Relaxed);
         counters[0].dropped += self.mailboxes.dropped.load(Ordering::Relaxed);
-        counters[0].received += self.handled_detached.load(Ordering::Relaxed);
+        counters[0].received += self.threads.handled_detached.load(Ordering::Relaxed);
         counters.truncate(
             self.config.workers.max(counters.iter().rposition(|c| *c != Counters::default()).map_or(0, |at| at + 1)),
         );

@@ -38,8 +38,10 @@ impl SystemCore {
                 Err(format!("stage {stage}: this system has the stages 0 to {}", self.config.stages - 1))
             }
             // No thread is started any more for an actor that a sweep will end.
-            StageChoice::Dedicated if self.simulation.is_some() || self.closed.load(Ordering::Relaxed) => Ok(spread()),
-            StageChoice::Dedicated => lock(&self.dedicated).pop().ok_or_else(|| {
+            StageChoice::Dedicated if self.simulation.is_some() || self.shutdown.closed.load(Ordering::Relaxed) => {
+                Ok(spread())
+            }
+            StageChoice::Dedicated => lock(&self.threads.dedicated).pop().ok_or_else(|| {
                 format!(
                     "dedicated: {} actors with a thread of their own exist already, which is the limit",
                     limits::DEDICATED_MAX
@@ -145,12 +147,12 @@ impl SystemCore {
     #[inline(never)]
     fn vacant_cell(self: &Arc<Self>, choice: StageChoice, class: u16) -> Result<(u16, NonNull<Cell>), String> {
         let stage = self.choose_stage(choice)?;
-        let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
-        if self.is_pinned(stage) && lock(&self.posts[owner]).is_none() {
+        let owner = self.routing.route[stage as usize].load(Ordering::Relaxed) as usize;
+        if self.is_pinned(stage) && lock(&self.threads.posts[owner]).is_none() {
             match self.start_thread(owner as u16) {
                 Ok(thread) => thread.run(self.new_worker(owner as u16)),
                 Err(error) => {
-                    lock(&self.dedicated).push(stage);
+                    lock(&self.threads.dedicated).push(stage);
                     return Err(format!("dedicated: the thread could not be started: {error}"));
                 }
             }

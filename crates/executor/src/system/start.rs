@@ -1,16 +1,14 @@
 //! The start of a system.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU16, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::load::relays::Relays;
 use crate::load::stage_backpressure::StageBackpressure;
 use crate::load::standing::Sources;
-use crate::message::dead_letters::DeadLetterHooks;
 use crate::message::mailbox_bound::BoundedMailboxes;
-use crate::observe::observed::Observers;
 use crate::policy::config::{Config, limits};
 use crate::policy::costs;
 use crate::policy::idle_set::IdleWorkers;
@@ -20,9 +18,11 @@ use crate::worker::Worker;
 use crate::worker::core::Core;
 use crate::worker::handoff::Stuck;
 use crate::worker::inbox::WorkerTable;
-use crate::worker::outsiders::Outsiders;
 use crate::worker::simulation::Simulation;
-use crate::worker::system_core::{Clock, Outside, SLOTS, SYSTEMS_MAX, SystemCore};
+use crate::worker::system_core::{
+    Clock, Idleness, Observation, Outside, Poller, Quiescence, Routing, SLOTS, SYSTEMS_MAX, Shutdown, SystemCore,
+    Threads,
+};
 use crate::{user_code, worker};
 
 impl SystemCore {
@@ -55,70 +55,56 @@ impl SystemCore {
             })?;
         let mut slot = slot;
         let random = config.simulated.unwrap_or_else(|| RandomState::new().hash_one(at));
+        let shares_work = config.workers > 1 && config.simulated.is_none();
+        let runs = |stage| if stage < shared { stage % config.workers } else { config.workers + stage - shared } as u16;
         let system = Arc::new(SystemCore {
             id: at as u16,
-            worker_table: WorkerTable::new(config.workers, dedicated),
-            route: (0..stages)
-                .map(|stage| {
-                    AtomicU16::new(
-                        if stage < shared { stage % config.workers } else { config.workers + stage - shared } as u16,
-                    )
-                })
-                .collect(),
-            full: (0..stages).map(|_| StageBackpressure::default()).collect(),
-            sources: Sources::default(),
-            relays: Relays::new(stages),
             clock: if config.simulated.is_some() {
                 Clock::Virtual(AtomicU64::new(0))
             } else {
                 Clock::Real(Instant::now())
             },
             simulation: config.simulated.map(Simulation::new),
-            observers: Observers::default(),
-            active: AtomicU64::new(0),
-            parked: AtomicUsize::new(0),
-            idle: IdleWorkers::of(config.workers),
-            // With 1 worker, and in simulation, no thread is woken to share work.
-            wake_ns: if config.workers > 1 && config.simulated.is_none() { costs::wake_ns() } else { 10_000 },
-            cores: if config.workers > 1 && config.simulated.is_none() { costs::cores() } else { config.workers },
-            open: AtomicIsize::new(0),
-            quiet: Mutex::new(()),
-            became_quiet: Condvar::new(),
-            wait_for_quiet: AtomicUsize::new(0),
-            next_spread: AtomicUsize::new(0),
-            random: AtomicU64::new(random),
-            draining: AtomicBool::new(false),
-            closed: AtomicBool::new(false),
-            sweeping: Mutex::new(None),
-            spawning: AtomicUsize::new(0),
-            ending: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            ending_rest: Mutex::new(()),
-            outsiders: Outsiders::default(),
-            detached: AtomicUsize::new(0),
-            stuck: Stuck::default(),
-            handled_detached: AtomicU64::new(0),
+            worker_table: WorkerTable::new(config.workers, dedicated),
+            routing: Routing {
+                route: (0..stages).map(|stage| AtomicU16::new(runs(stage))).collect(),
+                full: (0..stages).map(|_| StageBackpressure::default()).collect(),
+                relays: Relays::new(stages),
+                sources: Sources::default(),
+            },
+            idle: Idleness {
+                active: AtomicU64::new(0),
+                parked: AtomicUsize::new(0),
+                workers: IdleWorkers::of(config.workers),
+                // With 1 worker, and in simulation, no thread is woken to share work.
+                wake_ns: if shares_work { costs::wake_ns() } else { 10_000 },
+                cores: if shares_work { costs::cores() } else { config.workers },
+            },
+            quiescence: Quiescence::default(),
+            shutdown: Shutdown::default(),
+            threads: Threads {
+                posts: (0..workers).map(|_| Mutex::new(None)).collect(),
+                handles: Mutex::default(),
+                alive: AtomicUsize::new(0),
+                dedicated: Mutex::new((shared as u16..stages as u16).rev().collect()),
+                detached: AtomicUsize::new(0),
+                stuck: Stuck::default(),
+                handled_detached: AtomicU64::new(0),
+                monitor_nap: (Mutex::new(false), Condvar::new()),
+                monitor_sleeps: AtomicBool::new(false),
+            },
+            poller: Poller::default(),
+            observation: Observation::default(),
             outside: Outside {
                 allocators: (0..workers).map(|_| Mutex::default()).collect(),
                 spawned: AtomicU64::new(0),
                 dead_letters: AtomicU64::new(0),
             },
-            posts: (0..workers).map(|_| Mutex::new(None)).collect(),
-            threads: Mutex::new(Vec::new()),
-            alive: AtomicUsize::new(0),
-            dedicated: Mutex::new((shared as u16..stages as u16).rev().collect()),
-            monitor_nap: (Mutex::new(false), Condvar::new()),
-            monitor_sleeps: AtomicBool::new(false),
-            reactor: OnceLock::new(),
-            above: OnceLock::new(),
-            polling: AtomicBool::new(false),
-            next_poll_ns: AtomicU64::new(0),
-            sampling: AtomicBool::new(false),
-            census_asked: AtomicU64::new(0),
-            samplers: Mutex::default(),
-            dead_letter_hooks: DeadLetterHooks::default(),
             mailboxes: BoundedMailboxes::default(),
+            next_spread: AtomicUsize::new(0),
             next_timer: AtomicU64::new(0),
+            random: AtomicU64::new(random),
+            above: OnceLock::new(),
             config,
         });
         *slot = Some(Arc::clone(&system));
@@ -126,7 +112,7 @@ impl SystemCore {
         drop(slot);
         for id in 0..system.config.workers as u16 {
             if system.simulation.is_some() {
-                *lock(&system.posts[id as usize]) = Some(system.new_worker(id));
+                *lock(&system.threads.posts[id as usize]) = Some(system.new_worker(id));
                 continue;
             }
             match system.start_thread(id) {
@@ -142,7 +128,7 @@ impl SystemCore {
             let name = format!("playhouse-{}-monitor", system.id);
             let handle = std::thread::Builder::new().name(name).spawn(move || monitor::watch(&weak));
             match handle {
-                Ok(handle) => lock(&system.threads).push(handle),
+                Ok(handle) => lock(&system.threads.handles).push(handle),
                 Err(error) => {
                     system.end(Duration::from_secs(1), &mut |_, _, _| {});
                     return Err(vec![format!("the monitor thread could not be started: {error}")]);

@@ -29,13 +29,13 @@ impl SystemCore {
     /// Has each worker count the messages that wait for it, at its next checkup.
     pub fn ask_for_census(&self) {
         // Relaxed: a worker that sees the request late only gives older figures.
-        self.census_asked.fetch_add(1, Ordering::Relaxed);
+        self.observation.census_asked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Returns the states of the workers, except those of dedicated actors that have ended.
     pub fn worker_states(&self) -> Vec<WorkerState> {
         let mut stages = vec![Vec::new(); self.worker_table.len()];
-        for (stage, worker) in self.route.iter().enumerate() {
+        for (stage, worker) in self.routing.route.iter().enumerate() {
             stages[worker.load(Ordering::Relaxed) as usize].push(stage as u16);
         }
         let states = self.worker_table.made().map(|(id, shared)| {
@@ -61,7 +61,7 @@ impl SystemCore {
 impl Worker {
     /// Counts the queue at a checkup, if there was a request.
     pub(crate) fn count_queue(&self) {
-        let asked = self.system.census_asked.load(Ordering::Relaxed);
+        let asked = self.system.observation.census_asked.load(Ordering::Relaxed);
         if asked == self.census_given.replace(asked) {
             return;
         }

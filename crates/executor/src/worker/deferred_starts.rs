@@ -304,7 +304,7 @@ impl Worker {
             chain.for_each(|record| {
                 // SAFETY: whole records.
                 let stage = usize::from(unsafe { record.as_ref() }.stage());
-                let runs_it = self.system.route[stage].load(Ordering::Relaxed);
+                let runs_it = self.system.routing.route[stage].load(Ordering::Relaxed);
                 assert_eq!(runs_it, self.id, "I1: a start at a worker that does not run its stage");
             });
         }
@@ -489,7 +489,7 @@ mod tests {
     }
 
     fn worker(system: &SystemCore, id: usize) -> Arc<Worker> {
-        system.posts[id].lock().unwrap().clone().unwrap()
+        system.threads.posts[id].lock().unwrap().clone().unwrap()
     }
 
     #[test]

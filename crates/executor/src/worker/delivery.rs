@@ -95,14 +95,14 @@ impl SystemCore {
             }
             return;
         }
-        self.idle.remove(worker, Idle::Parked);
+        self.idle.workers.remove(worker, Idle::Parked);
         self.active_more();
         if inbox.polls {
-            self.reactor.get().expect("a polling worker has a reactor").wake();
+            self.poller.reactor.get().expect("a polling worker has a reactor").wake();
         } else if let Some(borrower) = borrower {
             borrower.borrows();
         } else if let Some(thread) = &inbox.thread
-            && !(by == WokenBy::Others && self.idle.call(worker))
+            && !(by == WokenBy::Others && self.idle.workers.call(worker))
         {
             thread.unpark();
         }
@@ -112,10 +112,10 @@ impl SystemCore {
     fn with_inbox_of<R>(&self, stage: u16, f: impl FnOnce(&WorkerShared, MutexGuard<'_, Inbox>, u16) -> R) -> R {
         loop {
             // Acquire: pairs with the Release of the worker that moved the stage.
-            let worker = self.route[stage as usize].load(Ordering::Acquire);
+            let worker = self.routing.route[stage as usize].load(Ordering::Acquire);
             let shared = &self.worker_table[worker as usize];
             let inbox = shared.lock();
-            if self.route[stage as usize].load(Ordering::Acquire) == worker {
+            if self.routing.route[stage as usize].load(Ordering::Acquire) == worker {
                 return f(shared, inbox, worker);
             }
         }
@@ -125,7 +125,7 @@ impl SystemCore {
     /// was then not moved.
     pub(crate) fn post(&self, stage: u16, lane: Lane, record: NonNull<Record>, size: usize, asks: bool) -> bool {
         self.with_inbox_of(stage, |shared, inbox, worker| {
-            if self.closed.load(Ordering::Acquire) {
+            if self.shutdown.closed.load(Ordering::Acquire) {
                 return false;
             }
             // SAFETY: a whole record that the caller gives up.
@@ -191,7 +191,7 @@ impl SystemCore {
     /// Returns the overloaded worker to which `stage` passes messages on.
     pub(crate) fn passes_on_to(&self, stage: u16) -> Option<u16> {
         let is_overloaded = |worker: u16| self.worker_table[worker as usize].overloaded.load(Ordering::SeqCst);
-        self.relays.passes_on_to(stage, is_overloaded)
+        self.routing.relays.passes_on_to(stage, is_overloaded)
     }
 
     /// Slows down a thread that is not a worker: waits while the worker that gets its messages is pressed, or while
@@ -202,13 +202,13 @@ impl SystemCore {
 
     /// Does the same as [`wait_while_overloaded`](SystemCore::wait_while_overloaded), for up to `limit`.
     pub(crate) fn wait_while_overloaded_for(&self, stage: u16, bytes: u64, limit: Option<Duration>) {
-        if NEVER_WAITS.get() || self.simulation.is_some() || stage as usize >= self.route.len() {
+        if NEVER_WAITS.get() || self.simulation.is_some() || stage as usize >= self.routing.route.len() {
             return;
         }
         let start = self.now();
-        while !self.closed.load(Ordering::Relaxed) && limit.is_none_or(|limit| self.now() - start < limit) {
-            let worker = self.route[stage as usize].load(Ordering::Acquire);
-            let full = || self.full[stage as usize].is_full();
+        while !self.shutdown.closed.load(Ordering::Relaxed) && limit.is_none_or(|limit| self.now() - start < limit) {
+            let worker = self.routing.route[stage as usize].load(Ordering::Acquire);
+            let full = || self.routing.full[stage as usize].is_full();
             let slows = if full() { Some(worker) } else { self.pressed_by(worker, stage) };
             let Some(slows) = slows else { return };
             let shared = &self.worker_table[slows as usize];
@@ -220,7 +220,7 @@ impl SystemCore {
             } else if !shared.is_pressed() || shared.admits(bytes) {
                 return;
             }
-            self.sources.note(self.now_ns());
+            self.routing.sources.note(self.now_ns());
             let _waiting = shared.standing.note_waiting();
             // The wait is bounded, because the stage may move to another worker.
             drop(wait_for(&shared.relieved, inbox, Duration::from_millis(10)));
@@ -230,13 +230,13 @@ impl SystemCore {
     /// Notes that a source is slowed down for `worker`.
     pub(crate) fn note_source(&self, worker: u16) {
         self.worker_table[usize::from(worker)].standing.note_source();
-        self.sources.note(self.now_ns());
+        self.routing.sources.note(self.now_ns());
     }
 
     /// Returns whether messages to `stage` pile up. The caller slows down a sender if they do.
     pub fn is_stage_overloaded(&self, stage: u16) -> bool {
-        let Some(worker) = self.route.get(stage as usize) else { return false };
-        if self.full[stage as usize].is_full() {
+        let Some(worker) = self.routing.route.get(stage as usize) else { return false };
+        if self.routing.full[stage as usize].is_full() {
             return true;
         }
         let pressed = self.pressed_by(worker.load(Ordering::Relaxed), stage);
@@ -251,8 +251,8 @@ impl SystemCore {
     /// does not wait. They may if no messages pile up, or if the worker admits these as it admits sources
     /// (`backpressure::source_admission`).
     pub fn admits(&self, stage: u16, bytes: u64) -> bool {
-        let Some(worker) = self.route.get(stage as usize) else { return true };
-        if self.full[stage as usize].is_full() {
+        let Some(worker) = self.routing.route.get(stage as usize) else { return true };
+        if self.routing.full[stage as usize].is_full() {
             return false;
         }
         let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) else { return true };
@@ -267,7 +267,7 @@ impl SystemCore {
 
     /// Notes a message to `stage` from a sender that has no account and does not wait: it may be a source.
     pub(crate) fn note_unslowed(&self, stage: u16) {
-        let Some(worker) = self.route.get(stage as usize) else { return };
+        let Some(worker) = self.routing.route.get(stage as usize) else { return };
         if let Some(pressed) = self.pressed_by(worker.load(Ordering::Relaxed), stage) {
             self.worker_table[usize::from(pressed)].standing.note_source();
         }
@@ -276,17 +276,20 @@ impl SystemCore {
     /// Returns whether messages to `stage` pile up only because it waits for a gate, or because stages of its worker
     /// are muted. Those may wait for these very messages.
     pub fn is_stage_held_up(&self, stage: u16) -> bool {
-        let Some(worker) = self.route.get(stage as usize) else { return false };
+        let Some(worker) = self.routing.route.get(stage as usize) else { return false };
         let worker = worker.load(Ordering::Relaxed);
         let shared = &self.worker_table[self.pressed_by(worker, stage).unwrap_or(worker) as usize];
         // Relaxed: the caller decides how long to wait, and asks again.
-        let backpressure = &self.full[stage as usize];
+        let backpressure = &self.routing.full[stage as usize];
         (backpressure.is_full() || shared.held_up.load(Ordering::Relaxed)) && !backpressure.is_stuck()
     }
 
     /// Returns whether messages to `stage` pile up because it waits for a gate to open.
     pub fn is_stage_paused(&self, stage: u16) -> bool {
-        self.full.get(stage as usize).is_some_and(|backpressure| backpressure.is_full() && !backpressure.is_stuck())
+        self.routing
+            .full
+            .get(stage as usize)
+            .is_some_and(|backpressure| backpressure.is_full() && !backpressure.is_stuck())
     }
 
     /// Wakes worker `other` for an exchange.
@@ -307,7 +310,7 @@ impl SystemCore {
     /// Wakes up to `at_most` called workers ([`crate::policy::idle_set`]).
     pub(crate) fn wake_called(&self, at_most: usize) {
         for _ in 0..at_most {
-            let Some(worker) = self.idle.take_called() else { return };
+            let Some(worker) = self.idle.workers.take_called() else { return };
             let thread = self.worker_table[usize::from(worker)].lock().thread.clone();
             if let Some(thread) = thread {
                 thread.unpark();

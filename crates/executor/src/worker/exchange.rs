@@ -88,7 +88,7 @@ impl Worker {
         loop {
             match self.turn(self.gulp_bound()) {
                 // The records that still wait had their time in the drain.
-                NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
+                NextWork::Ran if self.system.shutdown.ending.load(Ordering::Relaxed) => break,
                 NextWork::Ran => {}
                 NextWork::Nothing => {
                     if !self.wait_for_work() {
@@ -219,14 +219,14 @@ impl Worker {
         if signal & Signal::THIEF != 0 {
             self.give_to_thief();
         }
-        if let Some(idle) = self.system.idle.any() {
+        if let Some(idle) = self.system.idle.workers.any() {
             self.share_with(idle);
         }
     }
 
     /// Returns the largest number of messages in the next gulp.
     fn gulp_bound(&self) -> u64 {
-        let some_idle = self.system.idle.any().is_some();
+        let some_idle = self.system.idle.workers.any().is_some();
         decisions::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
     }
 
@@ -268,7 +268,7 @@ impl Worker {
         // SAFETY: used by this thread only, in short borrows.
         let route = unsafe { &mut *self.route.get() };
         // Acquire: pairs with the Release of the worker that moved the stage.
-        route.update(|stage| self.system.route[usize::from(stage)].load(Ordering::Acquire));
+        route.update(|stage| self.system.routing.route[usize::from(stage)].load(Ordering::Acquire));
         self.note_own_stages();
     }
 
@@ -341,7 +341,7 @@ impl Worker {
         shared.mail.fetch();
         let mut inbox = shared.lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-            self.system.idle.remove(self.id, Idle::Parked);
+            self.system.idle.workers.remove(self.id, Idle::Parked);
             self.system.active_more();
         }
         let found = inbox.has_mail();
@@ -504,7 +504,7 @@ impl Worker {
         if usize::from(self.id) >= system.config.workers
             || system.config.stealing == Stealing::None
             // No part is larger than half.
-            || !decisions::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.wake_ns)
+            || !decisions::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.idle.wake_ns)
         {
             return;
         }
@@ -517,9 +517,9 @@ impl Worker {
             if idle == Idle::Parked && self.are_cores_busy() {
                 return;
             }
-            if let Some(worker) = system.idle.first_but(self.id, idle)
+            if let Some(worker) = system.idle.workers.first_but(self.id, idle)
                 && let part = self.part_from(self.id, worker, waiting, now_ns)
-                && decisions::is_worth_sharing(waiting, part, lasts_ns, idle, system.wake_ns)
+                && decisions::is_worth_sharing(waiting, part, lasts_ns, idle, system.idle.wake_ns)
             {
                 core.loaded_since_ns = None;
                 return self.offer(worker, idle, now_ns, lasts_ns);
@@ -601,7 +601,7 @@ mod tests {
     fn who_brings_records_one_at_a_time_brings_no_segment_with_each() {
         let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        let worker = system.posts[0].lock().unwrap().clone().unwrap();
+        let worker = system.threads.posts[0].lock().unwrap().clone().unwrap();
         let got = Arc::default();
         let receiver = system.spawn(Receiver(Arc::clone(&got)), StageChoice::At(0), Number(0)).ok().unwrap();
         for number in 1..=20 {
@@ -621,7 +621,7 @@ mod tests {
             let stealing = Stealing::None;
             let config = Config { workers: 2, stages: 2, stealing, simulated: Some(0), ..Config::new() };
             let system = SystemCore::start(config).unwrap();
-            let [near, far] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+            let [near, far] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());
             let got = Arc::default();
             let receiver = system.spawn(Receiver(Arc::clone(&got)), StageChoice::At(0), Number(0)).ok().unwrap();
             let sender = system.spawn(Sender(receiver), StageChoice::At(1), Number(1)).ok().unwrap();
@@ -656,7 +656,7 @@ mod tests {
     fn what_an_adopted_stage_has_sent_comes_first_though_no_flag_tells_of_it() {
         let config = Config { workers: 2, stages: 2, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        let [near, far] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+        let [near, far] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());
         let got = Arc::default();
         let spawn = |stage| StageChoice::At(stage);
         let receiver = system.spawn(Receiver(Arc::clone(&got)), spawn(0), Number(0)).ok().unwrap();
@@ -685,7 +685,7 @@ mod tests {
     fn no_child_is_put_on_an_adopted_stage_for_links() {
         let config = Config { workers: 2, stages: 2, links: 2, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        let [far, near] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+        let [far, near] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());
         // Worker `far` runs stage 2, which is for links.
         let stub = system.spawn_away::<Receiver>(system.link_stage(0), (), None);
         let sender = system.spawn(Sender(stub), StageChoice::At(1), Number(0)).ok().unwrap();

@@ -23,7 +23,7 @@ impl Worker {
     /// `dest` is idle and this worker would not adopt its stages. Worker `dest` can then handle the first messages
     /// while the handler sends more.
     pub(crate) fn hand_over_to_idle(&self, dest: u16) {
-        let Some(idle) = self.system.idle.kind_of(dest) else { return };
+        let Some(idle) = self.system.idle.workers.kind_of(dest) else { return };
         let log = &self.logs[usize::from(dest)];
         // SAFETY: the log is open and holds a burst: there is a whole record at its start.
         let first = unsafe { &*Segment::body(log.first.get()).cast::<Record>() };
@@ -49,23 +49,23 @@ impl Worker {
         };
         let mut own = self.backlog();
         own.is_short &= sent_ns < trial::SHORT_NS && !self.is_apart(dest);
-        decisions::adopts(own, pair, self.system.wake_ns)
+        decisions::adopts(own, pair, self.system.idle.wake_ns)
     }
 
     /// Returns the number of workers that are not parked.
     fn running(&self) -> usize {
         let workers = self.system.config.workers;
-        workers - self.system.idle.parked().min(workers)
+        workers - self.system.idle.workers.parked().min(workers)
     }
 
     /// Returns whether at least as many workers run as there are cores.
     pub(super) fn are_cores_busy(&self) -> bool {
-        self.running() >= self.system.cores
+        self.running() >= self.system.idle.cores
     }
 
     /// Returns whether more workers run than there are cores.
     pub(crate) fn runs_beyond_cores(&self) -> bool {
-        self.system.config.workers > self.system.cores && self.running() > self.system.cores
+        self.system.config.workers > self.system.idle.cores && self.running() > self.system.idle.cores
     }
 
     /// Returns true if the receivers' stages were adopted. The mail has to be taken before any record runs.
@@ -140,7 +140,7 @@ impl Worker {
             // SAFETY: whole records.
             let stage = unsafe { record.as_ref().stage() };
             // Relaxed, because a stage leaves `worker` only under the lock, which the caller holds.
-            all &= self.system.route[usize::from(stage)].load(Ordering::Relaxed) == worker;
+            all &= self.system.routing.route[usize::from(stage)].load(Ordering::Relaxed) == worker;
         });
         all
     }
@@ -183,7 +183,7 @@ impl Worker {
                     near.push(stage);
                 }
                 // Release: pairs with the Acquire of a worker that reads the route.
-                self.system.route[stage as usize].store(self.id, Ordering::Release);
+                self.system.routing.route[stage as usize].store(self.id, Ordering::Release);
                 self.ledger.adoptions.add(1);
             }
         });

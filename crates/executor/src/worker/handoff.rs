@@ -103,13 +103,13 @@ impl Worker {
             log.close();
             std::mem::take(&mut handoff.stages)
         };
-        self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
+        self.system.threads.handled_detached.fetch_add(handled, Ordering::Relaxed);
         for stage in stages {
             self.system.return_stage(stage, Reason::Detached);
         }
         // Last, because the system is not idle before the parked records of these stages are under way. AcqRel: pairs
         // with the Acquire of the thread that finds the system idle.
-        self.system.detached.fetch_sub(1, Ordering::AcqRel);
+        self.system.threads.detached.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

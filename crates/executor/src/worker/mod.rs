@@ -297,7 +297,7 @@ impl Worker {
             spin_ns,
             id,
             system_id: system.id,
-            stages: system.route.len() as u16,
+            stages: system.routing.route.len() as u16,
             full_fence: AtomicBool::new(!asymmetric_fence::asymmetric()),
             shared,
             route: UnsafeCell::new(system.route_for(id)),

@@ -33,29 +33,34 @@ use crate::worker::system_core::SystemCore;
 impl SystemCore {
     /// Sets the observer. Can be called once; returns false if there is one already.
     pub fn set_observer(&self, observer: Arc<dyn Observer>) -> bool {
-        self.observers.observer.set(observer).is_ok()
+        self.observation.observers.observer.set(observer).is_ok()
     }
 
     /// Returns the observer, if it is a `T`.
     pub fn observer<T: Observer>(&self) -> Option<&T> {
-        let observer: &dyn Any = &**self.observers.observer.get()?;
+        let observer: &dyn Any = &**self.observation.observers.observer.get()?;
         observer.downcast_ref()
     }
 
     /// Activates or deactivates the observer, from the next gulp of each worker on; and whether it is asked for causes.
     pub fn look_on(&self, looking: bool, causes: bool) {
-        self.observers.causes.store(causes, Ordering::Relaxed);
-        self.observers.looking.store(looking && self.observers.observer.get().is_some(), Ordering::Relaxed);
+        self.observation.observers.causes.store(causes, Ordering::Relaxed);
+        self.observation
+            .observers
+            .looking
+            .store(looking && self.observation.observers.observer.get().is_some(), Ordering::Relaxed);
     }
 }
 
 impl ObservedHandler {
     /// Tells the observer of a handler that runs for long. Called by the monitor.
     pub(crate) fn look(&self, system: &Arc<SystemCore>) {
-        if !system.observers.looks() {
+        if !system.observation.observers.looks() {
             return;
         }
-        let (Some(observer), Some((handling, since, false))) = (system.observers.observer.get(), *lock(&self.0)) else {
+        let (Some(observer), Some((handling, since, false))) =
+            (system.observation.observers.observer.get(), *lock(&self.0))
+        else {
             return;
         };
         let so_long = Duration::from_nanos(system.now_ns().saturating_sub(since));
@@ -90,7 +95,7 @@ impl Drop for Ends<'_> {
 impl Worker {
     /// Prepares an observed gulp. In RUNTIME.
     pub(crate) fn begin_to_show(&self) {
-        if self.system.observers.wants_causes().is_some() {
+        if self.system.observation.observers.wants_causes().is_some() {
             for log in &self.logs {
                 // Relaxed: written by the owner, and by the monitor with the same value.
                 log.stop();
@@ -117,7 +122,7 @@ impl Worker {
             return unsafe { self.show(record, || self.deliver_irregular(record)) };
         }
         if let (Some(observer), false, Some(cause)) =
-            (self.system.observers.observer.get(), same_incarnation, head.cause())
+            (self.system.observation.observers.observer.get(), same_incarnation, head.cause())
         {
             contained(|| observer.lost(cause)).unwrap_or(());
         }
@@ -132,8 +137,8 @@ impl Worker {
     pub(crate) unsafe fn show(&self, record: NonNull<Record>, run: impl FnOnce() -> Outcome) -> Outcome {
         // SAFETY: the caller may run the record, which is whole; cells are never freed.
         let (cell, head) = unsafe { (record.as_ref().cell.as_ref(), record.as_ref()) };
-        let observer = self.system.observers.observer.get();
-        let Some(observer) = observer.filter(|_| self.system.observers.looks() && !head.is_buried()) else {
+        let observer = self.system.observation.observers.observer.get();
+        let Some(observer) = observer.filter(|_| self.system.observation.observers.looks() && !head.is_buried()) else {
             return run();
         };
         // SAFETY: the record is whole, and not buried.

@@ -58,7 +58,7 @@ impl SystemCore {
         let shard = (Arc::as_ptr(outsider).addr() >> 6) % SHARDS;
         let weak: Weak<dyn WaitsOutside> = Arc::<T>::downgrade(outsider);
         let entry = {
-            let mut shard = lock(&self.outsiders.0[shard]);
+            let mut shard = lock(&self.shutdown.outsiders.0[shard]);
             let Shard { entries, free } = &mut *shard;
             let entry = free.pop().unwrap_or_else(|| {
                 entries.push(None);
@@ -78,11 +78,11 @@ impl SystemCore {
     /// waiters.
     #[must_use = "the wakers are to be woken"]
     pub(crate) fn note_ended(&self) -> Vec<Waker> {
-        self.ended.store(true, Ordering::Release);
-        drop(lock(&self.quiet));
-        self.became_quiet.notify_all();
+        self.shutdown.ended.store(true, Ordering::Release);
+        drop(lock(&self.quiescence.quiet));
+        self.quiescence.became_quiet.notify_all();
         let mut wakers = Vec::new();
-        for shard in &self.outsiders.0 {
+        for shard in &self.shutdown.outsiders.0 {
             let waiting: Vec<_> = lock(shard).entries.iter_mut().filter_map(Option::take).collect();
             wakers.extend(waiting.iter().filter_map(Weak::upgrade).filter_map(|outsider| outsider.system_ended()));
         }
@@ -91,13 +91,13 @@ impl SystemCore {
 
     /// Returns whether the system has ended, or was given up.
     pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
+        self.shutdown.ended.load(Ordering::Acquire)
     }
 }
 
 impl Drop for WaitOutside {
     fn drop(&mut self) {
-        let mut shard = lock(&self.system.outsiders.0[self.shard]);
+        let mut shard = lock(&self.system.shutdown.outsiders.0[self.shard]);
         shard.entries[self.entry] = None;
         shard.free.push(self.entry);
     }

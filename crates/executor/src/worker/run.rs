@@ -107,7 +107,7 @@ enum GuardRound {
 impl Worker {
     /// Runs up to `bound` records of the queue.
     pub(crate) fn gulp(&self, bound: u64) -> GulpEnd {
-        if self.system.observers.looks() {
+        if self.system.observation.observers.looks() {
             return self.gulp_observed(bound);
         }
         self.gulp_as::<false>(bound)

@@ -20,8 +20,8 @@ impl SystemCore {
     /// Has samples collected.
     pub fn sample(&self) -> Arc<Sampler> {
         let sampler = Arc::default();
-        lock(&self.samplers).push(Arc::downgrade(&sampler));
-        self.sampling.store(true, Ordering::Relaxed);
+        lock(&self.observation.samplers).push(Arc::downgrade(&sampler));
+        self.observation.sampling.store(true, Ordering::Relaxed);
         sampler
     }
 }
@@ -29,7 +29,7 @@ impl SystemCore {
 impl Worker {
     /// Takes a sample at a checkup.
     pub(crate) fn note_sample(&self) {
-        if !self.system.sampling.load(Ordering::Relaxed) || !self.advance() {
+        if !self.system.observation.sampling.load(Ordering::Relaxed) || !self.advance() {
             return;
         }
         // SAFETY: the queue is not empty, and a whole record is at the cursor.
@@ -38,7 +38,7 @@ impl Worker {
             return;
         }
         let receiver = RawAddress::of(record.cell);
-        let mut samplers = lock(&self.system.samplers);
+        let mut samplers = lock(&self.system.observation.samplers);
         samplers.retain(|sampler: &Weak<Sampler>| {
             let sampler = sampler.upgrade();
             if let Some(sampler) = &sampler {
@@ -49,6 +49,6 @@ impl Worker {
             }
             sampler.is_some()
         });
-        self.system.sampling.store(!samplers.is_empty(), Ordering::Relaxed);
+        self.system.observation.sampling.store(!samplers.is_empty(), Ordering::Relaxed);
     }
 }

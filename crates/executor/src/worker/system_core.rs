@@ -37,11 +37,31 @@ pub(crate) enum Clock {
 
 /// The state that the workers of a system share.
 pub struct SystemCore {
-    // -- rarely changed
-    // ------------------------------------------------------------------------------------------------
     pub(crate) id: u16,
     pub(crate) config: Config,
+    pub(crate) clock: Clock,
+    pub(crate) simulation: Option<Simulation>,
     pub(crate) worker_table: WorkerTable,
+    pub(crate) routing: Routing,
+    pub(crate) idle: Idleness,
+    pub(crate) quiescence: Quiescence,
+    pub(crate) shutdown: Shutdown,
+    pub(crate) threads: Threads,
+    pub(crate) poller: Poller,
+    pub(crate) observation: Observation,
+    pub(crate) outside: Outside,
+    /// The mailboxes of actors with a bound.
+    pub(crate) mailboxes: BoundedMailboxes,
+    pub(crate) next_spread: AtomicUsize,
+    pub(crate) next_timer: AtomicU64,
+    /// The state of a generator of random numbers (splitmix64).
+    pub(crate) random: AtomicU64,
+    /// A value of the layer above.
+    pub(crate) above: OnceLock<Box<dyn std::any::Any + Send + Sync>>,
+}
+
+/// The workers of the stages, and the stages whose senders are slowed down. Rarely changed.
+pub(crate) struct Routing {
     /// The worker that runs each stage. An entry changes under the inbox lock of the worker that runs the stage, and
     /// that inbox counts the departure.
     pub(crate) route: Box<[AtomicU16]>,
@@ -50,20 +70,24 @@ pub struct SystemCore {
     /// The stages that forward their load to an overloaded worker.
     pub(crate) relays: Relays,
     pub(crate) sources: Sources,
-    pub(crate) clock: Clock,
-    pub(crate) simulation: Option<Simulation>,
-    pub(crate) observers: Observers,
-    // -- changed when workers become idle and wake
-    // -----------------------------------------------------------------------
+}
+
+/// The workers that are awake, and those that are idle. Changed when workers become idle and wake.
+pub(crate) struct Idleness {
     /// The number of workers that are awake in the lower 32 bits, and the number of wake-ups above them.
     pub(crate) active: AtomicU64,
     pub(crate) parked: AtomicUsize,
     /// The set of idle workers.
-    pub(crate) idle: IdleWorkers,
+    pub(crate) workers: IdleWorkers,
     /// The time of a wake-up in nanoseconds.
     pub(crate) wake_ns: u64,
     /// The number of threads that can run at one time. With 1 worker, and in simulation, this is the number of workers.
     pub(crate) cores: usize,
+}
+
+/// Whether the system is idle, and the threads that wait for that.
+#[derive(Default)]
+pub(crate) struct Quiescence {
     /// Timers, suspended handlers and muted stages that threads other than workers have begun, less those that they
     /// have ended. Each worker has a counter of its own. A system without awake workers is idle only if the sum of all
     /// these counters is 0.
@@ -72,11 +96,11 @@ pub struct SystemCore {
     pub(crate) became_quiet: Condvar,
     /// The number of threads that wait for that.
     pub(crate) wait_for_quiet: AtomicUsize,
-    // -- the rest
-    // ------------------------------------------------------------------------------------------------------
-    pub(crate) next_spread: AtomicUsize,
-    /// The state of a generator of random numbers (splitmix64).
-    pub(crate) random: AtomicU64,
+}
+
+/// The steps of the system's end.
+#[derive(Default)]
+pub(crate) struct Shutdown {
     /// A shutdown has begun.
     pub(crate) draining: AtomicBool,
     /// No messages from outside are taken any more. It is set by [`SystemCore::close`] only.
@@ -92,33 +116,46 @@ pub struct SystemCore {
     /// Held while the remaining actors are ended.
     pub(crate) ending_rest: Mutex<()>,
     pub(crate) outsiders: Outsiders,
+}
+
+/// The threads of the workers, and the monitor's.
+pub(crate) struct Threads {
+    /// The worker of each number, as its thread runs it.
+    pub(crate) posts: Box<[Mutex<Option<Arc<Worker>>>]>,
+    pub(crate) handles: Mutex<Vec<std::thread::JoinHandle<()>>>,
+    /// Threads that have not ended.
+    pub(crate) alive: AtomicUsize,
+    /// The stages for actors with a thread of their own that no actor has.
+    pub(crate) dedicated: Mutex<Vec<u16>>,
+    /// The number of threads with a stuck handler that have lost their worker.
     pub(crate) detached: AtomicUsize,
     pub(crate) stuck: Stuck,
     pub(crate) handled_detached: AtomicU64,
-    pub(crate) outside: Outside,
-    pub(crate) posts: Box<[Mutex<Option<Arc<Worker>>>]>,
-    pub(crate) threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
-    /// Threads that have not ended.
-    pub(crate) alive: AtomicUsize,
-    pub(crate) dedicated: Mutex<Vec<u16>>,
     pub(crate) monitor_nap: (Mutex<bool>, Condvar),
     /// The monitor sleeps until a worker wakes.
     pub(crate) monitor_sleeps: AtomicBool,
+}
+
+/// The reactor, and the worker that polls it.
+#[derive(Default)]
+pub(crate) struct Poller {
     pub(crate) reactor: OnceLock<Arc<dyn Reactor>>,
-    pub(crate) above: OnceLock<Box<dyn std::any::Any + Send + Sync>>,
     /// A worker waits for events or handles some.
     pub(crate) polling: AtomicBool,
     /// No busy worker polls before this time (nanoseconds of the system's clock).
     pub(crate) next_poll_ns: AtomicU64,
+}
+
+/// The observers of the system: the observer of handlers, samplers, requests for a census, and dead-letter hooks.
+#[derive(Default)]
+pub(crate) struct Observation {
+    pub(crate) observers: Observers,
     /// A sampler wants to know the actors that the workers run.
     pub(crate) sampling: AtomicBool,
     /// The number of requests for a census.
     pub(crate) census_asked: AtomicU64,
     pub(crate) samplers: Mutex<Vec<Weak<Sampler>>>,
     pub(crate) dead_letter_hooks: DeadLetterHooks,
-    /// The mailboxes of actors with a bound.
-    pub(crate) mailboxes: BoundedMailboxes,
-    pub(crate) next_timer: AtomicU64,
 }
 
 /// Cells for actors that are spawned by threads that are no workers, by the worker they go to: actors of different
@@ -195,9 +232,10 @@ impl Drop for SystemCore {
     /// Drops the values that the program has given to the system. A worker of another system may drop the last handle,
     /// between two gulps.
     fn drop(&mut self) {
-        let SystemCore { dead_letter_hooks, observers, reactor, above, simulation, .. } = self;
+        let SystemCore { observation, poller, above, simulation, .. } = self;
+        let Observation { dead_letter_hooks, observers, .. } = observation;
         let (hooks, observer) = (std::mem::take(dead_letter_hooks), observers.take_observer());
-        let (reactor, above) = (reactor.take(), above.take());
+        let (reactor, above) = (poller.reactor.take(), above.take());
         let driver = simulation.as_mut().and_then(Simulation::take_driver);
         let drops: [Box<dyn FnOnce()>; 5] = [
             Box::new(move || drop(hooks)),
@@ -225,7 +263,11 @@ impl SystemCore {
         let departures = |id: usize| if id < self.config.workers { self.worker_table[id].lock().departures } else { 0 };
         let departures = (0..self.worker_table.len()).map(departures).collect();
         // Acquire: pairs with the Release of the worker that moved the stage.
-        Route::new(worker, departures, self.route.iter().map(|runs_it| runs_it.load(Ordering::Acquire)).collect())
+        Route::new(
+            worker,
+            departures,
+            self.routing.route.iter().map(|runs_it| runs_it.load(Ordering::Acquire)).collect(),
+        )
     }
 
     /// Returns the system with this id.
@@ -259,7 +301,7 @@ impl SystemCore {
 
     /// Returns whether the system takes no messages from outside any more, because it ends or has ended.
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.shutdown.closed.load(Ordering::Acquire)
     }
 
     /// Returns whether this is a simulated system.
@@ -300,29 +342,29 @@ impl SystemCore {
     /// thread that ends its actors.
     pub(crate) fn begin_to_spawn(&self) -> Option<Spawning<'_>> {
         // SeqCst: either this thread sees that the system is closed, or `close` sees this thread.
-        self.spawning.fetch_add(1, Ordering::SeqCst);
-        let spawning = Spawning(&self.spawning);
-        (!self.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
+        self.shutdown.spawning.fetch_add(1, Ordering::SeqCst);
+        let spawning = Spawning(&self.shutdown.spawning);
+        (!self.shutdown.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
     }
 
     /// Returns whether a shutdown has begun, as far as this thread knows. Activities that repeat by themselves should
     /// then end.
     pub fn is_draining(&self) -> bool {
         // Relaxed: no other data is read through it.
-        self.draining.load(Ordering::Relaxed)
+        self.shutdown.draining.load(Ordering::Relaxed)
     }
 
     /// Returns whether this thread ends the remaining actors of the system after its shutdown.
     #[cold]
     pub fn sweeps_here(&self) -> bool {
-        *lock(&self.sweeping) == Some(thread::current().id())
+        *lock(&self.shutdown.sweeping) == Some(thread::current().id())
     }
 
     /// Takes no more messages and no more actors from outside. Returns when no thread is about to occupy a cell.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::SeqCst);
+        self.shutdown.closed.store(true, Ordering::SeqCst);
         // The threads run no code of others, and wait for nothing that this thread could hold.
-        while self.spawning.load(Ordering::SeqCst) > 0 {
+        while self.shutdown.spawning.load(Ordering::SeqCst) > 0 {
             std::thread::yield_now();
         }
     }
@@ -331,14 +373,14 @@ impl SystemCore {
     #[inline]
     pub(crate) fn stage_left(&self, stage: u16) {
         if self.is_pinned(stage) {
-            lock(&self.dedicated).push(stage);
+            lock(&self.threads.dedicated).push(stage);
         }
     }
 
     /// Calls `hook` for each dead letter, after the hooks that were given before. Messages that hooks have sent are
     /// excepted (`dead_letters.rs`).
     pub fn on_dead_letter(&self, hook: DeadLetterHook) {
-        self.dead_letter_hooks.add(hook);
+        self.observation.dead_letter_hooks.add(hook);
     }
 
     /// Counts a dead letter.
@@ -349,7 +391,7 @@ impl SystemCore {
                 self.outside.dead_letters.fetch_add(1, Ordering::Relaxed);
             }
         }
-        self.dead_letter_hooks.call(actor, message, why, worker::stop_logs);
+        self.observation.dead_letter_hooks.call(actor, message, why, worker::stop_logs);
     }
 
     /// Runs `f`. Messages that `f` drops or bounces are dead letters of this system, also on a thread that runs none of

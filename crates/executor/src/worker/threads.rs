@@ -23,9 +23,9 @@ struct Alive(Arc<SystemCore>);
 
 impl Drop for Alive {
     fn drop(&mut self) {
-        self.0.alive.fetch_sub(1, Ordering::AcqRel);
-        drop(lock(&self.0.quiet));
-        self.0.became_quiet.notify_all();
+        self.0.threads.alive.fetch_sub(1, Ordering::AcqRel);
+        drop(lock(&self.0.quiescence.quiet));
+        self.0.quiescence.became_quiet.notify_all();
     }
 }
 
@@ -42,7 +42,7 @@ impl SystemCore {
             }
             worker.enter(|| worker.work());
         })?;
-        let mut threads = lock(&self.threads);
+        let mut threads = lock(&self.threads.handles);
         // A thread that has ended keeps its stack until its handle is dropped.
         threads.retain(|thread| !thread.is_finished());
         threads.push(thread);
@@ -54,7 +54,7 @@ impl WorkerThread {
     /// Hands `worker` over to the thread, which runs it from now on.
     pub(crate) fn run(self, worker: Arc<Worker>) {
         let system = Arc::clone(&worker.system);
-        *lock(&system.posts[worker.id as usize]) = Some(Arc::clone(&worker));
+        *lock(&system.threads.posts[worker.id as usize]) = Some(Arc::clone(&worker));
         // Awake from the start, because the system is not idle before its workers have made their first exchange.
         {
             let mut inbox = system.worker_table[worker.id as usize].lock();
@@ -62,7 +62,7 @@ impl WorkerThread {
                 system.active_more();
             }
         }
-        system.alive.fetch_add(1, Ordering::AcqRel);
+        system.threads.alive.fetch_add(1, Ordering::AcqRel);
         self.0.send(worker).expect("the thread waits for its worker");
     }
 }
@@ -82,12 +82,12 @@ mod tests {
         for _ in 0..2 {
             drop(system.start_thread(0).unwrap());
             let deadline = Instant::now() + LIMIT;
-            while !lock(&system.threads).iter().all(|thread| thread.is_finished()) {
+            while !lock(&system.threads.handles).iter().all(|thread| thread.is_finished()) {
                 assert!(Instant::now() < deadline, "the thread waits on");
                 std::thread::yield_now();
             }
         }
-        assert_eq!(lock(&system.threads).len(), 1);
+        assert_eq!(lock(&system.threads.handles).len(), 1);
         system.end(LIMIT, &mut |_, _, _| {});
     }
 }
