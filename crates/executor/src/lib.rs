@@ -8,7 +8,8 @@
 //!
 //! The folders, from the lowest to the highest. Each uses only folders before it.
 //!
-//! - `sync`, `user_code`, `memory` and `message`: locks, calls of user code, records and cells, addresses and envelopes.
+//! - `sync`, `user_code`, `memory` and `message`: locks, calls of user code, records and cells, addresses and
+//!   envelopes.
 //! - `policy`, `load` and `observe`: decisions, measures and figures, which know no workers.
 //! - `worker`: workers and their system. `worker::message_queue` has the queue, `worker::run` the run loop, and
 //!   `worker::exchange` the proof that order is kept.
@@ -50,7 +51,7 @@ pub use message::envelope::{Admission, AsyncEnvelope, Control, ControlCx, Cx, De
 pub use message::mailbox_bound::{Mailbox, OnFull};
 pub use migration::stub::pause_stage;
 pub use observe::census::{Census, WorkerState};
-pub use observe::observed::{HandlerOutcome, Handling, Observer};
+pub use observe::observer::{HandlerOutcome, Handling, Observer};
 pub use observe::sampling::Sampler;
 pub use observe::stats::Counters;
 pub use policy::choices::Choices;

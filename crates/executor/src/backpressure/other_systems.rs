@@ -2,9 +2,9 @@
 //!
 //! A worker of system A that sends to an actor of system B is no thread that B may block, because it has others to run.
 //! Its stage is muted in A, like for a receiver in A. It is muted while the worker in B is pressed, if the stage is a
-//! source by its account ([`crate::load::accounts`]); and while that worker is overloaded, source or not. (No relay is noted
-//! over systems. The parked records of the muted stage count for its worker, and the overload therefore reaches that
-//! stage's senders.) Requests are exempt: no sender is slowed that waits for an answer.
+//! source by its account ([`crate::load::accounts`]); and while that worker is overloaded, source or not. (No relay is
+//! noted over systems. The parked records of the muted stage count for its worker, and the overload therefore reaches
+//! that stage's senders.) Requests are exempt: no sender is slowed that waits for an answer.
 //!
 //! *The stage goes on.* Its worker registers with the worker in B, and then checks whether that is pressed (I4, as in
 //! `overload.rs`). It sees the flag down, or is roused when that goes down, and when the worker in B admits sources. If

@@ -300,7 +300,7 @@ impl Worker {
     /// Registers with the receiver, then checks whether it is pressed: either it is seen relieved, or it will rouse
     /// this worker. The registration is repeated each time, because the receiver may have been relieved and be pressed
     /// again. The target is asked in the same way whether it is full, whichever worker runs it now
-    /// ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
+    /// ([`crate::backpressure::full_stages`]). Returns the receiver, and whether the target is full.
     fn stays_muted(
         &self,
         other_system: Option<SystemEpoch>,

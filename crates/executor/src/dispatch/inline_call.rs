@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
 
 use crate::dispatch::actor_end::KindOf;
-use crate::dispatch::loose::Loose;
+use crate::dispatch::loose_record::Loose;
 use crate::dispatch::thunks::Deliverable;
 use crate::memory::cell::Cell;
 use crate::memory::raw_address::RawAddress;

@@ -5,7 +5,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::dispatch::loose::Loose;
+use crate::dispatch::loose_record::Loose;
 use crate::dispatch::thunks::Deliverable;
 use crate::memory::raw_address::{Lane, RawAddress};
 use crate::memory::record::{self, CAUSE_BYTES, Record, Undelivered};
@@ -493,8 +493,8 @@ unsafe fn post_record(
     }
 }
 
-/// Sends a message that needs no permit of the receiver's mailbox (`mailbox_bound.rs`), or finds one. Returns `Err` if it
-/// finds none; the record is then not consumed.
+/// Sends a message that needs no permit of the receiver's mailbox (`mailbox_bound.rs`), or finds one. Returns `Err` if
+/// it finds none; the record is then not consumed.
 unsafe fn place(
     system: &Arc<SystemCore>,
     to: RawAddress,

@@ -6,8 +6,9 @@
 //! messages afterwards were sent by the actor that ran. The sender of each message is therefore known, and no message
 //! has to carry it.
 //!
-//! No handler runs on another one's stack during a delivery ([`crate::dispatch::inline_call`]), because the nesting depth
-//! counts as full. A child's start and a request are therefore messages like others, and have an order of their own.
+//! No handler runs on another one's stack during a delivery ([`crate::dispatch::inline_call`]), because the nesting
+//! depth counts as full. A child's start and a request are therefore messages like others, and have an order of their
+//! own.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;

@@ -1,4 +1,4 @@
-//! Whether a stage is full: one byte for each stage. `backpressure/stage.rs` says when a stage is full.
+//! Whether a stage is full: one byte for each stage. `backpressure/full_stages.rs` says when a stage is full.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 

@@ -82,8 +82,8 @@ pub(crate) struct Cell {
     pub(crate) number: AtomicU32,
 }
 
-/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox_bound.rs`). No
-/// system has an id with this bit, and a comparison of the two words therefore finds that they differ.
+/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox_bound.rs`).
+/// No system has an id with this bit, and a comparison of the two words therefore finds that they differ.
 pub(crate) const BOUNDED: u16 = 0x8000;
 
 pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();

@@ -1,7 +1,7 @@
 //! Memory: records of messages, segments of records, cells of actors, and the futures of suspended handlers.
 //!
-//! [`raw_address`] names a cell. [`deferred`] holds the messages that wait at a cell, and [`stub_route`] tells whether a
-//! stub forwards its mail.
+//! [`raw_address`] names a cell. [`deferred`] holds the messages that wait at a cell, and [`stub_route`] tells whether
+//! a stub forwards its mail.
 
 pub(crate) mod cell;
 pub(crate) mod deferred;

@@ -134,7 +134,7 @@ pub const INLINE_BYTES_MAX: usize = 256;
 pub(crate) const WORDS: u64 = 0x07ff;
 /// A dead-letter hook has sent the message.
 const FROM_HOOK: u64 = 0x0800;
-/// The last word is the cause of the message: see `observed.rs`.
+/// The last word is the cause of the message: see `run_observed.rs`.
 const CAUSED: u64 = 0x1000;
 const LANE_SHIFT: u32 = 13;
 const LANE: u64 = 3 << LANE_SHIFT;

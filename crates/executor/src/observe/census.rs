@@ -1,4 +1,4 @@
-//! Counts of the messages in the queues, by receiver. `worker/census.rs` makes them.
+//! Counts of the messages in the queues, by receiver. `worker/count_queue.rs` makes them.
 
 use std::collections::BTreeMap;
 

@@ -2,6 +2,6 @@
 //! them.
 
 pub(crate) mod census;
-pub(crate) mod observed;
+pub(crate) mod observer;
 pub(crate) mod sampling;
 pub(crate) mod stats;

@@ -1,4 +1,5 @@
-//! Samples of the actors that the workers run, for tools that look for busy actors. `worker/sampling.rs` takes them.
+//! Samples of the actors that the workers run, for tools that look for busy actors. `worker/take_samples.rs` takes
+//! them.
 
 use std::sync::Mutex;
 

@@ -93,8 +93,8 @@ pub(crate) fn look_messages(average_ns: u64) -> u64 {
 pub(crate) struct Backlog {
     /// The time of all messages in nanoseconds.
     pub(crate) ns: u64,
-    /// The messages are short, and no trial has shown that a second worker helps ([`crate::scheduler::trial`]). The work stays on
-    /// one worker, unless much of it waits, or some of it for long.
+    /// The messages are short, and no trial has shown that a second worker helps ([`crate::scheduler::trial`]). The
+    /// work stays on one worker, unless much of it waits, or some of it for long.
     pub(crate) is_short: bool,
 }
 

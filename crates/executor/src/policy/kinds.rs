@@ -2,8 +2,8 @@
 //!
 //! A worker shares its work by time, and not by the number of messages: 100 answers may take less time than 2 requests.
 //! The worker therefore times the first message of some gulps, which costs 2 looks at the clock.
-//! [`super::decisions::times_message`] chooses the gulps. The worker keeps an average for each kind (an actor's type with
-//! a message's type). Only the ratios between these averages are used. The average over all messages comes from
+//! [`super::decisions::times_message`] chooses the gulps. The worker keeps an average for each kind (an actor's type
+//! with a message's type). Only the ratios between these averages are used. The average over all messages comes from
 //! [`crate::worker::core::Pace`], which measures all of them.
 
 /// The number of entries in the table. Two kinds with the same entry displace each other.

@@ -2,9 +2,9 @@
 //! idle worker, and the worker that gets it. No file here knows workers.
 //!
 //! [`decisions`] holds the decisions as pure functions of estimated work and measured costs. [`idle_set`] holds the set
-//! of idle workers, and [`idle_share`] how much each worker lacks work. [`trial`] holds the figures of trials with a
-//! second worker, and [`kinds`] the times of messages by kind. [`costs`] measures a wake-up on this machine and counts
-//! its cores. [`choices`] draws choices from a seed.
+//! of idle workers, and [`idle_share`] how much each worker lacks work. [`trial_verdict`] holds the figures of trials
+//! with a second worker, and [`kinds`] the times of messages by kind. [`costs`] measures a wake-up on this machine and
+//! counts its cores. [`choices`] draws choices from a seed.
 
 pub(crate) mod choices;
 pub(crate) mod config;
@@ -15,4 +15,4 @@ pub(crate) mod idle_share;
 pub(crate) mod kinds;
 #[cfg(test)]
 mod model;
-pub(crate) mod trial;
+pub(crate) mod trial_verdict;

@@ -42,7 +42,7 @@
 //!   tick.
 //! - *User code* never runs under the handoff lock, because it could wait for M, or ask for the lock. On the monitor's
 //!   thread the observer runs, with the hooks for slow handlers. Sends of these wait for no worker
-//!   ([`without_waiting`](crate::worker::delivery::without_waiting)). Their messages are therefore put into the
+//!   ([`without_waiting`](crate::worker::inbox_delivery::without_waiting)). Their messages are therefore put into the
 //!   inboxes even if the system has been closed, and none is bounced (`post_anyway`). User code that M runs in RUNTIME
 //!   (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record;
 //!   that record's stage is held as for a handler.
@@ -134,8 +134,8 @@ impl Worker {
         Some(Takeover { core, queue, sent })
     }
 
-    /// Raises REVOKED and returns the record that the thread has claimed. Returns `None`, with REVOKED lowered again, if
-    /// the thread does not stand in a handler of one of this worker's stages. Under the handoff lock.
+    /// Raises REVOKED and returns the record that the thread has claimed. Returns `None`, with REVOKED lowered again,
+    /// if the thread does not stand in a handler of one of this worker's stages. Under the handoff lock.
     fn revoke_claim(&self) -> Option<NonNull<Record>> {
         let claimed = self.ownership.revoke(self.has_full_fences())?;
         seam(2);

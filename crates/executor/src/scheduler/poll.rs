@@ -1,6 +1,6 @@
 //! Input and output by the workers themselves: an idle worker waits for both messages and sockets.
 //!
-//! At any time at most one worker *polls* (`SystemCore::polling`). It waits in the reactor instead of on its thread's
+//! At any time at most one worker *polls* (`Poller::polling`). It waits in the reactor instead of on its thread's
 //! token. The thread that the kernel woke therefore decodes the data, and most often also handles it, without a
 //! hand-over. A thread with mail for a polling worker wakes the reactor. Busy workers poll now and then, if no other
 //! worker does.

@@ -16,7 +16,7 @@ use crate::memory::raw_address::Lane;
 use crate::memory::segment::Chain;
 use crate::policy::config::Stealing;
 use crate::policy::decisions::{self, Backlog, Idle};
-use crate::policy::trial;
+use crate::policy::trial_verdict;
 use crate::sync::jitter::seam;
 use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
@@ -44,7 +44,7 @@ impl Worker {
                 .filter(|other| {
                     let shown = &system.worker_table[usize::from(*other)].shown;
                     let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
-                    let is_short = average_ns < trial::SHORT_NS && !self.is_apart(*other);
+                    let is_short = average_ns < trial_verdict::SHORT_NS && !self.is_apart(*other);
                     let backlog = Backlog { ns: surplus * average_ns, is_short };
                     // No part is larger than half. A victim that makes a pause would end its gulp in vain.
                     decisions::asks(backlog, 0.5)

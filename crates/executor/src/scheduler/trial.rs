@@ -13,7 +13,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::policy::trial::{GAIN_MIN, GAIN_MIN_AT_FIRST, HALF_NS, SHORT_NS, Trial, Verdict, does_all, gain};
+use crate::policy::trial_verdict::{GAIN_MIN, GAIN_MIN_AT_FIRST, HALF_NS, SHORT_NS, Trial, Verdict, does_all, gain};
 use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
 use crate::worker::inbox::Presence;
@@ -137,7 +137,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::policy::trial::HOLDS_NS_MIN;
+    use crate::policy::trial_verdict::HOLDS_NS_MIN;
     use crate::worker::core::Core;
     use crate::*;
 

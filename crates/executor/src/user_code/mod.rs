@@ -14,9 +14,9 @@
 //! 3. it runs under a catch, because a panic is to end only the code that has panicked.
 //!
 //! Records that the run loop runs meet the rule by themselves. Code that comes up in RUNTIME is called with
-//! [`Worker::call_user`](crate::worker::Worker::call_user). This is only possible between two gulps, when all logs may be opened. At other points in
-//! RUNTIME no user code is called: cancelled timers wait in `Core::cancelled`, and records that the system no longer
-//! takes wait in an inbox for the sweep (`quiescence.rs`).
+//! [`Worker::call_user`](crate::worker::Worker::call_user). This is only possible between two gulps, when all logs may
+//! be opened. At other points in RUNTIME no user code is called: cancelled timers wait in `Core::cancelled`, and
+//! records that the system no longer takes wait in an inbox for the sweep (`quiescence.rs`).
 //!
 //! A worker has claimed no record while it calls user code from RUNTIME, and the monitor therefore never takes it over
 //! during the call.

@@ -11,7 +11,7 @@ use crate::load::standing::Turnover;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool};
 use crate::policy::kinds::Kinds;
-use crate::policy::trial::{Trial, Verdict};
+use crate::policy::trial_verdict::{Trial, Verdict};
 use crate::worker::deferred_starts::DeferredStarts;
 use crate::worker::gate::Gate;
 use crate::worker::timer_wheel::{TimerTask, Wheel};

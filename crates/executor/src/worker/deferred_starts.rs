@@ -26,7 +26,7 @@
 //!    deferred has all of them go on, and for a while none is deferred. If parents send to their children, each of
 //!    those messages would otherwise wait in a list of its own. (Requests such as stop and watch need not wait.)
 //!
-//! An observed worker (`observed.rs`) defers no starts.
+//! An observed worker (`run_observed.rs`) defers no starts.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;

@@ -8,10 +8,10 @@ use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Segment, copy_bytes_max};
 use crate::policy::config::Stealing;
 use crate::policy::decisions::{self, Idle, Pair};
-use crate::policy::trial;
+use crate::policy::trial_verdict;
 use crate::worker::Worker;
-use crate::worker::delivery::WokenBy;
 use crate::worker::inbox::{Inbox, Presence};
+use crate::worker::inbox_delivery::WokenBy;
 
 impl Worker {
     /// Hands `chain` to worker `dest`. In RUNTIME, also from within a handler.
@@ -48,7 +48,7 @@ impl Worker {
             idle_shares: self.idle_share_of(self.id, now_ns) + self.idle_share_of(dest, now_ns),
         };
         let mut own = self.backlog();
-        own.is_short &= sent_ns < trial::SHORT_NS && !self.is_apart(dest);
+        own.is_short &= sent_ns < trial_verdict::SHORT_NS && !self.is_apart(dest);
         decisions::adopts(own, pair, self.system.idle.wake_ns)
     }
 

@@ -29,7 +29,7 @@ use crate::worker::timer_wheel::TimerOp;
 /// The readiness of a worker to take its mail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// The worker runs, or will look at its inbox before it sleeps. Counted in `SystemCore::active`.
+    /// The worker runs, or will look at its inbox before it sleeps. Counted in `Idleness::active`.
     Awake,
     /// The worker found no work and watches its mail flag. Counted too, because it may wake by itself at any moment.
     Idle,

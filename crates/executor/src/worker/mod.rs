@@ -11,8 +11,8 @@
 //! - State: [`system_core`] is what the workers of a system share, and [`inbox`] what other threads leave for a worker.
 //!   [`message_queue`] is the queue of messages, [`core`] moves to another thread when a handler is stuck, and
 //!   [`route`] tells which worker runs a stage.
-//! - Steps: [`run`] runs messages, and [`exchange`] lies between two gulps. [`hand_over`] and [`delivery`] give messages
-//!   to other workers.
+//! - Steps: [`run`] runs messages, and [`exchange`] lies between two gulps. [`hand_over`] and [`inbox_delivery`] give
+//!   messages to other workers.
 //! - Threads: [`threads`] starts them. [`ownership`] and [`handoff`] tell which thread has a worker's work, and
 //!   [`run_by_askers`] lends parked workers to threads outside.
 //!
@@ -25,31 +25,31 @@
 //!
 //! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::user_code`].
 
-pub(crate) mod census;
 pub(crate) mod core;
+pub(crate) mod count_queue;
 pub(crate) mod deferred_starts;
-pub(crate) mod delivery;
 pub(crate) mod exchange;
+pub(crate) mod fire_timers;
 pub(crate) mod frozen;
 pub(crate) mod gate;
 pub(crate) mod hand_over;
 pub(crate) mod handoff;
 pub(crate) mod inbox;
+pub(crate) mod inbox_delivery;
 pub(crate) mod message_queue;
 pub(crate) mod nested;
-pub(crate) mod observed;
 pub(crate) mod outsiders;
 pub(crate) mod ownership;
 pub(crate) mod reactor;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod run_by_askers;
-pub(crate) mod sampling;
+pub(crate) mod run_observed;
 pub(crate) mod simulation;
 pub(crate) mod system_core;
+pub(crate) mod take_samples;
 pub(crate) mod threads;
 pub(crate) mod timer_wheel;
-pub(crate) mod timers;
 pub(crate) mod user_calls;
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
@@ -62,7 +62,7 @@ use crate::memory::cell::Cell;
 use crate::memory::record::Record;
 use crate::memory::segment::{Pool, Segment};
 use crate::memory::slab::CellAllocator;
-use crate::observe::observed::ObservedHandler;
+use crate::observe::observer::ObservedHandler;
 use crate::observe::stats::Ledger;
 use crate::sync::asymmetric_fence;
 use crate::sync::worker_requests::Signal;

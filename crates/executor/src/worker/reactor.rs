@@ -12,7 +12,7 @@ pub trait Reactor: Send + Sync + 'static {
     fn dispatch(&self);
     /// Ends a `wait` that is under way, or the next one.
     fn wake(&self);
-    /// Writes out the data that this thread has left to be written: called after each gulp in which [`flush_soon`](crate::flush_soon) was
-    /// called.
+    /// Writes out the data that this thread has left to be written: called after each gulp in which
+    /// [`flush_soon`](crate::flush_soon) was called.
     fn flush(&self);
 }

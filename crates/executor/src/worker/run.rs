@@ -149,7 +149,7 @@ impl Worker {
     /// The loop of the message path. In RUNTIME at the start, and at the end unless detached.
     ///
     /// FULL: this platform has no asymmetric fence. HOLDING: records of some stage are parked. OBSERVED: see
-    /// `observed.rs`.
+    /// `run_observed.rs`.
     #[inline(always)]
     fn run_records<const FULL: bool, const HOLDING: bool, const OBSERVED: bool>(
         &self,
@@ -325,7 +325,8 @@ impl Worker {
     /// Carries out the outcome of a record that was run.
     ///
     /// # Safety
-    /// The same as for running the record, whose head is still readable; if it [waits](Outcome::Waits), so is its payload.
+    /// The same as for running the record, whose head is still readable; if it [waits](Outcome::Waits), so is its
+    /// payload.
     pub(crate) unsafe fn settle_record(&self, record: NonNull<Record>, outcome: Outcome) {
         // SAFETY: this thread runs the record's stage, and the record's head is readable.
         unsafe {

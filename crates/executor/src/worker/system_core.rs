@@ -15,7 +15,7 @@ use crate::memory::record::Undelivered;
 use crate::memory::slab::CellAllocator;
 use crate::message::dead_letters::{DeadLetterHook, DeadLetterHooks};
 use crate::message::mailbox_bound::BoundedMailboxes;
-use crate::observe::observed::Observers;
+use crate::observe::observer::Observers;
 use crate::observe::sampling::Sampler;
 use crate::policy::config::Config;
 use crate::policy::idle_set::IdleWorkers;

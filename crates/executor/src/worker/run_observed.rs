@@ -3,8 +3,8 @@
 //! A worker checks once per gulp whether an observer is active. An observed gulp runs its own copy of the loop
 //! ([`Worker::gulp`]), and the other copy knows nothing of this module. Counted with callgrind, `count` takes the same
 //! instructions to send and to handle 50,000 messages as without this module, and 10 more in sum for its gulps. No
-//! handler of an observed worker runs on another one's stack ([`crate::dispatch::inline_call`]): each is a message with a
-//! time of its own.
+//! handler of an observed worker runs on another one's stack ([`crate::dispatch::inline_call`]): each is a message with
+//! a time of its own.
 //!
 //! # Causes
 //!
@@ -23,11 +23,11 @@ use std::time::Duration;
 use crate::memory::cell::status;
 use crate::memory::raw_address::RawAddress;
 use crate::memory::record::{Op, Outcome, Record, described};
-use crate::observe::observed::{HandlerOutcome, Handling, ObservedHandler, Observer};
+use crate::observe::observer::{HandlerOutcome, Handling, ObservedHandler, Observer};
 use crate::sync::locks::lock;
 use crate::user_code::contained;
 use crate::worker::Worker;
-use crate::worker::delivery::without_waiting;
+use crate::worker::inbox_delivery::without_waiting;
 use crate::worker::system_core::SystemCore;
 
 impl SystemCore {

@@ -1,6 +1,6 @@
 //! Observers: they learn the kind, the duration and the cause of each handler.
 //!
-//! `worker/observed.rs` calls them.
+//! `worker/run_observed.rs` calls them.
 
 use std::any::Any;
 use std::num::NonZeroU64;
