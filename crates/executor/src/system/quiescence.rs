@@ -555,7 +555,7 @@ impl SystemCore {
         self.threads.monitor_sleeps.store(true, Ordering::SeqCst);
         let is_quiet = || self.idle.active.load(Ordering::SeqCst).is_multiple_of(WOKEN);
         while !*guard && self.threads.monitor_sleeps.load(Ordering::SeqCst) && is_quiet() {
-            guard = wait(&wake, guard);
+            guard = wait(wake, guard);
         }
         self.threads.monitor_sleeps.store(false, Ordering::SeqCst);
         0
@@ -568,7 +568,7 @@ impl SystemCore {
             drop(guard);
             std::thread::sleep(tick);
         } else {
-            drop(wait_for(&wake, guard, nap));
+            drop(wait_for(wake, guard, nap));
         }
     }
 }
