@@ -11,8 +11,8 @@
 //! - State: [`system_core`] is what the workers of a system share, and [`inbox`] what other threads leave for a worker.
 //!   [`message_queue`] is the queue of messages, [`core`] moves to another thread when a handler is stuck, and
 //!   [`route`] tells which worker runs a stage.
-//! - Steps: [`run`] runs messages, and [`exchange`] lies between two gulps. [`hand_over`] and [`inbox_delivery`] give
-//!   messages to other workers.
+//! - Steps: [`run`] runs messages, [`run_deferred`] those that an actor has deferred, and [`exchange`] lies between two
+//!   gulps. [`hand_over`] and [`inbox_delivery`] give messages to other workers.
 //! - Threads: [`threads`] starts them. [`ownership`] and [`handoff`] tell which thread has a worker's work, and
 //!   [`run_by_askers`] lends parked workers to threads outside.
 //!
@@ -44,6 +44,7 @@ pub(crate) mod reactor;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod run_by_askers;
+pub(crate) mod run_deferred;
 pub(crate) mod run_observed;
 pub(crate) mod simulation;
 pub(crate) mod system_core;
