@@ -1,6 +1,6 @@
 //! Models of the protocols, checked by loom over all interleavings (with shrunken constants).
 //!
-//! `scheduler/ownership.rs` and `sync/signal.rs` are the executor's own files. This program compiles them with loom's atomics, and with full fences
+//! `worker/ownership.rs` and `sync/worker_requests.rs` are the executor's own files. This program compiles them with loom's atomics, and with full fences
 //! on both sides in the place of the asymmetric one. Full fences are at least as strong as the guarantee that `membarrier` gives to each pair of a
 //! light and a heavy fence. A bug that loom finds is therefore a bug of the executor, too. The kernel promises that the light side may be a compiler
 //! fence. One model is of a kernel that breaks this promise. The models of parking, muting and flushing restate their protocols in a few lines. The
@@ -10,7 +10,7 @@
 
 /// The modules of the executor that its files name.
 mod sync {
-    pub(crate) use crate::signal_file as signal;
+    pub(crate) use crate::worker_requests_file as worker_requests;
 
     pub(crate) mod primitives {
         pub(crate) use loom::sync::Arc;
@@ -19,7 +19,7 @@ mod sync {
 
     /// In this model, threads without full fences have none at all, because the kernel refuses the barrier that would
     /// make up for them.
-    pub(crate) mod barrier {
+    pub(crate) mod asymmetric_fence {
         use loom::sync::atomic::{Ordering, fence};
 
         pub(crate) fn light<const FULL: bool>() {
@@ -35,18 +35,18 @@ mod sync {
     }
 }
 
-#[path = "../src/scheduler/ownership.rs"]
+#[path = "../src/worker/ownership.rs"]
 mod ownership;
-#[path = "../src/sync/signal.rs"]
-mod signal_file;
+#[path = "../src/sync/worker_requests.rs"]
+mod worker_requests_file;
 
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use loom::sync::{Arc, Mutex, Notify};
 use loom::thread;
 
 use ownership::Ownership;
-use sync::barrier;
-use sync::signal::Signal;
+use sync::asymmetric_fence;
+use sync::worker_requests::Signal;
 
 /// The number of records of the model. The model counts the runs of each record.
 const RECORDS: usize = 2;
@@ -263,7 +263,7 @@ fn a_log_that_is_taken_loses_and_repeats_nothing() {
 }
 
 // GUARANTEE: Takeover of a stuck thread's work (I1)
-/// Nested handlers as in `worker/inline_call.rs`. Another thread runs a stage that the monitor does not find claimed,
+/// Nested handlers as in `dispatch/inline_call.rs`. Another thread runs a stage that the monitor does not find claimed,
 /// and never at the same time as the handler.
 #[test]
 fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
@@ -290,7 +290,7 @@ fn a_nested_handler_s_stage_stays_with_its_thread_or_has_one_user() {
         // The handler makes two nested calls in a row.
         for _ in 0..2 {
             nest.store(1, Ordering::Relaxed);
-            barrier::light::<true>();
+            asymmetric_fence::light::<true>();
             if ownership.signal.get() & Signal::REVOKED == 0 {
                 // SAFETY: this thread has claimed the stage, and the monitor does not run a claimed stage.
                 state.with_mut(|state| unsafe { *state += 1 });

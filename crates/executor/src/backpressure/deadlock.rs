@@ -30,25 +30,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::other_systems::AnyWorker;
-use crate::scheduler::policy::Idle;
+use crate::load::mute_deadlocks::MuteDeadlocks;
+use crate::policy::decisions::Idle;
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
-use crate::system::SystemCore;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
-use crate::worker::shared::{Presence, WorkerShared};
+use crate::worker::core::AnyWorker;
+use crate::worker::inbox::{Presence, WorkerShared};
+use crate::worker::system_core::SystemCore;
 
 /// The number that stands for an event other than a worker's relief.
 pub(crate) const OUTSIDE: u16 = u16::MAX;
-
-/// The monitor's record of mute deadlocks.
-#[derive(Default)]
-pub(crate) struct MuteDeadlocks {
-    /// The workers of the deadlock at the last look.
-    last: Vec<u16>,
-    /// The number of the next worker in turn.
-    turn: usize,
-}
 
 impl MuteDeadlocks {
     /// Searches for a deadlock, and has one stage go on of a deadlock that was found at the last look too.
@@ -76,7 +68,7 @@ impl Worker {
                     return false;
                 }
                 inbox.presence = Presence::Awake;
-                self.system.idle.remove(self.id, Idle::Parked);
+                self.system.idle.workers.remove(self.id, Idle::Parked);
                 self.system.active_more();
                 self.note_departures(&inbox);
             }
@@ -146,8 +138,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::Ordering;
 
-    use super::{MuteDeadlocks, OUTSIDE};
-    use crate::sync::signal::Signal;
+    use super::*;
+    use crate::sync::worker_requests::Signal;
     use crate::{Config, SystemCore};
 
     /// Starts a system in which each worker waits for the given ones; a worker that waits for none is overloaded by its
@@ -231,7 +223,7 @@ mod tests {
     #[test]
     fn who_falls_asleep_last_calls_one_of_a_knot() {
         let system = waiting(&[&[1], &[0], &[]]);
-        let last = system.posts[2].lock().unwrap().clone().unwrap();
+        let last = system.threads.posts[2].lock().unwrap().clone().unwrap();
         assert!(!last.enter(|| last.break_deadlock()));
         assert_eq!(called(&system), [0]);
         end(&system);

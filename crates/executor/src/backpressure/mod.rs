@@ -1,13 +1,9 @@
-//! Backpressure: accounts that find the senders to be slowed down, and the rules by which those go on.
+//! Backpressure: senders that are slowed down, and the rules by which those go on. [`crate::load`] has the measures.
 //!
-//! [`overload`] stops the stages of such senders. [`stage`] says which stages are full, and [`deadlock`] finds stages
-//! that are muted for each other.
+//! [`overload`] stops the stages of such senders. [`full_stages`] says which stages are full, and [`deadlock`] finds
+//! stages that are muted for each other.
 
-pub(crate) mod accounts;
-pub(crate) mod admission;
 pub(crate) mod deadlock;
+pub(crate) mod full_stages;
 pub(crate) mod other_systems;
 pub(crate) mod overload;
-pub(crate) mod relays;
-pub(crate) mod stage;
-pub(crate) mod standing;

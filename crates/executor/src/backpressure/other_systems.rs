@@ -2,9 +2,9 @@
 //!
 //! A worker of system A that sends to an actor of system B is no thread that B may block, because it has others to run.
 //! Its stage is muted in A, like for a receiver in A. It is muted while the worker in B is pressed, if the stage is a
-//! source by its account ([`super::accounts`]); and while that worker is overloaded, source or not. (No relay is noted
-//! over systems. The parked records of the muted stage count for its worker, and the overload therefore reaches that
-//! stage's senders.) Requests are exempt: no sender is slowed that waits for an answer.
+//! source by its account ([`crate::load::accounts`]); and while that worker is overloaded, source or not. (No relay is
+//! noted over systems. The parked records of the muted stage count for its worker, and the overload therefore reaches
+//! that stage's senders.) Requests are exempt: no sender is slowed that waits for an answer.
 //!
 //! *The stage goes on.* Its worker registers with the worker in B, and then checks whether that is pressed (I4, as in
 //! `overload.rs`). It sees the flag down, or is roused when that goes down, and when the worker in B admits sources. If
@@ -22,27 +22,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::load::accounts::IN_OTHER_SYSTEM;
 use crate::sync::locks::lock;
-use crate::system::{SLOTS, SystemCore};
 use crate::worker::Worker;
-use crate::worker::core::{MuteRequest, Reason};
-use crate::worker::shared::WorkerShared;
-
-/// A worker of any system: the system's number, and the worker's.
-pub(crate) type AnyWorker = (u16, u16);
-
-/// The number in an account that stands for a worker of another system.
-pub(crate) const IN_OTHER_SYSTEM: u16 = u16::MAX;
+use crate::worker::core::{MuteRequest, Reason, SystemEpoch};
+use crate::worker::inbox::WorkerShared;
+use crate::worker::system_core::{SLOTS, SystemCore};
 
 /// The largest time that a thread that runs a simulated system waits for another system, for each message.
 const SIMULATED_WAIT: Duration = Duration::from_millis(50);
-
-/// A system of this process: its number, and the epoch of that number's slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SystemEpoch {
-    pub(crate) system: u16,
-    epoch: u64,
-}
 
 impl SystemEpoch {
     fn of(system: &SystemCore) -> SystemEpoch {
@@ -67,14 +55,14 @@ impl Worker {
         }
         let claimed = self.ownership.claimed();
         let in_handler = self.ownership.is_user() && !claimed.is_null();
-        if !in_handler || system.simulation.is_some() || usize::from(target) >= system.route.len() {
+        if !in_handler || system.simulation.is_some() || usize::from(target) >= system.routing.route.len() {
             return system.note_unslowed(target);
         }
         // SAFETY: the claimed record stays readable until the next one is claimed.
         let sender = unsafe { (*claimed).stage() };
         let other_system = Some(SystemEpoch::of(system));
-        let worker = system.route[usize::from(target)].load(Ordering::Relaxed);
-        if system.full[usize::from(target)].is_full() {
+        let worker = system.routing.route[usize::from(target)].load(Ordering::Relaxed);
+        if system.routing.full[usize::from(target)].is_full() {
             self.request_mute(MuteRequest { sender, receiver: worker, target, source: None, other_system });
         }
         let pressed = system.pressed_by(worker, target);
@@ -106,7 +94,7 @@ impl Worker {
     ) -> Option<(u16, bool)> {
         let target = usize::from(target);
         // `None`: the system had ended when the sender noted its epoch, and another one had taken the slot.
-        let worker = system.route.get(target)?.load(Ordering::Acquire);
+        let worker = system.routing.route.get(target)?.load(Ordering::Acquire);
         let receiver = if source { system.pressed_by(worker, target as u16).unwrap_or(worker) } else { worker };
         let shared = &system.worker_table[usize::from(receiver)];
         {
@@ -120,10 +108,10 @@ impl Worker {
         if source {
             shared.muted_on_me.store(true, Ordering::SeqCst);
         }
-        if system.closed.load(Ordering::Acquire) {
+        if system.shutdown.closed.load(Ordering::Acquire) {
             return None;
         }
-        let full = system.full[target].wait_for();
+        let full = system.routing.full[target].wait_for();
         let pressed = source && shared.is_pressed();
         if pressed {
             system.note_source(receiver);

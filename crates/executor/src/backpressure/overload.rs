@@ -2,9 +2,9 @@
 //!
 //! There are two levels. A worker is *pressed* if the mail from others takes it longer than 2 ms, and *overloaded* if
 //! that mail exceeds 2 MiB. Both slow down sources: threads outside, and stages that send more than they handle
-//! ([`crate::backpressure::accounts`]). A stage that sends no more than it handles is not muted, because a standing
+//! ([`crate::load::accounts`]). A stage that sends no more than it handles is not muted, because a standing
 //! backlog is not overload. If it sends to an overloaded worker, the overload counts for its own senders
-//! ([`crate::backpressure::relays`]).
+//! ([`crate::load::relays`]).
 //!
 //! Senders in other systems of the process are slowed down by their own workers:
 //! [`crate::backpressure::other_systems`].
@@ -18,23 +18,21 @@
 //! another muted one. The runtime cannot know that, because messages do not say it before they are sent. Such a stage
 //! could stand still for ever beside others that work, which I4 rules out. A stage that is released now and then all
 //! the same would be slowed, without a bound on the list. For such mail there is therefore a declared bound, which
-//! counts it: [`crate::message::mailbox`].
+//! counts it: [`crate::message::mailbox_bound`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::backpressure::deadlock::OUTSIDE;
-use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
-use crate::backpressure::standing::BacklogView;
-use crate::migration::stub::Gate;
+use crate::load::bounds::{Load, Loads, OVERLOADED_BYTES};
+use crate::load::standing::BacklogView;
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
-use crate::worker::core::{Core, MuteRequest, Parked, Reason};
+use crate::worker::core::{AnyWorker, Core, MuteRequest, Parked, Reason, SystemEpoch};
 use crate::worker::exchange::RECORD_BYTES;
-use crate::worker::shared::WorkerShared;
+use crate::worker::gate::Gate;
+use crate::worker::inbox::WorkerShared;
 
-/// A worker with more bytes of mail from others than this is overloaded.
-pub(crate) const OVERLOADED_BYTES: usize = 2 * 1024 * 1024;
 /// A worker whose mail from others takes longer than this is pressed, if that mail has at least `PRESSED_RECORDS_MIN`
 /// records.
 const PRESSED_NS: u64 = 2_000_000;
@@ -46,33 +44,6 @@ const PRESSED_RECORDS_MIN: u64 = 64;
 const PRESSED_LOW: (u64, u64) = (3, 4);
 /// A worker that was overloaded is relieved below half of the bound.
 const OVERLOADED_LOW: (u64, u64) = (1, 2);
-
-/// The load of a worker by its mail from others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
-    /// The load is below the low-water mark.
-    Low,
-    Medium,
-    /// The load is at the high-water mark or above.
-    High,
-}
-
-impl Load {
-    /// Returns the load with `bytes` bytes. `low` is the low-water mark as a part of the high one.
-    fn of(bytes: u64, high: u64, (part, of): (u64, u64)) -> Load {
-        match bytes {
-            _ if bytes >= high => Load::High,
-            _ if bytes < high / of * part => Load::Low,
-            _ => Load::Medium,
-        }
-    }
-}
-
-/// The loads of a worker by the two bounds.
-pub(crate) struct Loads {
-    pub(crate) pressed: Load,
-    pub(crate) overloaded: Load,
-}
 
 impl WorkerShared {
     /// Returns the loads with `bytes` bytes of mail. A message takes the worker `average_ns` nanoseconds.
@@ -131,7 +102,7 @@ impl Worker {
             run: mail_run,
             admitted: shared.admission.bytes(),
             now_ns: self.system.now_ns(),
-            source_ns: self.system.sources.last_ns(),
+            source_ns: self.system.routing.sources.last_ns(),
         };
         shared.standing.look(&mut core.turnover, look);
         let at_ease = |load, sent, own| load == Load::Low || sent < own / 2;
@@ -180,7 +151,9 @@ impl Worker {
                 // A target in another system may be full for a stuck handler, or for a gate: only the latter ends by
                 // itself.
                 Reason::Muted { stuck: true, other_system: Some(_), .. } => None,
-                Reason::Muted { stuck: true, target, .. } if self.system.full[target as usize].is_stuck() => None,
+                Reason::Muted { stuck: true, target, .. } if self.system.routing.full[target as usize].is_stuck() => {
+                    None
+                }
                 Reason::Muted { stuck: true, .. } => Some((self.system_id, OUTSIDE)),
                 Reason::Muted { receiver, other_system, .. } => {
                     Some((other_system.map_or(self.system_id, |other_system| other_system.system), receiver))
@@ -292,7 +265,7 @@ impl Worker {
         let pauses = std::mem::take(&mut core.pauses);
         let mut accounts = self.accounts.borrow_mut();
         if accounts.are_wanted() {
-            accounts.open(self.system.route.len());
+            accounts.open(self.system.routing.route.len());
             // This worker's own actors otherwise append to the log without any check while it has room.
             self.logs[self.id as usize].stop();
         }
@@ -306,7 +279,7 @@ impl Worker {
     /// Returns whether the stage may be muted. A stage that works off its parked records may not, because it was let go
     /// on or is full: it would wait for itself.
     pub(crate) fn may_be_muted(&self, core: &Core, stage: u16) -> bool {
-        core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.full[stage as usize].is_full()
+        core.exempt.is_none_or(|(exempt, _)| exempt != stage) && !self.system.routing.full[stage as usize].is_full()
     }
 
     /// Parks the mail of the stage as long as the gate is closed.
@@ -327,7 +300,7 @@ impl Worker {
     /// Registers with the receiver, then checks whether it is pressed: either it is seen relieved, or it will rouse
     /// this worker. The registration is repeated each time, because the receiver may have been relieved and be pressed
     /// again. The target is asked in the same way whether it is full, whichever worker runs it now
-    /// ([`crate::backpressure::stage`]). Returns the receiver, and whether the target is full.
+    /// ([`crate::backpressure::full_stages`]). Returns the receiver, and whether the target is full.
     fn stays_muted(
         &self,
         other_system: Option<SystemEpoch>,
@@ -346,7 +319,7 @@ impl Worker {
         if pressed {
             self.system.note_source(receiver);
         }
-        let full = self.system.full[target as usize].wait_for();
+        let full = self.system.routing.full[target as usize].wait_for();
         (full || pressed).then_some((receiver, full))
     }
 

@@ -6,8 +6,9 @@
 //! messages afterwards were sent by the actor that ran. The sender of each message is therefore known, and no message
 //! has to carry it.
 //!
-//! No handler runs on another one's stack during a delivery ([`crate::worker::inline_call`]), because the nesting depth
-//! counts as full. A child's start and a request are therefore messages like others, and have an order of their own.
+//! No handler runs on another one's stack during a delivery ([`crate::dispatch::inline_call`]), because the nesting
+//! depth counts as full. A child's start and a request are therefore messages like others, and have an order of their
+//! own.
 
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -16,14 +17,14 @@ use std::time::Duration;
 
 use crate::driver::simulated::Steps;
 use crate::memory::cell::status;
-use crate::memory::record::{Record, described};
+use crate::memory::raw_address::{Lane, RawAddress};
+use crate::memory::record::{Record, Undelivered, described};
 use crate::memory::segment::Chain;
-use crate::message::address::{Lane, RawAddress};
-use crate::message::envelope::{MailKind, Undelivered};
-use crate::system::SystemCore;
+use crate::user_code::mail_kind::MailKind;
 use crate::worker::Worker;
-use crate::worker::inline_call::NEST_MAX;
-use crate::worker::queue::bounce_chain;
+use crate::worker::message_queue::bounce_chain;
+use crate::worker::nested::NEST_MAX;
+use crate::worker::system_core::SystemCore;
 
 /// A message that waits.
 #[derive(Clone, Copy, Debug)]

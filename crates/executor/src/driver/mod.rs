@@ -1,7 +1,4 @@
-//! Drivers of the workers: threads, and the simulated driver with its virtual time; timers.
+//! Drivers of the workers: the simulated driver with its virtual time, and deliveries one at a time.
 
 pub(crate) mod deliveries;
 pub(crate) mod simulated;
-pub(crate) mod threads;
-pub(crate) mod timers;
-pub(crate) mod turns;

@@ -5,54 +5,18 @@
 //! explore different interleavings. Choices that only reorder messages of different stages are always allowed, because
 //! their order is not promised.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::backpressure::deadlock::MuteDeadlocks;
-use crate::driver::turns::{Drive, DriverLock, Turn};
+use crate::policy::choices::Choices;
+use crate::policy::config::Stealing;
 use crate::scheduler::poll;
 use crate::sync::locks::lock;
-use crate::system::SystemCore;
-use crate::system::config::Stealing;
+use crate::sync::turns::Turn;
 use crate::worker::Worker;
-
-/// A generator of choices (splitmix64).
-#[derive(Clone, Debug)]
-pub struct Choices(u64);
-
-impl Choices {
-    /// Creates a generator; the same seed gives the same choices.
-    pub fn new(seed: u64) -> Choices {
-        Choices(seed)
-    }
-
-    /// Returns any number.
-    #[allow(clippy::should_implement_trait, reason = "it has no end")]
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Returns a number below `n`.
-    ///
-    /// # Panics
-    /// If `n` is 0.
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-
-    /// Returns true about once in `n` calls.
-    ///
-    /// # Panics
-    /// If `n` is 0.
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.next().is_multiple_of(n)
-    }
-}
+use crate::worker::simulation::{Driver, Simulation};
+use crate::worker::system_core::SystemCore;
 
 /// Returns the time in nanoseconds. A larger time than 2^63 - 1 nanoseconds counts as that, because no timer is set for
 /// later.
@@ -60,39 +24,7 @@ pub fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX / 2)
 }
 
-/// A driver of several simulated systems at one time: see [`SystemCore::set_driver`].
-pub trait Driver: Send + Sync + 'static {
-    /// Runs all of them until no work is left, or until `done`. With a time: until that has passed, with all work that
-    /// is due in it, or until `done`.
-    fn run(&self, time: Option<Duration>, done: &mut dyn FnMut() -> bool);
-}
-
-/// The driver's own state.
-pub(crate) struct Simulation {
-    driving: DriverLock,
-    /// The system has been swept. Changes within a turn.
-    ended: AtomicBool,
-    choices: Mutex<Choices>,
-    deadlocks: Mutex<MuteDeadlocks>,
-    driver: OnceLock<Arc<dyn Driver>>,
-}
-
 impl Simulation {
-    /// Takes the driver out, because the system goes.
-    pub(crate) fn take_driver(&mut self) -> Option<Arc<dyn Driver>> {
-        self.driver.take()
-    }
-
-    pub(crate) fn new(seed: u64) -> Simulation {
-        Simulation {
-            driving: DriverLock::new("a simulated system was asked to run from inside one of its own actors"),
-            ended: AtomicBool::new(false),
-            choices: Mutex::new(Choices(seed)),
-            deadlocks: Mutex::default(),
-            driver: OnceLock::new(),
-        }
-    }
-
     /// Runs until no work is left, or until `done`. With a time: until that has passed, with all work that is due in
     /// it, or until `done`. If another thread runs the system, the two take turns.
     ///
@@ -126,29 +58,6 @@ impl Simulation {
             drive.give_way();
         }
     }
-
-    /// Begins the turn in which the system is swept. Returns `None` from inside one of its actors.
-    pub(crate) fn last_turn(&self) -> Option<Turn<'_>> {
-        let turn = self.driving.try_turn()?;
-        self.ended.store(true, Ordering::Relaxed);
-        Some(turn)
-    }
-
-    /// Takes the right to run the system, unless a thread runs it or the system has been swept.
-    pub(crate) fn try_drive(&self) -> Option<Drive<'_>> {
-        self.driving.try_drive().filter(|_| !self.has_ended())
-    }
-
-    /// Returns whether a [`Driver`] runs the system.
-    pub(crate) fn has_driver(&self) -> bool {
-        self.driver.get().is_some()
-    }
-
-    /// Returns whether the system has been swept.
-    fn has_ended(&self) -> bool {
-        // Relaxed: it changes within a turn. Outside of one, the caller looks again in its next turn.
-        self.ended.load(Ordering::Relaxed)
-    }
 }
 
 impl SystemCore {
@@ -162,7 +71,7 @@ impl SystemCore {
     /// ended.
     pub fn steps(self: &Arc<Self>) -> Option<Steps> {
         self.simulation.as_ref()?;
-        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
+        let workers: Vec<Arc<Worker>> = self.threads.posts.iter().filter_map(|post| lock(post).clone()).collect();
         (!workers.is_empty()).then(|| Steps { system: Arc::clone(self), workers })
     }
 }
@@ -201,7 +110,7 @@ impl Steps {
     /// Returns whether the system's workers have ended, or it has been swept. Outside of a turn the answer may be out
     /// of date.
     pub fn are_workers_ended(&self) -> bool {
-        self.simulation().has_ended() || self.system.ending.load(Ordering::Acquire)
+        self.simulation().has_ended() || self.system.shutdown.ending.load(Ordering::Acquire)
     }
 
     fn simulation(&self) -> &Simulation {
@@ -319,7 +228,7 @@ fn step(worker: &Worker, choices: &mut Choices, system: &SystemCore) {
         worker.for_each_waiting(|record| {
             // SAFETY: records of the worker's own queue.
             let record = unsafe { record.as_ref() };
-            let runs_it = system.route[record.stage() as usize].load(Ordering::Relaxed);
+            let runs_it = system.routing.route[record.stage() as usize].load(Ordering::Relaxed);
             assert!(
                 record.is_buried() || runs_it == worker.id,
                 "I1: a record in the queue of a worker that does not run its stage"

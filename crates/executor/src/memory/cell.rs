@@ -7,13 +7,16 @@
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-use crate::memory::future::Suspended;
+use crate::memory::deferred::Deferred;
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::Outcome;
-use crate::message::address::RawAddress;
-use crate::message::deferred::Deferred;
-use crate::message::envelope::{Crash, Ending, Resident};
+use crate::memory::slab::is_inline;
+use crate::memory::stub_route::StubRoute;
+use crate::memory::suspended::{Suspended, WakeTarget};
+use crate::user_code::crash::{Crash, Ending};
 
 /// Status bits, the low 16 of a cell's tag. Zero: the cell holds an actor that takes messages.
 pub(crate) mod status {
@@ -40,7 +43,7 @@ pub(crate) mod status {
     /// With NEW: the actor's start may be deferred (`deferred_starts.rs`).
     pub(crate) const DEFERRABLE: u64 = 256;
     /// Deferred messages of an actor that is otherwise ready come before new messages, which go to the deferred list
-    /// too. A [`GoOn`](crate::message::envelope::GoOn) is under way, behind other actors' messages.
+    /// too. A [`GoOn`](crate::dispatch::control::GoOn) is under way, behind other actors' messages.
     pub(crate) const BEHIND: u64 = 512;
     /// With these, the actor still takes messages.
     pub(crate) const OPEN: u64 = GUARDED | NOTED;
@@ -56,7 +59,7 @@ pub(crate) struct Kind {
     pub(crate) name: fn() -> &'static str,
     pub(crate) stop: unsafe fn(NonNull<Cell>, Ending),
     pub(crate) crash: unsafe fn(NonNull<Cell>, Crash) -> Outcome,
-    /// Sends a [`GoOn`](crate::message::envelope::GoOn).
+    /// Sends a [`GoOn`](crate::dispatch::control::GoOn).
     pub(crate) go_on: fn(RawAddress),
 }
 
@@ -79,8 +82,8 @@ pub(crate) struct Cell {
     pub(crate) number: AtomicU32,
 }
 
-/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox.rs`). No
-/// system has an id with this bit, and a comparison of the two words therefore finds that they differ.
+/// A bit beside the id of the system, in a cell and in an address: the actor's mailbox is bounded (`mailbox_bound.rs`).
+/// No system has an id with this bit, and a comparison of the two words therefore finds that they differ.
 pub(crate) const BOUNDED: u16 = 0x8000;
 
 pub(crate) const CELL_HEADER_BYTES: usize = size_of::<Cell>();
@@ -93,11 +96,11 @@ pub(crate) struct Cold {
     /// The future of a suspended handler; borrows the state.
     pub(crate) suspended: Option<Suspended>,
     /// The target of the wakers that the suspended handler has cloned.
-    pub(crate) waking: Option<std::sync::Arc<crate::memory::future::WakeTarget>>,
+    pub(crate) waking: Option<Arc<WakeTarget>>,
     /// Messages that arrived while suspended or crashed, or whose guards did not hold, in order.
     pub(crate) deferred: Deferred,
     /// The route of a stub.
-    pub(crate) route: Option<std::sync::Arc<crate::migration::stub::StubRoute>>,
+    pub(crate) route: Option<Arc<StubRoute>>,
     pub(crate) stop_after: bool,
     /// The time of the last message, if that is [noted](status::NOTED).
     pub(crate) handled_ns: u64,
@@ -188,13 +191,7 @@ impl Cell {
     /// # Safety
     /// The cell is vacant, owned by the caller and of the class for `S`.
     #[inline(always)]
-    pub(crate) unsafe fn occupy<S: Resident>(
-        cell: NonNull<Cell>,
-        state: S,
-        kind: &'static Kind,
-        stage: u16,
-        system: u16,
-    ) -> u64 {
+    pub(crate) unsafe fn occupy<S>(cell: NonNull<Cell>, state: S, kind: &'static Kind, stage: u16, system: u16) -> u64 {
         // SAFETY: the cell is vacant, owned by the caller and of the class for `S`.
         unsafe {
             Cell::put_state(cell, state);
@@ -210,10 +207,10 @@ impl Cell {
     /// # Safety
     /// The cell is of the class for `S`, holds no state, and the caller owns it or runs its stage (I1).
     #[inline(always)]
-    pub(crate) unsafe fn put_state<S: Resident>(cell: NonNull<Cell>, state: S) {
+    pub(crate) unsafe fn put_state<S>(cell: NonNull<Cell>, state: S) {
         // SAFETY: the cell has room for an `S`, and this thread alone touches its state.
         unsafe {
-            if crate::memory::slab::is_inline::<S>() {
+            if is_inline::<S>() {
                 Cell::room::<S>(cell).write(state);
             } else {
                 Cell::room::<Box<S>>(cell).write(Box::new(state));
@@ -254,23 +251,19 @@ impl Cell {
     /// # Safety
     /// The cell is occupied by an `S` and the caller runs its stage (I1), and nothing else borrows the state.
     #[inline(always)]
-    pub(crate) unsafe fn state<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S {
+    pub(crate) unsafe fn state<'a, S>(cell: NonNull<Cell>) -> &'a mut S {
         // SAFETY: the cell holds an `S`, which nothing else borrows, and the caller runs its stage.
         unsafe {
-            if crate::memory::slab::is_inline::<S>() {
-                &mut *Cell::room::<S>(cell)
-            } else {
-                &mut *(*Cell::room::<Box<S>>(cell)).as_mut()
-            }
+            if is_inline::<S>() { &mut *Cell::room::<S>(cell) } else { &mut *(*Cell::room::<Box<S>>(cell)).as_mut() }
         }
     }
 
     /// # Safety
     /// The same as for [`Cell::state`]; afterwards the state is gone.
-    pub(crate) unsafe fn drop_state<S: Resident>(cell: NonNull<Cell>) {
+    pub(crate) unsafe fn drop_state<S>(cell: NonNull<Cell>) {
         // SAFETY: the cell holds an `S`, which nothing else borrows, and the caller runs its stage.
         unsafe {
-            if crate::memory::slab::is_inline::<S>() {
+            if is_inline::<S>() {
                 Cell::room::<S>(cell).drop_in_place();
             } else {
                 Cell::room::<Box<S>>(cell).drop_in_place();
@@ -288,26 +281,25 @@ impl Cell {
         unsafe { &mut *cell.as_ref().cold.get() }
     }
 
-    /// Notes that a message was handled, and its time if that is to be noted.
-    ///
-    /// # Safety
-    /// The same as for [`Cell::cold`].
-    #[cold]
-    pub(crate) unsafe fn note_handled(cell: NonNull<Cell>) {
-        // SAFETY: cells are never freed; the caller runs the cell's stage and holds no reference to the cold part.
-        unsafe {
-            if cell.as_ref().has_status(status::NOTED)
-                && let Some(worker) = crate::worker::current()
-            {
-                Cell::cold_mut(cell).handled_ns = worker.system.now_ns();
-            }
-        }
-    }
-
     /// # Safety
     /// The same as for [`Cell::cold`].
     pub(crate) unsafe fn cold_mut<'a>(cell: NonNull<Cell>) -> &'a mut Cold {
         // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
         unsafe { Cell::cold(cell).get_or_insert_with(Cold::new) }
+    }
+}
+
+impl Cold {
+    pub(crate) fn new() -> Box<Cold> {
+        Box::new(Cold {
+            suspended: None,
+            waking: None,
+            deferred: Deferred::default(),
+            route: None,
+            stop_after: false,
+            handled_ns: 0,
+            failure: None,
+            extra: None,
+        })
     }
 }

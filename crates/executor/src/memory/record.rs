@@ -1,24 +1,30 @@
 //! Records: the form of a message and its envelope in a segment.
 
-use std::any::Any;
 use std::cell::Cell as StdCell;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 use std::num::NonZeroU64;
 use std::ptr::{self, NonNull};
 
-use crate::memory::cell::{Cell, Cold, Kind, status};
-use crate::memory::future;
-use crate::message::address::Lane;
-use crate::message::dead_letters::quietly;
-use crate::message::deferred::Deferred;
-use crate::message::envelope::{
-    Admission, AsyncEnvelope, Control, ControlCx, Cx, Envelope, GoOn, MailKind, Resident, Undelivered,
-};
-use crate::message::mailbox::WithPermit;
-use crate::message::permit::PERMITTED;
-use crate::migration::stub::AwayCx;
-use crate::worker::deferred_starts::DeferredStart;
-use crate::worker::user_code::{contained, during};
+use crate::memory::cell::Cell;
+use crate::memory::raw_address::Lane;
+use crate::user_code::contained;
+use crate::user_code::mail_kind::MailKind;
+
+/// The reason why an envelope was not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Undelivered {
+    /// The actor had stopped before the message reached it, or stopped with the message still waiting.
+    Stopped,
+    /// The system was shut down.
+    Shutdown,
+    /// The actor is in another theater, and the message could not be forwarded.
+    Unreachable,
+    /// The actor does not take the message now: its guard did not hold, and refuses the message then.
+    Refused,
+    /// The actor's [mailbox](crate::Mailbox) was full: the message was rejected, or was dropped for a newer one.
+    Full,
+}
 
 /// The operations of a thunk on its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,15 +37,15 @@ pub(crate) enum Op {
     /// The actor is in another theater: forward the envelope. The cell has the status AWAY and this worker runs its
     /// stage.
     Away,
-    /// For control mail: the same as `Run` or `Away` if it passes a frozen cell; if not, return `WAITS` and consume
+    /// For control mail: the same as `Run` or `Away` if it passes a frozen cell; if not, return `Waits` and consume
     /// nothing.
     Frozen,
-    /// Describe the record ([`described`]); return `WAITS` and consume nothing.
+    /// Describe the record ([`described`]); return `Waits` and consume nothing.
     Describe,
     /// The same as `Describe`, with the record's share of a mailbox ([`weighed`]). For messages; consumed by a panic.
     Weigh,
-    /// For a message, under the conditions of `Run`: return `WAITS` if its guard says that it has to wait, else
-    /// `CONTINUE`, and consume nothing. Consumed by a panic.
+    /// For a message, under the conditions of `Run`: return `Waits` if its guard says that it has to wait, else
+    /// `Continue`, and consume nothing. Consumed by a panic.
     Ask,
 }
 
@@ -64,14 +70,10 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    fn note<S: Resident>((kind, name): (MailKind, &'static str), may_wait: bool, bytes: usize) -> Outcome {
-        Described { actor: S::name(), kind, name, may_wait, is_gone: false, bytes }.answer()
-    }
-
     /// Stores the answer of a thunk that is asked.
     pub(crate) fn answer(self) -> Outcome {
         DESCRIBED.set(Some(self));
-        WAITS
+        Outcome::Waits
     }
 }
 
@@ -102,35 +104,37 @@ unsafe fn described_by(record: NonNull<Record>, op: Op) -> Described {
 }
 
 /// The next step of the worker after a thunk returned. Zero is the common case.
-pub(crate) type Outcome = u32;
-/// The worker goes on.
-pub(crate) const CONTINUE: Outcome = 0;
-/// The actor stops.
-pub(crate) const STOP: Outcome = 1;
-/// The actor was killed: it stops without the hooks.
-pub(crate) const KILL: Outcome = 2;
-/// The actor may run its deferred messages again.
-pub(crate) const RESUME: Outcome = 3;
-/// The actor failed by `Cx::fail`: the error is in its cold part.
-pub(crate) const FAIL: Outcome = 4;
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Outcome {
+    /// The worker goes on.
+    #[default]
+    Continue = 0,
+    /// The actor stops.
+    Stop,
+    /// The actor was killed: it stops without the hooks.
+    Kill,
+    /// The actor may run its deferred messages again.
+    Resume,
+    /// The actor failed by `Cx::fail`: the error is in its cold part.
+    Fail,
+    /// The record was moved before, or had no payload any more: it does not count.
+    Passed,
+    /// The cell is frozen, and the request does not pass it; or the message's guard does not hold. The record was not
+    /// consumed.
+    Waits,
+}
 
-/// The record was moved before, or had no payload any more: it does not count.
-pub(crate) const PASSED: Outcome = 5;
-
-/// The cell is frozen, and the request does not pass it; or the message's guard does not hold. The record was not
-/// consumed.
-pub(crate) const WAITS: Outcome = 6;
-
-/// Consumes the record. Called exactly once for each record, except for one that [waits](WAITS).
+/// Consumes the record. Called exactly once for each record, except for one that [waits](Outcome::Waits).
 pub(crate) type Thunk = unsafe fn(NonNull<Record>, Op) -> Outcome;
 
 /// Payloads up to this size travel inline; larger ones (and over-aligned ones) are boxed once at the send.
 pub const INLINE_BYTES_MAX: usize = 256;
 
-const WORDS: u64 = 0x07ff;
+pub(crate) const WORDS: u64 = 0x07ff;
 /// A dead-letter hook has sent the message.
 const FROM_HOOK: u64 = 0x0800;
-/// The last word is the cause of the message: see `observed.rs`.
+/// The last word is the cause of the message: see `run_observed.rs`.
 const CAUSED: u64 = 0x1000;
 const LANE_SHIFT: u32 = 13;
 const LANE: u64 = 3 << LANE_SHIFT;
@@ -196,7 +200,7 @@ impl Record {
     }
 
     /// Takes the cell, the lane and the dead-letter hook's mark of `other`.
-    fn follow(&mut self, other: &Record) {
+    pub(crate) fn follow(&mut self, other: &Record) {
         const FOLLOWED: u64 = IDENTITY | LANE | FROM_HOOK;
         self.cell = other.cell;
         self.tag = (self.tag & !FOLLOWED) | (other.tag & FOLLOWED);
@@ -237,7 +241,7 @@ static NOTHING: Thunk = nothing;
 
 #[inline(never)]
 unsafe fn nothing(_: NonNull<Record>, _: Op) -> Outcome {
-    PASSED
+    Outcome::Passed
 }
 
 /// Bytes that a cause adds to a record.
@@ -276,7 +280,14 @@ unsafe fn payload<E>(record: NonNull<Record>) -> *mut E {
 /// # Safety
 /// `target` is valid for writes of `record_bytes::<E>()` bytes and aligned to 8. `thunk` is a thunk for `E`.
 #[inline(always)]
-unsafe fn write<E: Send>(target: *mut u8, thunk: Thunk, cell: NonNull<Cell>, identity: u64, control: u64, envelope: E) {
+pub(crate) unsafe fn write<E: Send>(
+    target: *mut u8,
+    thunk: Thunk,
+    cell: NonNull<Cell>,
+    identity: u64,
+    control: u64,
+    envelope: E,
+) {
     let words = (record_bytes::<E>() / 8) as u64;
     // SAFETY: the caller guarantees that `target` has room for the record and is aligned.
     unsafe {
@@ -309,87 +320,6 @@ pub(crate) unsafe fn unwrap<E>(record: NonNull<Record>) -> E {
     unsafe { if is_inline::<E>() { payload::<E>(record).read() } else { *payload::<Box<E>>(record).read() } }
 }
 
-/// A kind of envelope that can be put into a record for a cell with an `S`.
-pub(crate) trait Deliverable<S: Resident>: Send + Sized + 'static {
-    const THUNK: Thunk;
-    const IS_CONTROL: bool;
-
-    /// # Safety
-    /// The same as for [`write()`].
-    #[inline(always)]
-    unsafe fn write_record(self, target: *mut u8, cell: NonNull<Cell>, identity: u64) {
-        let control = if Self::IS_CONTROL { CONTROL } else { 0 };
-        // SAFETY: `target` has room for the record; THUNK is the thunk for Self.
-        unsafe { write(target, Self::THUNK, cell, identity, control, self) };
-    }
-}
-
-/// A message whose handler runs to completion.
-#[repr(transparent)]
-pub(crate) struct SyncMail<E>(pub(crate) E);
-/// A message whose handler may suspend the actor.
-#[repr(transparent)]
-pub(crate) struct AsyncMail<E>(pub(crate) E);
-/// A request to the cell itself (stop, restart, ...).
-#[repr(transparent)]
-pub(crate) struct ControlMail<C>(pub(crate) C);
-
-impl<S: Resident, E: Envelope<S>> Deliverable<S> for SyncMail<E> {
-    const THUNK: Thunk = run_sync::<S, E>;
-    const IS_CONTROL: bool = false;
-}
-
-impl<S: Resident, E: AsyncEnvelope<S>> Deliverable<S> for AsyncMail<E> {
-    const THUNK: Thunk = run_async::<S, E>;
-    const IS_CONTROL: bool = false;
-}
-
-impl<S: Resident, C: Control<S>> Deliverable<S> for ControlMail<C> {
-    const THUNK: Thunk = run_control::<S, C>;
-    const IS_CONTROL: bool = true;
-}
-
-/// The first message of an actor with the status NEW.
-#[repr(transparent)]
-pub(crate) struct FirstMail<E>(pub(crate) E);
-
-impl<S: Resident, E: Envelope<S>> Deliverable<S> for FirstMail<E> {
-    const THUNK: Thunk = run_first::<S, E>;
-    const IS_CONTROL: bool = true;
-}
-
-/// A [`ControlMail`] that waits its turn behind the messages that were sent before it.
-#[repr(transparent)]
-pub(crate) struct OrderedMail<C>(pub(crate) C);
-
-impl<S: Resident, C: Control<S>> Deliverable<S> for OrderedMail<C> {
-    const THUNK: Thunk = run_control::<S, C>;
-    const IS_CONTROL: bool = false;
-}
-
-/// # Safety
-/// A thunk: the record holds an `E` for a cell of kind `S`. For `Op::Run` the cell is resident and ordinary, and this
-/// thread runs its stage (I1); nothing else therefore borrows the state.
-unsafe fn run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: the record holds an `E`; for `Op::Run`, this thread alone touches the state.
-    unsafe {
-        if op != Op::Run {
-            return do_not_run_sync::<S, E>(record, op);
-        }
-        let cell = record.as_ref().cell;
-        let (state, mut cx) = (Cell::state::<S>(cell), Cx::new(cell));
-        let turned_away = during(E::describe, || {
-            let turned_away = apply_admission(record, |e: &mut E| e.admission(state, &mut cx), E::bounce);
-            if turned_away.is_none() {
-                unwrap::<E>(record).run(state, &mut cx);
-            }
-            turned_away
-        });
-        cx.note_failure(E::describe);
-        turned_away.unwrap_or(cx.outcome())
-    }
-}
-
 /// Returns the answer of `ask` about the envelope in `record`. If `ask` panics, the envelope is dropped during the
 /// panic.
 ///
@@ -412,271 +342,6 @@ pub(crate) unsafe fn drop_on_panic<E, R>(record: NonNull<Record>, ask: impl FnOn
     said
 }
 
-/// Asks an envelope for its [`Admission`]. Returns `Some` if the envelope is not to be run now; the record then waits
-/// or was consumed. If `admission` can only return `Run`, this compiles to nothing.
-///
-/// # Safety
-/// The record holds an `E`.
-#[inline(always)]
-unsafe fn apply_admission<E>(
-    record: NonNull<Record>,
-    admission: impl FnOnce(&mut E) -> Admission,
-    bounce: impl FnOnce(E, Undelivered),
-) -> Option<Outcome> {
-    // A guard that panics crashes its actor, and its message is lost.
-    // SAFETY: the record holds an `E`; a record whose run has panicked is not touched again.
-    let admission = unsafe { drop_on_panic(record, admission) };
-    match admission {
-        Admission::Run => return None,
-        Admission::Wait => return Some(WAITS),
-        // SAFETY: the record holds an `E`, which is consumed once.
-        Admission::Drop => drop(unsafe { unwrap::<E>(record) }),
-        // SAFETY: the record holds an `E`, which is consumed once.
-        Admission::Bounce(why) => unsafe {
-            quietly(record.as_ref().is_from_hook(), || bounce(unwrap::<E>(record), why));
-        },
-    }
-    Some(CONTINUE)
-}
-
-/// Performs every operation except `Run`. Kept apart: inlined, it made each message pay for the registers that a dead
-/// letter needs (3 ns).
-///
-/// # Safety
-/// The same as for [`run_sync`].
-#[cold]
-#[inline(never)]
-unsafe fn do_not_run_sync<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
-    unsafe {
-        match op {
-            Op::Describe => Described::note::<S>(E::describe(), false, 0),
-            Op::Weigh => Described::note::<S>(E::describe(), false, drop_on_panic(record, |e: &mut E| e.bytes())),
-            Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
-            Op::Bounce(why) => {
-                unwrap::<E>(record).bounce(why);
-                CONTINUE
-            }
-            _ => {
-                let mut cx = AwayCx::<S>::new(record);
-                unwrap::<E>(record).send_on(&mut cx);
-                cx.outcome()
-            }
-        }
-    }
-}
-
-/// Consumes a record that cannot be delivered.
-///
-/// # Safety
-/// The record is whole, and its payload was not consumed.
-pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
-    // SAFETY: the record is whole, and its payload was not consumed.
-    unsafe { bounce_or_forward(record, Op::Bounce(why)) };
-}
-
-/// Consumes a record that cannot be delivered by this cell, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has
-/// sent it, no hook is called for it.
-///
-/// # Safety
-/// The conditions of the record's thunk.
-pub(crate) unsafe fn bounce_or_forward(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: the caller fulfils the conditions of the record's thunk.
-    unsafe { quietly(record.as_ref().is_from_hook(), || (record.as_ref().thunk)(record, op)) }
-}
-
-/// Returns the answer of a thunk to [`Op::Ask`].
-///
-/// # Safety
-/// The same as for [`run_sync`].
-unsafe fn ask_guard<S: Resident, E>(
-    record: NonNull<Record>,
-    admission: impl FnOnce(&mut E, &mut S, &mut Cx<S>) -> Admission,
-) -> Outcome {
-    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
-    let admission = unsafe {
-        let cell = record.as_ref().cell;
-        drop_on_panic(record, |e| admission(e, Cell::state::<S>(cell), &mut Cx::new(cell)))
-    };
-    if matches!(admission, Admission::Wait) { WAITS } else { CONTINUE }
-}
-
-/// # Safety
-/// The same as for [`run_sync`], and the cell has the status NEW.
-unsafe fn run_first<S: Resident, E: Envelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
-    unsafe {
-        if matches!(op, Op::Describe | Op::Weigh) {
-            return Described::note::<S>((MailKind::Start, E::describe().1), false, 0);
-        }
-        if op != Op::Run {
-            return do_not_run_sync::<S, E>(record, op);
-        }
-        let cell = record.as_ref().cell;
-        let mut late = None;
-        if cell.as_ref().has_status(status::DEFERRABLE) {
-            late = DeferredStart::of(record);
-            if late.is_none() {
-                return PASSED;
-            }
-        }
-        cell.as_ref().set_status(status::NEW | status::DEFERRABLE, false);
-        let outcome = run_sync::<S, E>(record, op);
-        drop(late);
-        after_first(cell, outcome)
-    }
-}
-
-/// Returns the outcome of a start: that of its message, or that the actor stops or runs its deferred messages.
-///
-/// # Safety
-/// The same as for [`run_first`].
-#[inline(never)]
-unsafe fn after_first(cell: NonNull<Cell>, outcome: Outcome) -> Outcome {
-    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
-    match unsafe { Cell::cold(cell) } {
-        Some(cold) if outcome == CONTINUE => {
-            if std::mem::take(&mut cold.stop_after) {
-                STOP
-            } else {
-                RESUME
-            }
-        }
-        _ => outcome,
-    }
-}
-
-/// # Safety
-/// The same as for [`run_sync`].
-unsafe fn run_async<S: Resident, E: AsyncEnvelope<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: the record holds an `E` for a cell of kind `S`, which this thread runs.
-    unsafe {
-        match op {
-            Op::Run => {
-                let cell = record.as_ref().cell;
-                let admission = |e: &mut E| e.admission(Cell::state::<S>(cell), &mut Cx::new(cell));
-                match during(E::describe, || apply_admission(record, admission, E::bounce)) {
-                    Some(outcome) => outcome,
-                    None => future::start::<S, E>(cell, unwrap::<E>(record)),
-                }
-            }
-            Op::Bounce(why) => {
-                unwrap::<E>(record).bounce(why);
-                CONTINUE
-            }
-            Op::Away | Op::Frozen => {
-                let mut cx = AwayCx::<S>::new(record);
-                unwrap::<E>(record).send_on(&mut cx);
-                cx.outcome()
-            }
-            Op::Describe => Described::note::<S>(E::describe(), true, 0),
-            Op::Weigh => Described::note::<S>(E::describe(), true, drop_on_panic(record, |e: &mut E| e.bytes())),
-            Op::Ask => ask_guard(record, |e: &mut E, state, cx| e.admission(state, cx)),
-        }
-    }
-}
-
-/// # Safety
-/// The same as for [`run_sync`], but the cell may be suspended: its future then borrows the state.
-unsafe fn run_control<S: Resident, C: Control<S>>(record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: the record holds a `C` for a cell of kind `S`, which this thread runs.
-    unsafe {
-        let away = record.as_ref().cell.as_ref().has_status(status::AWAY);
-        let op = match op {
-            Op::Frozen if !peek::<C>(record).passes() => return WAITS,
-            Op::Frozen if away => Op::Away,
-            Op::Frozen => Op::Run,
-            Op::Describe => {
-                let about = peek::<C>(record).describe();
-                return Described::note::<S>(about, about.0 == MailKind::WakeUp, 0);
-            }
-            // Requests have no bound, whatever they say of their kind.
-            Op::Weigh => return Described::note::<S>((MailKind::Control, "control"), false, 0),
-            Op::Ask => return CONTINUE,
-            op => op,
-        };
-        let control = unwrap::<C>(record);
-        match op {
-            Op::Bounce(why) => {
-                control.bounce(why);
-                CONTINUE
-            }
-            Op::Away => {
-                let mut cx = AwayCx::<S>::new(record);
-                control.send_on(&mut cx);
-                cx.outcome()
-            }
-            _ => {
-                let mut cx = ControlCx::<S>::new(record.as_ref().cell);
-                let about = control.describe();
-                during(|| about, || control.run(&mut cx));
-                cx.outcome()
-            }
-        }
-    }
-}
-
-/// The largest record: one with its permit and a cause.
-const LOOSE_BYTES: usize = record_bytes::<WithPermit>() + HEAD_BYTES + INLINE_BYTES_MAX + CAUSE_BYTES;
-const _: () = assert!(LOOSE_BYTES / 8 <= WORDS as usize);
-
-/// Room on the stack for one record, for senders that have no log of their own.
-#[repr(C, align(8))]
-pub(crate) struct Loose {
-    bytes: ManuallyDrop<[MaybeUninit<u8>; LOOSE_BYTES]>,
-}
-
-impl Loose {
-    pub(crate) fn new() -> Self {
-        Loose { bytes: ManuallyDrop::new([MaybeUninit::uninit(); LOOSE_BYTES]) }
-    }
-
-    /// Writes `mail` into this room. The caller moves the bytes on or consumes the record, because the room drops
-    /// nothing.
-    pub(crate) fn write<S: Resident, D: Deliverable<S>>(
-        &mut self,
-        mail: D,
-        cell: NonNull<Cell>,
-        identity: u64,
-    ) -> NonNull<Record> {
-        let target = self.bytes.as_mut_ptr().cast::<u8>();
-        // SAFETY: the room is large enough for any record (payloads above INLINE_BYTES_MAX are boxed), and aligned.
-        unsafe {
-            mail.write_record(target, cell, identity);
-            NonNull::new_unchecked(target.cast())
-        }
-    }
-
-    /// Does the same as [`Loose::write`]. If the message in `own` is not droppable, it is moved behind its permit.
-    ///
-    /// # Safety
-    /// `own` is a whole record without a cause for which `permit` was found.
-    pub(crate) unsafe fn write_with_permit(&mut self, permit: WithPermit, own: NonNull<Record>) -> NonNull<Record> {
-        let target = self.bytes.as_mut_ptr().cast::<u8>();
-        // SAFETY: the room is large enough for both records, and aligned; the thunk is that of a `WithPermit`.
-        unsafe {
-            let (cell, tag, is_behind) = (own.as_ref().cell, own.as_ref().tag, matches!(permit, WithPermit::Inline(_)));
-            write(target, PERMITTED, cell, tag, 0, permit);
-            let mut record = NonNull::new_unchecked(target.cast::<Record>());
-            if is_behind {
-                let bytes = own.as_ref().bytes();
-                ptr::copy_nonoverlapping(own.as_ptr().cast::<u8>(), behind_permit(record).as_ptr().cast(), bytes);
-                record.as_mut().tag += (bytes / 8) as u64;
-            }
-            record
-        }
-    }
-}
-
-/// Returns the record of a message that lies behind its permit in `record`.
-///
-/// # Safety
-/// A whole record with a [`WithPermit`].
-pub(crate) unsafe fn behind_permit(record: NonNull<Record>) -> NonNull<Record> {
-    // SAFETY: the record is whole, and the address is within it, or just behind it.
-    unsafe { record.byte_add(record_bytes::<WithPermit>()) }
-}
-
 /// Returns the answer of the guard of the message in `own` ([`Op::Ask`]). If the guard panics, the message is lost.
 ///
 /// # Safety
@@ -686,25 +351,6 @@ pub(crate) unsafe fn ask_own(mut own: NonNull<Record>, record: NonNull<Record>) 
     unsafe {
         own.as_mut().follow(record.as_ref());
         (own.as_ref().thunk)(own, Op::Ask)
-    }
-}
-
-/// Applies `op`, the operation for `record`, to the message in `own`, which came in `record`.
-///
-/// # Safety
-/// `own` is a whole record, and fulfils the conditions of its thunk on the cell of `record`.
-pub(crate) unsafe fn run_own(mut own: NonNull<Record>, record: NonNull<Record>, op: Op) -> Outcome {
-    // SAFETY: `own` fulfils the conditions of its thunk; the thunk consumes it, or it is moved to the list of those
-    // that wait.
-    unsafe {
-        own.as_mut().follow(record.as_ref());
-        let outcome = (own.as_ref().thunk)(own, op);
-        if outcome != WAITS {
-            return outcome;
-        }
-        // The guard has changed its answer since it was asked.
-        crate::worker::current().expect("mail is run on a worker").wait_for_guard(own);
-        PASSED
     }
 }
 
@@ -726,118 +372,5 @@ impl Kept {
 
     pub(crate) fn record(&mut self) -> NonNull<Record> {
         NonNull::from(&mut *self.0).cast()
-    }
-}
-
-/// Type-erased operations on a cell's state, one static per resident type.
-pub(crate) struct KindOf<S>(std::marker::PhantomData<S>);
-
-impl<S: Resident> KindOf<S> {
-    pub(crate) const KIND: &'static Kind = &Kind {
-        class: crate::memory::slab::class_of::<S>(),
-        type_id: std::any::TypeId::of::<S>,
-        name: S::name,
-        stop: stop::<S>,
-        crash: crash::<S>,
-        go_on: |to| crate::message::send::post_request::<S, _>(to, ControlMail(GoOn)),
-    };
-}
-
-/// # Safety
-/// The cell holds an `S` that nothing borrows; afterwards it holds none.
-unsafe fn stop<S: Resident>(cell: NonNull<Cell>, ending: crate::message::envelope::Ending) {
-    // SAFETY: nothing but the future, if any, borrows the state, and the future goes first. The panic hook reports a
-    // panic in one of the steps. The next steps are taken all the same, and the panic does not reach the caller, which
-    // may be another actor.
-    unsafe {
-        if cell.as_ref().has_status(status::AWAY) {
-            return forget(cell);
-        }
-        // Few actors have a cold part.
-        let has_cold = Cell::cold(cell).is_some();
-        if has_cold {
-            drop_suspended(cell);
-        }
-        // An actor that was never started has no end to report.
-        let unstarted = cell.as_ref().has_status(status::NEW);
-        let ending = if unstarted { crate::message::envelope::Ending::Killed } else { ending };
-        let mut cx = Cx::<S>::new(cell);
-        // The waiting messages are bounced after the end was reported, like those that are still queued, because a
-        // watcher may learn the reason first.
-        let waited = Cell::cold(cell).as_mut().map(|cold| cold.deferred.take());
-        let extra = if has_cold { take_extra(cell) } else { None };
-        let extra = extra.map(|any| any.downcast::<S::Extra>().expect("the extra part of a cell has its own type"));
-        contained(|| Cell::state::<S>(cell).ended(extra, ending, &mut cx));
-        if let Some(waited) = waited {
-            crate::worker::queue::bounce_chain(waited, Undelivered::Stopped);
-        }
-        // A cold part that the hook has made goes with the state.
-        if Cell::cold(cell).is_some() {
-            drop_suspended(cell);
-            let left = take_extra(cell);
-            contained(|| drop(left));
-        }
-        if crate::memory::slab::is_inline::<S>() && !std::mem::needs_drop::<S>() {
-            return;
-        }
-        contained(|| Cell::drop_state::<S>(cell));
-    }
-}
-
-/// # Safety
-/// The same as for [`stop`], and the cell holds no state. The route of the stub is dropped.
-#[inline(never)]
-unsafe fn forget(cell: NonNull<Cell>) {
-    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
-    if let Some(mut cold) = unsafe { Cell::cold(cell) }.take() {
-        crate::worker::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
-    }
-}
-
-/// # Safety
-/// The same as for [`stop`].
-#[inline(never)]
-pub(crate) unsafe fn drop_suspended(cell: NonNull<Cell>) {
-    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
-    if let Some(suspended) = unsafe { Cell::cold(cell) }.as_mut().and_then(|cold| cold.suspended.take()) {
-        contained(|| drop(suspended));
-    }
-}
-
-/// # Safety
-/// The same as for [`stop`].
-#[inline(never)]
-unsafe fn take_extra(cell: NonNull<Cell>) -> Option<Box<dyn Any + Send>> {
-    // SAFETY: this thread runs the cell's stage, and holds no other reference to the cold part.
-    let mut cold = unsafe { Cell::cold(cell) }.take()?;
-    let extra = cold.extra.take();
-    crate::worker::queue::bounce_chain(cold.deferred.take(), Undelivered::Stopped);
-    extra
-}
-
-/// # Safety
-/// The cell holds an `S` that nothing else borrows.
-unsafe fn crash<S: Resident>(cell: NonNull<Cell>, error: crate::message::envelope::Crash) -> Outcome {
-    // SAFETY: nothing else borrows the state; a crashed async handler's future is dropped before the state is touched.
-    unsafe {
-        drop_suspended(cell);
-        let mut cx = ControlCx::<S>::new(cell);
-        // An actor whose supervision has panicked ends, and no further hook is called.
-        contained(|| S::crashed(error, &mut cx)).map_or(KILL, |()| cx.outcome())
-    }
-}
-
-impl Cold {
-    pub(crate) fn new() -> Box<Cold> {
-        Box::new(Cold {
-            suspended: None,
-            waking: None,
-            deferred: Deferred::default(),
-            route: None,
-            stop_after: false,
-            handled_ns: 0,
-            failure: None,
-            extra: None,
-        })
     }
 }

@@ -245,11 +245,21 @@ impl Chain {
         }
     }
 
-    /// Gives the segments back; the payloads must have been moved out before.
-    ///
-    /// # Safety
-    /// No record of this chain holds a payload any more.
-    pub(crate) unsafe fn recycle(mut self, pool: Option<&Pool>) {
+    /// Gives each record to `visit`, in order, which runs it, bounces it or moves it on. Gives the segments back.
+    pub(crate) fn consume(self, pool: Option<&Pool>, visit: impl FnMut(NonNull<Record>)) {
+        self.for_each(visit);
+        self.recycle_spent(pool);
+    }
+
+    /// Gives the segments back. Their records were all consumed, or copied to other memory.
+    pub(crate) fn recycle_spent(mut self, pool: Option<&Pool>) {
+        self.bytes = 0;
+        self.recycle(pool);
+    }
+
+    /// Gives the segments of a chain without records back.
+    pub(crate) fn recycle(mut self, pool: Option<&Pool>) {
+        debug_assert!(self.is_empty(), "a chain with records was recycled");
         let mut segment = self.first;
         while !segment.is_null() {
             // SAFETY: owned by this chain, which is consumed.

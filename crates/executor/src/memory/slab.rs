@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::memory::cell::{CELL_HEADER_BYTES, Cell};
+use crate::memory::prefetch::prefetch;
 use crate::sync::locks::lock;
 
 /// States up to this size lie in the cell; larger (or over-aligned) ones are boxed once at the spawn.
@@ -175,9 +176,9 @@ impl CellAllocator {
         if let Some(cell) = list.vacant.pop() {
             if let Some(ahead) = list.vacant.len().checked_sub(FETCHED_AHEAD) {
                 let ahead = list.vacant[ahead].as_ptr();
-                crate::worker::run::prefetch(ahead);
+                prefetch(ahead);
                 // The state may reach into the next cache line.
-                crate::worker::run::prefetch(ahead.wrapping_byte_add(CELL_HEADER_BYTES + 32));
+                prefetch(ahead.wrapping_byte_add(CELL_HEADER_BYTES + 32));
             }
             return cell;
         }

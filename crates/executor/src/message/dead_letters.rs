@@ -17,11 +17,11 @@
 //! marked by the function that puts them there.
 
 use std::cell::Cell;
+use std::ptr::NonNull;
 use std::sync::OnceLock;
 
-use crate::message::envelope::Undelivered;
-use crate::worker::current;
-use crate::worker::user_code::contained;
+use crate::memory::record::{Op, Outcome, Record, Undelivered};
+use crate::user_code::contained;
 
 /// A hook for dead letters: it gets the names of the actor's and the message's type, and the reason.
 pub type DeadLetterHook = Box<dyn Fn(&'static str, &'static str, Undelivered) + Send + Sync>;
@@ -41,10 +41,11 @@ impl DeadLetterHooks {
     }
 
     /// Calls all hooks, unless this thread runs one already or discards a hook's message. The panic hook reports a
-    /// panic in one; the others are called all the same.
-    pub(crate) fn call(&self, actor: &'static str, message: &'static str, why: Undelivered) {
+    /// panic in one; the others are called all the same. `stop_logs` stops the logs of the thread's worker, if it has
+    /// one.
+    pub(crate) fn call(&self, actor: &'static str, message: &'static str, why: Undelivered, stop_logs: fn()) {
         let Some(first) = self.0.get() else { return };
-        let Some(_runs) = HookRuns::begin() else { return };
+        let Some(_runs) = HookRuns::begin(stop_logs) else { return };
         let mut next = Some(first);
         while let Some((hook, rest)) = next.map(|hooks| &**hooks) {
             contained(|| hook(actor, message, why));
@@ -86,14 +87,12 @@ struct HookRuns(#[expect(dead_code, reason = "it is dropped")] Restore);
 
 impl HookRuns {
     /// Returns `None` if dead letters are only counted now.
-    fn begin() -> Option<HookRuns> {
+    fn begin(stop_logs: fn()) -> Option<HookRuns> {
         if STATE.get() != State::Loud {
             return None;
         }
         let restore = Restore(STATE.replace(State::InHook));
-        if let Some(worker) = current() {
-            worker.stop_logs();
-        }
+        stop_logs();
         Some(HookRuns(restore))
     }
 }
@@ -103,6 +102,25 @@ impl HookRuns {
 pub(crate) fn quietly<R>(is_from_hook: bool, f: impl FnOnce() -> R) -> R {
     let _restore = (is_from_hook && STATE.get() == State::Loud).then(|| Restore(STATE.replace(State::Quiet)));
     f()
+}
+
+/// Consumes a record that cannot be delivered.
+///
+/// # Safety
+/// The record is whole, and its payload was not consumed.
+pub(crate) unsafe fn bounce(record: NonNull<Record>, why: Undelivered) {
+    // SAFETY: the record is whole, and its payload was not consumed.
+    unsafe { bounce_or_forward(record, Op::Bounce(why)) };
+}
+
+/// Consumes a record that cannot be delivered by this cell, by `Op::Bounce` or `Op::Away`. If a dead-letter hook has
+/// sent it, no hook is called for it.
+///
+/// # Safety
+/// The conditions of the record's thunk.
+pub(crate) unsafe fn bounce_or_forward(record: NonNull<Record>, op: Op) -> Outcome {
+    // SAFETY: the caller fulfils the conditions of the record's thunk.
+    unsafe { quietly(record.as_ref().is_from_hook(), || (record.as_ref().thunk)(record, op)) }
 }
 
 #[cfg(test)]
@@ -123,10 +141,10 @@ mod tests {
                 assert!(!panics, "meant");
             }));
         }
-        hooks.call("actor", "message", Undelivered::Stopped);
+        hooks.call("actor", "message", Undelivered::Stopped, || ());
         assert_eq!(called.load(Ordering::Relaxed), 3);
-        quietly(false, || hooks.call("actor", "message", Undelivered::Stopped));
-        quietly(true, || hooks.call("actor", "message", Undelivered::Stopped));
+        quietly(false, || hooks.call("actor", "message", Undelivered::Stopped, || ()));
+        quietly(true, || hooks.call("actor", "message", Undelivered::Stopped, || ()));
         assert_eq!(called.load(Ordering::Relaxed), 6);
     }
 }

@@ -7,26 +7,12 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use crate::memory::cell::{Cell, Cold, status};
-use crate::memory::record::{CONTINUE, FAIL, KILL, Outcome, RESUME, STOP, drop_suspended};
+use crate::memory::record::{Outcome, Undelivered};
 use crate::message::address::Address;
-use crate::migration::stub::AwayCx;
-use crate::worker::user_code::{Failure, Origin, Payload, during, text_of};
-
-/// The reason why an envelope was not run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Undelivered {
-    /// The actor had stopped before the message reached it, or stopped with the message still waiting.
-    Stopped,
-    /// The system was shut down.
-    Shutdown,
-    /// The actor is in another theater, and the message could not be forwarded.
-    Unreachable,
-    /// The actor does not take the message now: its guard did not hold, and refuses the message then.
-    Refused,
-    /// The actor's [mailbox](crate::Mailbox) was full: the message was rejected, or was dropped for a newer one.
-    Full,
-}
+use crate::message::away::AwayCx;
+use crate::user_code::crash::{Crash, Ending, Failure};
+use crate::user_code::during;
+use crate::user_code::mail_kind::MailKind;
 
 /// The decision about an envelope whose turn has come.
 #[derive(Debug)]
@@ -39,62 +25,6 @@ pub enum Admission {
     Drop,
     /// The envelope is bounced.
     Bounce(Undelivered),
-}
-
-/// The end of an actor, as passed to [`Resident::ended`].
-#[derive(Debug)]
-pub enum Ending {
-    /// The actor was asked to stop, or asked itself.
-    Stopped,
-    /// The actor was killed.
-    Killed,
-    /// The actor crashed and was not restarted.
-    Crashed(Crash),
-    /// The system was shut down.
-    Shutdown,
-}
-
-/// The cause of a crash.
-pub enum Crash {
-    /// A handler panicked; the payload of the panic.
-    Panic(Payload),
-    /// A handler called [`Cx::fail`].
-    Error(Failure),
-}
-
-impl std::fmt::Debug for Crash {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Crash::Panic(_) => write!(f, "Panic({:?})", self.describe()),
-            Crash::Error(_) => write!(f, "Error({})", self.describe()),
-        }
-    }
-}
-
-impl Crash {
-    /// Returns the circumstances of the crash, without its text.
-    pub fn origin(&self) -> &Origin {
-        match self {
-            Crash::Panic(payload) => payload.origin(),
-            Crash::Error(error) => error.origin(),
-        }
-    }
-
-    /// Returns the same as [`Crash::origin`], to be completed.
-    pub fn origin_mut(&mut self) -> &mut Origin {
-        match self {
-            Crash::Panic(payload) => payload.origin_mut(),
-            Crash::Error(error) => error.origin_mut(),
-        }
-    }
-
-    /// Returns the message of the panic or the error.
-    pub fn describe(&self) -> String {
-        match self {
-            Crash::Panic(payload) => text_of(&**payload).unwrap_or("a panic without a text").to_owned(),
-            Crash::Error(error) => error.text(),
-        }
-    }
 }
 
 /// A type whose values live in cells.
@@ -110,26 +40,6 @@ pub trait Resident: Send + Sized + 'static {
 
     /// Decides about a crash of a handler through `cx`: stop, resume, or wait for a supervisor.
     fn crashed(crash: Crash, cx: &mut ControlCx<Self>);
-}
-
-/// The kind of an envelope, for observers and reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum MailKind {
-    /// The first message of an actor: its start.
-    Start,
-    /// A message.
-    Message,
-    /// A message whose sender waits for an answer.
-    Request,
-    /// The answer to a request, for a continuation.
-    Answer,
-    /// A message that a timer has sent.
-    Timer,
-    /// An event that a handler waits for has happened.
-    WakeUp,
-    /// Any other request: stop, watch, the notice that an actor has ended, ...
-    Control,
 }
 
 /// A message for an `S`, whose handler runs to completion.
@@ -307,12 +217,16 @@ unsafe fn note_failure(cell: NonNull<Cell>, about: (MailKind, &'static str)) {
 impl<S: Resident> Cx<S> {
     #[inline(always)]
     pub(crate) fn new(cell: NonNull<Cell>) -> Self {
-        Cx { cell, outcome: CONTINUE, state: PhantomData }
+        Cx { cell, outcome: Outcome::Continue, state: PhantomData }
     }
 
     #[inline(always)]
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
+    }
+
+    pub(crate) fn cell(&self) -> NonNull<Cell> {
+        self.cell
     }
 
     /// Returns the address of the actor that runs.
@@ -325,14 +239,14 @@ impl<S: Resident> Cx<S> {
     /// Stops the actor after this message.
     #[inline]
     pub fn stop(&mut self) {
-        self.outcome = STOP;
+        self.outcome = Outcome::Stop;
     }
 
     /// Crashes the actor with `error` after this message.
     pub fn fail(&mut self, error: Failure) {
         // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(Crash::Error(error));
-        self.outcome = FAIL;
+        self.outcome = Outcome::Fail;
         drop(former);
     }
 
@@ -340,7 +254,7 @@ impl<S: Resident> Cx<S> {
     #[inline(always)]
     pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
         // Not noted for an actor that also stops, because many actors stop, and few of them fail.
-        if self.outcome == FAIL {
+        if self.outcome == Outcome::Fail {
             // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
             unsafe { note_failure(self.cell, about()) };
         }
@@ -350,14 +264,8 @@ impl<S: Resident> Cx<S> {
     #[inline]
     pub fn has_failed(&mut self) -> bool {
         // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
-        self.outcome != CONTINUE && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
-    }
-
-    /// From now on, notes the time at which this actor has handled a message, or ends that. (A request that was carried
-    /// out is not noted.)
-    pub fn note_handled(&mut self, on: bool) {
-        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
-        unsafe { note_from_now(self.cell, on) };
+        self.outcome != Outcome::Continue
+            && unsafe { Cell::cold(self.cell) }.as_ref().is_some_and(|cold| cold.failure.is_some())
     }
 
     /// Calls `f` with the extra part, which is made at the first use.
@@ -423,16 +331,6 @@ macro_rules! wrap_cx {
     };
 }
 
-/// # Safety
-/// The caller runs the cell's stage and holds no reference to the cold part.
-unsafe fn note_from_now(cell: NonNull<Cell>, on: bool) {
-    // SAFETY: the caller runs the cell's stage, and only that thread writes the cell's status (I1).
-    unsafe {
-        cell.as_ref().set_status(status::NOTED, on);
-        Cell::note_handled(cell);
-    }
-}
-
 pub(crate) unsafe fn extra_of<'a, S: Resident>(cell: NonNull<Cell>) -> &'a mut S::Extra {
     // SAFETY: the caller runs the cell's stage and holds no other reference to the cold part.
     let cold = unsafe { Cell::cold_mut(cell) };
@@ -457,7 +355,7 @@ pub struct ControlCx<S> {
 
 impl<S: Resident> ControlCx<S> {
     pub(crate) fn new(cell: NonNull<Cell>) -> Self {
-        ControlCx { cell, outcome: CONTINUE, state: PhantomData }
+        ControlCx { cell, outcome: Outcome::Continue, state: PhantomData }
     }
 
     pub(crate) fn outcome(&self) -> Outcome {
@@ -470,7 +368,7 @@ impl<S: Resident> ControlCx<S> {
 
     /// Returns whether the code that was run has ended the actor, or failed.
     pub fn is_ending(&self) -> bool {
-        matches!(self.outcome, STOP | KILL | FAIL)
+        matches!(self.outcome, Outcome::Stop | Outcome::Kill | Outcome::Fail)
     }
 
     pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
@@ -489,12 +387,6 @@ impl<S: Resident> ControlCx<S> {
         unsafe { extra_of::<S>(self.cell) }
     }
 
-    /// Does the same as [`Cx::note_handled`].
-    pub fn note_handled(&mut self, on: bool) {
-        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
-        unsafe { note_from_now(self.cell, on) };
-    }
-
     /// Returns the time at which the actor has handled its last message, or at which the notes began; in the system's
     /// time. Returns `None` if it is not noted.
     pub fn handled_at(&self) -> Option<Duration> {
@@ -508,8 +400,8 @@ impl<S: Resident> ControlCx<S> {
     /// Has the guards of waiting messages asked again after this control, because the state may have changed.
     pub fn look_at_guards(&mut self) {
         // SAFETY: the cell is alive while the control runs.
-        if self.outcome == CONTINUE && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
-            self.outcome = RESUME;
+        if self.outcome == Outcome::Continue && unsafe { self.cell.as_ref() }.has_status(status::GUARDED) {
+            self.outcome = Outcome::Resume;
         }
     }
 
@@ -523,25 +415,6 @@ impl<S: Resident> ControlCx<S> {
     pub fn is_crashed(&self) -> bool {
         // SAFETY: the cell is alive while the control runs.
         unsafe { self.cell.as_ref() }.has_status(status::CRASHED)
-    }
-
-    /// Drops the suspended handler, if there is one, and thereby cancels the future that it awaited. If the actor was
-    /// to [stop](ControlCx::stop) behind that handler, it stops.
-    pub fn interrupt(&mut self) {
-        if self.is_suspended() {
-            // SAFETY: this thread runs the cell's stage; the future is not being polled, because a control runs.
-            unsafe {
-                drop_suspended(self.cell);
-                self.cell.as_ref().set_status(status::SUSPENDED, false);
-            }
-            crate::worker::note_suspended(false);
-            // SAFETY: this thread runs the cell's stage; a short borrow. A suspended actor has a cold part.
-            let cold = unsafe { Cell::cold_mut(self.cell) };
-            let (failure, stop_after) = (cold.failure.take(), std::mem::take(&mut cold.stop_after));
-            self.outcome = if stop_after { STOP } else { RESUME };
-            // The handler had failed, and the failure is dropped without a report.
-            drop(failure);
-        }
     }
 
     /// Returns the actor's state, unless a suspended handler holds it or it has [departed](ControlCx::depart).
@@ -562,31 +435,21 @@ impl<S: Resident> ControlCx<S> {
             // SAFETY: this thread runs the cell's stage.
             unsafe { Cell::cold_mut(self.cell) }.stop_after = true;
         } else {
-            self.outcome = STOP;
+            self.outcome = Outcome::Stop;
         }
     }
 
     /// Ends the actor at once; a suspended handler is dropped.
     pub fn kill(&mut self) {
-        self.outcome = KILL;
+        self.outcome = Outcome::Kill;
     }
 
     /// Ends the crashed actor: [`Resident::ended`] gets `crash`.
     pub fn give_up(&mut self, crash: Crash) {
         // SAFETY: this thread runs the cell's stage.
         let former = unsafe { Cell::cold_mut(self.cell) }.failure.replace(crash);
-        self.outcome = STOP;
+        self.outcome = Outcome::Stop;
         drop(former);
-    }
-
-    /// Parks ordinary messages until [`ControlCx::resume`]: the actor waits for its supervisor. A suspended handler is
-    /// dropped.
-    pub fn hold(&mut self) {
-        self.interrupt();
-        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
-        let cell = unsafe { self.cell.as_ref() };
-        cell.set_status(status::SUSPENDED, false);
-        cell.set_status(status::CRASHED, true);
     }
 
     /// Runs `envelope` on the actor as part of this control, and takes over the envelope's decision about the actor.
@@ -598,7 +461,7 @@ impl<S: Resident> ControlCx<S> {
         let state = self.state().expect("the actor is suspended or away: it can run no other envelope");
         during(E::describe, || envelope.run(state, &mut cx));
         cx.note_failure(E::describe);
-        if cx.outcome() != CONTINUE {
+        if cx.outcome() != Outcome::Continue {
             self.outcome = cx.outcome();
         }
     }
@@ -618,8 +481,8 @@ impl<S: Resident> ControlCx<S> {
         let failure = unsafe { Cell::cold(self.cell) }.as_mut().and_then(|cold| cold.failure.take());
         match panic {
             // If the envelope has failed before, the panic is reported.
-            Some(panic) => Some(Decided { outcome: FAIL, failure: Some(Crash::Panic(panic.into())) }),
-            None => (cx.outcome() != CONTINUE).then_some(Decided { outcome: cx.outcome(), failure }),
+            Some(panic) => Some(Decided { outcome: Outcome::Fail, failure: Some(Crash::Panic(panic.into())) }),
+            None => (cx.outcome() != Outcome::Continue).then_some(Decided { outcome: cx.outcome(), failure }),
         }
     }
 
@@ -634,66 +497,13 @@ impl<S: Resident> ControlCx<S> {
 
     /// Returns whether the code that was run has failed: see [`Cx::fail`].
     pub fn has_failed(&self) -> bool {
-        self.outcome == FAIL
-    }
-
-    /// Replaces the state and returns the old one; it counts as a restart.
-    ///
-    /// # Panics
-    /// If a handler is suspended, or if the actor is away.
-    pub fn replace(&mut self, state: S) -> S {
-        if let Some(worker) = crate::worker::current() {
-            worker.ledger.restarts.add(1);
-        }
-        std::mem::replace(self.state().expect("the actor is suspended or away: its state cannot be replaced"), state)
+        self.outcome == Outcome::Fail
     }
 
     /// Lets a held actor go on with its parked messages.
     pub fn resume(&mut self) {
         // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
         unsafe { self.cell.as_ref() }.set_status(status::CRASHED, false);
-        self.outcome = RESUME;
-    }
-}
-
-/// Runs more of the actor's deferred messages, because it has run many without a pause. See [`status::BEHIND`].
-pub(crate) struct GoOn;
-
-impl<S: Resident> Control<S> for GoOn {
-    // At a frozen cell, the deferred messages are run when it thaws.
-    fn passes(&self) -> bool {
-        true
-    }
-
-    fn describe(&self) -> (MailKind, &'static str) {
-        (MailKind::WakeUp, "go on")
-    }
-
-    fn run(self, cx: &mut ControlCx<S>) {
-        // SAFETY: the cell is alive while the control runs; its status is written by this thread only (I1).
-        let cell = unsafe { cx.cell().as_ref() };
-        if cell.has_status(status::BEHIND) {
-            cell.set_status(status::BEHIND, false);
-            if cell.is_ready() {
-                cx.set_outcome(RESUME);
-            }
-        }
-        if let Some(worker) = crate::worker::current() {
-            // It is not a message that an actor has sent.
-            worker.handled.set(worker.handled.get().wrapping_sub(1));
-        }
-    }
-}
-
-/// Polls the suspended handler of the actor again.
-pub(crate) struct Poll;
-
-impl<S: Resident> Control<S> for Poll {
-    fn describe(&self) -> (MailKind, &'static str) {
-        (MailKind::WakeUp, "wake-up")
-    }
-
-    fn run(self, cx: &mut ControlCx<S>) {
-        crate::memory::future::poll(cx.cell(), &mut |outcome| cx.set_outcome(outcome));
+        self.outcome = Outcome::Resume;
     }
 }

@@ -1,11 +1,8 @@
-//! Messages before they are handled: addresses, envelopes, sending, mailboxes, and messages that are not handled at
-//! once.
+//! Messages: typed addresses, envelopes and their contexts, the bounds of mailboxes, and dead letters.
+//! [`crate::dispatch`] sends and runs them, and `worker::message_queue` holds those that wait.
 
 pub(crate) mod address;
+pub(crate) mod away;
 pub(crate) mod dead_letters;
-pub(crate) mod deferred;
-pub(crate) mod delivery;
 pub(crate) mod envelope;
-pub(crate) mod mailbox;
-pub(crate) mod permit;
-pub(crate) mod send;
+pub(crate) mod mailbox_bound;

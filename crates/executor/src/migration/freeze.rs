@@ -17,24 +17,16 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::memory::cell::{Cell, status};
-use crate::memory::record::RESUME;
-use crate::message::address::{Address, RawAddress};
+use crate::memory::raw_address::RawAddress;
+use crate::memory::record::Outcome;
+use crate::memory::stub_route::StubRoute;
+use crate::message::address::Address;
+use crate::message::away::AwayCx;
 use crate::message::envelope::{ControlCx, Resident};
-use crate::migration::stub::{AwayCx, StubRoute};
-use crate::system::SystemCore;
-use crate::worker::user_code::contained;
+use crate::user_code::contained;
+use crate::worker::frozen::freeze;
+use crate::worker::system_core::SystemCore;
 use crate::worker::{current, note_suspended};
-
-/// # Safety
-/// The caller runs the cell's stage.
-pub(crate) unsafe fn freeze(cell: NonNull<Cell>) {
-    // SAFETY: cells are never freed; its status is written by this thread only (I1).
-    let cell = unsafe { cell.as_ref() };
-    if !cell.has_status(status::FROZEN) {
-        cell.set_status(status::FROZEN, true);
-        note_suspended(true);
-    }
-}
 
 /// Returns whether messages wait on the cell's deferred list, other than those that guards have refused.
 ///
@@ -117,7 +109,7 @@ impl<S: Resident> ControlCx<S> {
     pub fn thaw(&mut self) {
         // SAFETY: a control runs, and this thread therefore runs the stage.
         if unsafe { thaw(self.cell()) } && !self.is_ending() {
-            self.set_outcome(RESUME);
+            self.set_outcome(Outcome::Resume);
         }
     }
 
@@ -184,7 +176,7 @@ impl<S: Resident> ControlCx<S> {
             });
             Cell::cold_mut(cell).deferred.put_first(first);
         }
-        current().expect("a control runs on a worker").end(other.cell, crate::message::envelope::Ending::Killed);
+        current().expect("a control runs on a worker").end(other.cell, crate::user_code::crash::Ending::Killed);
     }
 }
 
@@ -223,7 +215,7 @@ impl<S: Resident> AwayCx<S> {
     pub fn thaw(&mut self) {
         // SAFETY: a message is forwarded, and this thread therefore runs the stage.
         if unsafe { thaw(self.cell()) } {
-            self.set_outcome(RESUME);
+            self.set_outcome(Outcome::Resume);
         }
     }
 

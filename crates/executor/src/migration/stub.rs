@@ -7,179 +7,26 @@
 //! Mail that cannot be forwarded for now (the window of a link is full) is parked like the messages of a muted stage,
 //! by [`pause_stage`]. A sender of more than fits is then muted like for any other receiver.
 
-use std::marker::PhantomData;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
-use crate::backpressure::overload::OVERLOADED_BYTES;
+use crate::dispatch::actor_end::KindOf;
 use crate::memory::cell::{BOUNDED, Cell, status};
-use crate::memory::record::{CONTINUE, KILL, KindOf, Outcome, Record};
+use crate::memory::raw_address::RawAddress;
 use crate::memory::slab::CellAllocator;
-use crate::message::address::{Address, Lane, RawAddress};
-use crate::message::envelope::{Resident, extra_of};
-use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
-use crate::system::SystemCore;
-use crate::worker::core::Reason;
+use crate::memory::stub_route::StubRoute;
+use crate::message::address::Address;
+use crate::message::envelope::Resident;
+use crate::sync::worker_requests::Signal;
 use crate::worker::current;
-use crate::worker::exchange::RECORD_BYTES;
+use crate::worker::gate::Gate;
+use crate::worker::system_core::SystemCore;
 
 /// The address of an actor that has ended: its cell never holds an actor.
 static NOWHERE: OnceLock<RawAddress> = OnceLock::new();
 
 /// The bits of an [incarnation](RawAddress::incarnation) without the one that tells whether the mailbox is bounded.
 const INCARNATION_BITS: u32 = 48;
-
-/// The context of an envelope that is to be forwarded.
-pub struct AwayCx<S> {
-    cell: NonNull<Cell>,
-    lane: Lane,
-    outcome: Outcome,
-    state: PhantomData<fn(S)>,
-}
-
-impl<S: Resident> AwayCx<S> {
-    pub(crate) fn new(record: NonNull<Record>) -> Self {
-        // SAFETY: the caller has a whole record.
-        let (cell, lane) = unsafe { (record.as_ref().cell, record.as_ref().lane()) };
-        AwayCx { cell, lane, outcome: CONTINUE, state: PhantomData }
-    }
-
-    /// Returns the lane that the message was sent in.
-    pub fn lane(&self) -> Lane {
-        self.lane
-    }
-
-    pub(crate) fn outcome(&self) -> Outcome {
-        self.outcome
-    }
-
-    pub(crate) fn cell(&self) -> NonNull<Cell> {
-        self.cell
-    }
-
-    pub(crate) fn set_outcome(&mut self, outcome: Outcome) {
-        self.outcome = outcome;
-    }
-
-    /// Returns the address that the message was sent to.
-    pub fn address(&self) -> Address<S> {
-        // SAFETY: the cell is the stub of an S while an AwayCx for it exists.
-        unsafe { Address::of_resident(self.cell) }
-    }
-
-    /// Returns the extra part of the stub.
-    pub fn extra(&mut self) -> &mut S::Extra {
-        // SAFETY: this thread runs the cell's stage; the borrow of `self` excludes a second reference.
-        unsafe { extra_of::<S>(self.cell) }
-    }
-
-    /// Gives up the stub: its address is stale from now on.
-    pub fn forget(&mut self) {
-        self.outcome = KILL;
-    }
-}
-
-/// A gate for the mail that some stages forward. Shared by them and by the layer that knows when they may go on.
-#[derive(Debug, Default)]
-pub struct Gate {
-    closed: AtomicBool,
-    /// With more bytes of records waiting behind the gate a stage is full.
-    bytes_max: AtomicUsize,
-    /// Stages that were parked behind the gate.
-    waiting: Mutex<Vec<u16>>,
-}
-
-impl Gate {
-    /// Closes the gate: mail has to wait. Senders are slowed when more than about `messages_max` wait in a stage: in
-    /// envelopes of 32 bytes, of which 2 MiB may wait at most.
-    pub fn close(&self, messages_max: usize) {
-        let bytes_max = messages_max.saturating_mul(RECORD_BYTES as usize).min(OVERLOADED_BYTES);
-        // Relaxed: a sender that sees the gate closed with an older bound slows a little sooner or later.
-        self.bytes_max.store(bytes_max, Ordering::Relaxed);
-        self.closed.store(true, Ordering::SeqCst);
-    }
-
-    pub(crate) fn bytes_max(&self) -> usize {
-        self.bytes_max.load(Ordering::Relaxed)
-    }
-
-    /// Returns whether the gate is closed.
-    pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::SeqCst)
-    }
-
-    /// Notes that `stage` waits behind the gate. Returns false if it is open.
-    pub(crate) fn wait(&self, stage: u16) -> bool {
-        // Under the lock: either the gate is seen open, or the thread that opens it finds the stage.
-        let mut waiting = lock(&self.waiting);
-        let closed = self.is_closed();
-        if closed {
-            waiting.push(stage);
-        }
-        closed
-    }
-
-    /// Opens the gate: the stages behind it go on.
-    pub fn open(&self, system: &SystemCore) {
-        if self.closed.swap(false, Ordering::SeqCst) {
-            for stage in std::mem::take(&mut *lock(&self.waiting)) {
-                system.return_stage(stage, Reason::Paused);
-            }
-        }
-    }
-}
-
-/// The route of a stub, which tells whether mail was forwarded since the actor left. Shared by the stub and by the
-/// layer that lets actors in.
-///
-/// Before the first forward, no mail is under way that a returning actor would have to wait for. The worker that runs
-/// the stub's stage takes the route for the first message, or the layer that lets the actor in closes it
-/// ([`StubRoute::close`]); one of the two is first. On a closed route no mail is forwarded: it waits for the actor.
-#[derive(Debug, Default)]
-pub struct StubRoute(AtomicU8);
-
-const FREE: u8 = 0;
-const TAKEN: u8 = 1;
-const CLOSED: u8 = 2;
-
-impl StubRoute {
-    /// Closes the route: no mail is forwarded any more. Returns false if mail was forwarded before.
-    pub fn close(&self) -> bool {
-        // The decision travels through the mail of the stub, which orders the rest: no order is needed for this word.
-        self.0.compare_exchange(FREE, CLOSED, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.0.load(Ordering::Relaxed) == CLOSED
-    }
-
-    /// Notes that mail is forwarded. Returns false if it has to wait.
-    fn take(&self) -> bool {
-        match self.0.load(Ordering::Relaxed) {
-            TAKEN => true,
-            CLOSED => false,
-            _ => self.0.compare_exchange(FREE, TAKEN, Ordering::Relaxed, Ordering::Relaxed).is_ok(),
-        }
-    }
-}
-
-/// Returns whether mail of this stub may be forwarded. Returns false if the actor is about to arrive; the cell is then
-/// frozen, and the mail waits.
-///
-/// # Safety
-/// The cell is that of an actor that is away, and this thread runs its stage.
-pub(crate) unsafe fn may_pass(cell: NonNull<Cell>) -> bool {
-    // SAFETY: this thread runs the cell's stage; a short borrow.
-    let passes =
-        unsafe { Cell::cold(cell) }.as_ref().and_then(|cold| cold.route.as_ref()).is_none_or(|route| route.take());
-    if !passes {
-        // SAFETY: this thread runs the cell's stage.
-        unsafe { crate::migration::freeze::freeze(cell) };
-    }
-    passes
-}
 
 /// Parks the stage of the message before the next message, as long as `gate` is closed. Called from within
 /// [`send_on`](crate::Envelope::send_on).
@@ -226,7 +73,7 @@ impl SystemCore {
         let kind = KindOf::<S>::KIND;
         // In a system that has ended, no sweep would end it.
         let Some(_spawning) = self.begin_to_spawn() else { return RawAddress::nowhere() };
-        let owner = self.route[stage as usize].load(Ordering::Relaxed) as usize;
+        let owner = self.routing.route[stage as usize].load(Ordering::Relaxed) as usize;
         let cell = self.outside.take(owner, stage, kind.class);
         let mut cold = crate::memory::cell::Cold::new();
         cold.extra = Some(Box::new(extra));

@@ -1,64 +1,18 @@
-//! Samples of the actors that the workers run, for tools that look for busy actors.
-//!
-//! At a checkup a worker notes the receiver of the next message in its queue. Checkups come with time and with messages
-//! ([`crate::worker::exchange`]), and a busy actor is therefore seen often. Without a sampler, sampling costs nothing.
+//! Samples of the actors that the workers run, for tools that look for busy actors. `worker/take_samples.rs` takes
+//! them.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Mutex;
 
-use crate::memory::record::Record;
-use crate::message::address::RawAddress;
+use crate::memory::raw_address::RawAddress;
 use crate::sync::locks::lock;
-use crate::system::SystemCore;
-use crate::worker::Worker;
-
-/// The largest number of samples that are kept until they are taken.
-const SAMPLES_MAX: usize = 4096;
 
 /// Collects samples as long as it exists.
 #[derive(Debug, Default)]
-pub struct Sampler(Mutex<Vec<RawAddress>>);
+pub struct Sampler(pub(crate) Mutex<Vec<RawAddress>>);
 
 impl Sampler {
     /// Returns the receivers of messages that were next in some queue, since the last call.
     pub fn take(&self) -> Vec<RawAddress> {
         std::mem::take(&mut *lock(&self.0))
-    }
-}
-
-impl SystemCore {
-    /// Has samples collected.
-    pub fn sample(&self) -> Arc<Sampler> {
-        let sampler = Arc::default();
-        lock(&self.samplers).push(Arc::downgrade(&sampler));
-        self.sampling.store(true, Ordering::Relaxed);
-        sampler
-    }
-}
-
-impl Worker {
-    /// Takes a sample at a checkup.
-    pub(crate) fn note_sample(&self) {
-        if !self.system.sampling.load(Ordering::Relaxed) || !self.advance() {
-            return;
-        }
-        // SAFETY: the queue is not empty, and a whole record is at the cursor.
-        let record = unsafe { &*self.run_at.get().cast::<Record>() };
-        if record.is_buried() {
-            return;
-        }
-        let receiver = RawAddress::of(record.cell);
-        let mut samplers = lock(&self.system.samplers);
-        samplers.retain(|sampler: &Weak<Sampler>| {
-            let sampler = sampler.upgrade();
-            if let Some(sampler) = &sampler {
-                let mut samples = lock(&sampler.0);
-                if samples.len() < SAMPLES_MAX {
-                    samples.push(receiver);
-                }
-            }
-            sampler.is_some()
-        });
-        self.system.sampling.store(!samplers.is_empty(), Ordering::Relaxed);
     }
 }

@@ -20,11 +20,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::scheduler::policy::Idle;
-use crate::scheduler::poll::{self, Reactor};
+use crate::policy::decisions::Idle;
+use crate::policy::idle_share::IdleShare;
+use crate::scheduler::poll;
 use crate::sync::jitter::seam;
 use crate::worker::Worker;
-use crate::worker::shared::Presence;
+use crate::worker::inbox::Presence;
+use crate::worker::reactor::Reactor;
 
 /// The number of glances of an idle worker at its mail flag before any other step.
 const GLANCES: u32 = 64;
@@ -51,7 +53,7 @@ impl Worker {
         if !self.lower() {
             return true;
         }
-        if self.system.ending.load(Ordering::Acquire) {
+        if self.system.shutdown.ending.load(Ordering::Acquire) {
             self.sleep();
             return false;
         }
@@ -70,7 +72,7 @@ impl Worker {
             });
         if !called {
             let idle_ns = self.note_idle(true);
-            self.system.idle.insert(self.id, Idle::Watching);
+            self.system.idle.workers.insert(self.id, Idle::Watching);
             self.look_for_work();
             if let Some(reactor) = self.begin_to_poll() {
                 self.poll(reactor, due, holding);
@@ -90,7 +92,7 @@ impl Worker {
         }
         seam(1_000);
         if !called {
-            self.system.idle.remove(self.id, Idle::Watching);
+            self.system.idle.workers.remove(self.id, Idle::Watching);
             self.begin_to_learn();
         }
         if shared.mail.is_up() {
@@ -99,7 +101,7 @@ impl Worker {
             self.raise();
         }
         // A worker that has found no stages for this one may have put it back by now. It does so under the inbox lock.
-        self.system.idle.remove(self.id, Idle::Watching);
+        self.system.idle.workers.remove(self.id, Idle::Watching);
         // Other workers may have adopted its stages while it was idle: it sends no message before its route is updated.
         self.flush();
         self.handled_at_idle.set(self.handled_in_all());
@@ -166,8 +168,8 @@ impl Worker {
             inbox.polls = polls;
             // Both changes are under the inbox lock. A thread that wakes this worker removes it from the set under the
             // same lock.
-            self.system.idle.remove(self.id, Idle::Watching);
-            self.system.idle.insert(self.id, Idle::Parked);
+            self.system.idle.workers.remove(self.id, Idle::Watching);
+            self.system.idle.workers.insert(self.id, Idle::Parked);
         }
         let last = self.system.active_less();
         !(last && self.break_deadlock())
@@ -177,7 +179,7 @@ impl Worker {
     pub(crate) fn raise(&self) {
         let mut inbox = self.shared().lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-            self.system.idle.remove(self.id, Idle::Parked);
+            self.system.idle.workers.remove(self.id, Idle::Parked);
             self.system.active_more();
         }
         self.note_departures(&inbox);
@@ -193,7 +195,9 @@ impl Worker {
     }
 
     fn is_called(&self) -> bool {
-        self.shared().mail.is_up() || self.ownership.signal.get() != 0 || self.system.ending.load(Ordering::Relaxed)
+        self.shared().mail.is_up()
+            || self.ownership.signal.get() != 0
+            || self.system.shutdown.ending.load(Ordering::Relaxed)
     }
 
     /// Watches and parks in the reactor instead, and dispatches the events that it finds.
@@ -205,11 +209,11 @@ impl Worker {
                 found
             });
         if !called && self.sleep_or_poll(true) {
-            self.system.parked.fetch_add(1, Ordering::Relaxed);
+            self.system.idle.parked.fetch_add(1, Ordering::Relaxed);
             let now = self.system.now_ns();
             let timeout = due.map(|due| Duration::from_nanos(due.saturating_sub(now)));
             found = poll::found(reactor, timeout);
-            self.system.parked.fetch_sub(1, Ordering::Relaxed);
+            self.system.idle.parked.fetch_sub(1, Ordering::Relaxed);
             self.note_parked(self.system.now_ns() - now);
         }
         if found {
@@ -261,7 +265,7 @@ impl Worker {
         if !self.sleep() {
             return;
         }
-        self.system.parked.fetch_add(1, Ordering::Relaxed);
+        self.system.idle.parked.fetch_add(1, Ordering::Relaxed);
         let start = self.system.now_ns();
         while !self.lending.is_lost() {
             let left = due.map(|due| due.saturating_sub(self.system.now_ns()));
@@ -280,15 +284,30 @@ impl Worker {
             } else if is_due || inbox.presence == Presence::Awake || self.is_called() {
                 // Under the same lock: from this point on, no thread borrows the worker.
                 if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-                    self.system.idle.remove(self.id, Idle::Parked);
+                    self.system.idle.workers.remove(self.id, Idle::Parked);
                     self.system.active_more();
                 }
                 break;
             }
         }
-        self.system.parked.fetch_sub(1, Ordering::Relaxed);
+        self.system.idle.parked.fetch_sub(1, Ordering::Relaxed);
         if !self.lending.is_lost() {
             self.note_parked(self.system.now_ns() - start);
         }
+    }
+}
+
+impl Worker {
+    /// Notes that this worker becomes idle, or busy. Returns the time.
+    pub(crate) fn note_idle(&self, is_idle: bool) -> u64 {
+        let now_ns = self.system.now_ns();
+        let share = &self.shared().shown.idle_share;
+        share.store(IdleShare(share.load(Ordering::Relaxed)).changed(now_ns, is_idle).0, Ordering::Relaxed);
+        now_ns
+    }
+
+    /// Returns the idle share of a worker at this time.
+    pub(crate) fn idle_share_of(&self, worker: u16, now_ns: u64) -> f64 {
+        IdleShare(self.system.worker_table[usize::from(worker)].shown.idle_share.load(Ordering::Relaxed)).at(now_ns)
     }
 }

@@ -42,7 +42,7 @@
 //!   tick.
 //! - *User code* never runs under the handoff lock, because it could wait for M, or ask for the lock. On the monitor's
 //!   thread the observer runs, with the hooks for slow handlers. Sends of these wait for no worker
-//!   ([`without_waiting`](crate::message::delivery::without_waiting)). Their messages are therefore put into the
+//!   ([`without_waiting`](crate::worker::inbox_delivery::without_waiting)). Their messages are therefore put into the
 //!   inboxes even if the system has been closed, and none is bounced (`post_anyway`). User code that M runs in RUNTIME
 //!   (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record;
 //!   that record's stage is held as for a handler.
@@ -72,20 +72,22 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::backpressure::deadlock::MuteDeadlocks;
-use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::driver::threads::WorkerThread;
+use crate::load::bounds::OVERLOADED_BYTES;
+use crate::load::mute_deadlocks::MuteDeadlocks;
+use crate::memory::raw_address::Lane;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Segment, for_each_between};
-use crate::message::address::Lane;
-use crate::sync::barrier;
+use crate::sync::asymmetric_fence;
 use crate::sync::jitter::{self, seam};
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
-use crate::system::SystemCore;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
 use crate::worker::core::{Core, Parked, Reason};
+use crate::worker::handoff::HandoffState;
+use crate::worker::message_queue::Cursor;
 use crate::worker::run_by_askers::Loan;
+use crate::worker::system_core::SystemCore;
+use crate::worker::threads::WorkerThread;
 
 /// Returns the monitor's interval.
 fn tick() -> Duration {
@@ -107,107 +109,34 @@ fn stuck_doublings_max() -> u32 {
     if jitter::is_on() { 3 } else { 7 }
 }
 
-/// The owner of the worker's work; used under its lock.
-#[derive(Default)]
-pub(crate) struct HandoffState {
-    /// The monitor has taken the work.
-    detached: bool,
-    /// The record that was claimed at that time, which stays the thread's own.
-    left: Option<NonNull<Record>>,
-    /// The stages that stay with the thread until its handler returns.
-    stages: Vec<u16>,
-    /// First segments of the taken queue and logs, which the thread frees.
-    segments: Vec<*mut Segment>,
-    /// For each log: the position up to which the monitor has taken records.
-    taken: Vec<*mut u8>,
-}
-
-// SAFETY: the pointers are only compared, or used under the rules of the protocol in the module text.
-unsafe impl Send for HandoffState {}
-
-impl HandoffState {
-    /// Returns the record that was left to the thread, if the thread has not run it to the end. Returns `Err` if the
-    /// thread has the worker.
-    pub(crate) fn left_to_it(&self) -> Result<Option<NonNull<Record>>, ()> {
-        if self.detached { Ok(self.left.filter(|_| !self.stages.is_empty())) } else { Err(()) }
-    }
-}
-
 impl Worker {
-    /// Returns whether this thread, which has seen REVOKED, still has the worker. Waits for a monitor that is deciding.
-    #[cold]
-    pub(crate) fn handoff_kept(&self) -> bool {
-        !lock(&self.handoff).detached
-    }
-
-    /// Returns whether `record` was left to this detached thread.
-    pub(crate) fn handoff_left_me(&self, record: NonNull<Record>) -> bool {
-        lock(&self.handoff).left == Some(record)
-    }
-
-    /// Posts the records that the monitor has not taken from this detached thread, and closes the logs.
-    pub(crate) fn flush_detached(&self) {
-        let mut handoff = lock(&self.handoff);
-        self.post_rest(&mut handoff);
-        for (dest, log) in self.logs.iter().enumerate() {
-            // The segments were kept for the record under way. From this point on no record is appended. The queue's
-            // own segments are freed at the end, because the claimed record lies in one.
-            if dest == self.id as usize {
-                log.stop();
-                log.tail.store(std::ptr::null_mut(), Ordering::Relaxed);
-            } else {
-                // SAFETY: the log owns its segments; all records in them were taken.
-                unsafe { self.free_segments(log.first.get()) };
-                log.close();
-            }
-        }
-        handoff.taken.clear();
-    }
-
-    /// Posts the records that were appended since the monitor looked last. Under the handoff lock, by the thread or the
-    /// monitor.
-    fn post_rest(&self, handoff: &mut HandoffState) {
-        for (log, taken) in self.logs.iter().zip(&mut handoff.taken) {
-            // Acquire: pairs with the Release in `append`: records before the tail are whole.
-            let tail = log.tail.load(Ordering::Acquire);
-            if !taken.is_null() && *taken != tail {
-                // SAFETY: `[taken, tail)` are whole records of the last segment, moved out once.
-                unsafe {
-                    for_each_between(*taken, tail, &mut |record| self.system.post_anyway(Lane::Normal, record));
-                }
-                *taken = tail;
-            }
-        }
-    }
-
-    /// Returns the stages of this detached thread, whose stuck handler has returned. The thread then ends.
-    pub(crate) fn leave_detached(&self) {
-        self.write_out();
-        self.flush_detached();
-        seam(2);
-        let handled = self.handled.replace(0);
-        let stages = {
-            let mut handoff = lock(&self.handoff);
-            let log = &self.logs[self.id as usize];
-            for segment in std::mem::take(&mut handoff.segments).into_iter().chain([log.first.get()]) {
-                // SAFETY: the queue of this thread, whose records were taken or run.
-                unsafe { self.free_segments(segment) };
-            }
-            log.close();
-            std::mem::take(&mut handoff.stages)
-        };
-        self.system.handled_detached.fetch_add(handled, Ordering::Relaxed);
-        for stage in stages {
-            self.system.return_stage(stage, Reason::Detached);
-        }
-        // Last, because the system is not idle before the parked records of these stages are under way. AcqRel: pairs
-        // with the Acquire of the thread that finds the system idle.
-        self.system.detached.fetch_sub(1, Ordering::AcqRel);
-    }
-
     /// Tries to take the work of this worker's thread. Called by the monitor only.
     fn take_over(&self) -> Option<Takeover> {
         let mut handoff = lock(&self.handoff);
+        let claimed = self.revoke_claim()?;
+        // From this point on the thread touches neither queue nor core.
+        for log in &self.logs {
+            log.stop();
+        }
+        // SAFETY: the thread has claimed that record last, or now another one behind it, and will learn that the latter
+        // was taken. Its work was revoked, and its logs are stopped.
+        let (behind, queue, outgoing, mut core) = unsafe {
+            let behind = self.position_behind(claimed);
+            let (queue, outgoing) = (self.seize_queue(behind, &mut handoff), self.seize_logs(&mut handoff));
+            (behind, queue, outgoing, self.detach_stages(claimed, &mut handoff))
+        };
+        // Messages that this thread sent to others are posted before any other thread runs its stages (I2).
+        for chain in outgoing {
+            // SAFETY: whole records, each handed over once.
+            chain.consume(None, |record| unsafe { self.system.post_anyway(Lane::Normal, record) });
+        }
+        let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
+        Some(Takeover { core, queue, sent })
+    }
+
+    /// Raises REVOKED and returns the record that the thread has claimed. Returns `None`, with REVOKED lowered again,
+    /// if the thread does not stand in a handler of one of this worker's stages. Under the handoff lock.
+    fn revoke_claim(&self) -> Option<NonNull<Record>> {
         let claimed = self.ownership.revoke(self.has_full_fences())?;
         seam(2);
         // SAFETY: the claimed record stays readable; the core stands still, because the thread asks for the handoff
@@ -220,7 +149,7 @@ impl Worker {
             return None;
         }
         // SAFETY: the claimed record stays readable.
-        if self.system.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
+        if self.system.routing.route[unsafe { claimed.as_ref() }.stage() as usize].load(Ordering::Acquire) != self.id {
             // The record was run, and then its stage was given away: the thread stands before its next claim. That
             // stage is not this worker's to be held, because its present worker would be told of its return (I1).
             // (Acquire: pairs with the Release of the worker that moved the stage. The stage does not come back during
@@ -228,19 +157,20 @@ impl Worker {
             self.ownership.signal.clear(Signal::REVOKED);
             return None;
         }
-        // From this point on the thread touches neither queue nor core.
-        for log in &self.logs {
-            log.stop();
-        }
+        Some(claimed)
+    }
+
+    /// Moves the deferred starts, and the records of the queue from `behind` on, to chains by lanes.
+    ///
+    /// # Safety
+    /// The thread's work was revoked with the claim before `behind`, and its logs are stopped; under the handoff lock.
+    unsafe fn seize_queue(&self, behind: Cursor, handoff: &mut HandoffState) -> [Chain; 3] {
         let mut queue = [const { Chain::new() }; 3];
         // SAFETY: the thread stands still. Deferred starts come first, because messages to the actors that they start
         // go behind them.
         queue[Lane::Normal as usize] = unsafe { (*self.core.get()).deferred_starts.take(u64::MAX, None) };
         let log = &self.logs[self.id as usize];
         let taken_to = log.tail.load(Ordering::Acquire);
-        // SAFETY: the thread has claimed that record last, or now another one behind it, and will learn that the latter
-        // was taken.
-        let behind = unsafe { self.position_behind(claimed) };
         // SAFETY: the thread stands still; records before the tail are whole, and moved out once.
         self.for_each_from(behind, taken_to, &mut |record| unsafe {
             if !record.as_ref().is_buried() {
@@ -256,14 +186,19 @@ impl Worker {
                 handoff.segments.push(segment);
             }
         }
-        let mut outgoing = Vec::new();
         handoff.taken = vec![std::ptr::null_mut(); self.logs.len()];
+        handoff.taken[self.id as usize] = taken_to;
+        queue
+    }
+
+    /// Moves the records of the logs for other workers to a chain for each log.
+    ///
+    /// # Safety
+    /// The same as for [`Worker::seize_queue`], which was called.
+    unsafe fn seize_logs(&self, handoff: &mut HandoffState) -> Vec<Chain> {
+        let mut outgoing = Vec::new();
         for (dest, log) in self.logs.iter().enumerate() {
-            if dest == self.id as usize {
-                handoff.taken[dest] = taken_to;
-                continue;
-            }
-            if log.is_closed() {
+            if dest == self.id as usize || log.is_closed() {
                 continue;
             }
             let tail = log.tail.load(Ordering::Acquire);
@@ -284,6 +219,15 @@ impl Worker {
             seam(2);
             outgoing.push(chain);
         }
+        outgoing
+    }
+
+    /// Leaves `claimed` and the stages of its handlers to the thread, and takes the core, in which these stages are
+    /// parked from now on.
+    ///
+    /// # Safety
+    /// The same as for [`Worker::seize_logs`].
+    unsafe fn detach_stages(&self, claimed: NonNull<Record>, handoff: &mut HandoffState) -> Box<Core> {
         // SAFETY: the claimed record stays readable while its thread runs it.
         let mut stages = vec![unsafe { claimed.as_ref() }.stage()];
         // Acquire: pairs with the Release in the drop of `Nest`.
@@ -311,16 +255,9 @@ impl Worker {
                     core.parked.insert(*stage, Parked::new(Reason::Detached, Some(OVERLOADED_BYTES)));
                 }
             }
-            self.system.full[*stage as usize].note_stuck();
+            self.system.routing.full[*stage as usize].note_stuck();
         }
-        // Messages that this thread sent to others are posted before any other thread runs its stages (I2).
-        for mut chain in outgoing {
-            // SAFETY: whole records, each handed over once.
-            chain.for_each(|record| unsafe { self.system.post_anyway(Lane::Normal, record) });
-            chain.bytes = 0;
-        }
-        let sent = core.mail.waiting(self.bytes_run_to(behind)).min(queue[Lane::Normal as usize].bytes as u64);
-        Some(Takeover { core, queue, sent })
+        core
     }
 }
 
@@ -367,16 +304,19 @@ pub(crate) fn watch(system: &Weak<SystemCore>) {
     loop {
         {
             let Some(system) = system.upgrade() else { return };
-            if system.ending.load(Ordering::Acquire) && stuck.is_empty() && system.alive.load(Ordering::Acquire) == 0 {
+            if system.shutdown.ending.load(Ordering::Acquire)
+                && stuck.is_empty()
+                && system.threads.alive.load(Ordering::Acquire) == 0
+            {
                 return;
             }
-            if std::mem::replace(&mut asymmetric, barrier::asymmetric()) && !asymmetric {
+            if std::mem::replace(&mut asymmetric, asymmetric_fence::asymmetric()) && !asymmetric {
                 // The workers change to full fences at their next checkup.
                 system.worker_table.made().for_each(|(id, _)| system.rouse(id));
             }
             watched.resize_with(system.worker_table.len(), || Watched::new(std::ptr::null_mut(), 0));
             for (id, seen) in watched.iter_mut().enumerate() {
-                let Some(worker) = lock(&system.posts[id]).clone() else {
+                let Some(worker) = lock(&system.threads.posts[id]).clone() else {
                     continue;
                 };
                 look(&system, &worker, seen, &mut stuck);
@@ -413,11 +353,11 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
         return;
     }
     seen.ticks += 1;
-    let doublings = (system.detached.load(Ordering::Relaxed) as u32).min(stuck_doublings_max());
+    let doublings = (system.threads.detached.load(Ordering::Relaxed) as u32).min(stuck_doublings_max());
     if seen.ticks < stuck_ticks() << doublings || worker.id as usize >= system.config.workers {
         return;
     }
-    if !worker.has_full_fences() && !barrier::asymmetric() {
+    if !worker.has_full_fences() && !asymmetric_fence::asymmetric() {
         return seen.fail(worker);
     }
     // The thread first: without a thread, no work is taken.
@@ -429,8 +369,8 @@ fn look(system: &Arc<SystemCore>, worker: &Arc<Worker>, seen: &mut Watched, stuc
     };
     *seen = Watched::new(claimed, beat);
     stuck.push(Arc::clone(worker));
-    system.stuck.note(worker);
-    system.detached.fetch_add(1, Ordering::Relaxed);
+    system.threads.stuck.note(worker);
+    system.threads.detached.fetch_add(1, Ordering::Relaxed);
     system.worker_table[worker.id as usize].ledgers.note(|counters| counters.takeovers += 1);
     let signal = Arc::<Signal>::default();
     {
@@ -456,7 +396,7 @@ mod tests {
 
     use crate::sync::locks::lock;
     use crate::worker::current;
-    use crate::worker::inline_call::Nest;
+    use crate::worker::nested::Nest;
     use crate::*;
 
     /// The longest wait for the monitor.
@@ -564,8 +504,8 @@ mod tests {
         sender.send(Do(move || {
             // This stays in the log of the other worker.
             receiver.send(DoAnyway(move || send.send(std::thread::current().name().map(str::to_owned)).unwrap()));
-            of_system.closed.store(true, std::sync::atomic::Ordering::Release);
-            of_system.ending.store(true, std::sync::atomic::Ordering::Release);
+            of_system.shutdown.closed.store(true, std::sync::atomic::Ordering::Release);
+            of_system.shutdown.ending.store(true, std::sync::atomic::Ordering::Release);
             held.send(be_taken_over()).unwrap();
         }));
         assert_eq!(is_held.recv_timeout(LIMIT).unwrap(), [0]);
@@ -582,7 +522,7 @@ mod tests {
         let [blocked, other] = [0, 1].map(|stage| system.spawn(Plain, StageChoice::At(stage), Do(|| ())).ok().unwrap());
         for _ in 0..2 {
             let deadline = Instant::now() + LIMIT;
-            while !system.monitor_sleeps.load(std::sync::atomic::Ordering::SeqCst) {
+            while !system.threads.monitor_sleeps.load(std::sync::atomic::Ordering::SeqCst) {
                 assert!(Instant::now() < deadline, "it does not sleep");
                 std::thread::yield_now();
             }

@@ -1,6 +1,6 @@
 //! Input and output by the workers themselves: an idle worker waits for both messages and sockets.
 //!
-//! At any time at most one worker *polls* (`SystemCore::polling`). It waits in the reactor instead of on its thread's
+//! At any time at most one worker *polls* (`Poller::polling`). It waits in the reactor instead of on its thread's
 //! token. The thread that the kernel woke therefore decodes the data, and most often also handles it, without a
 //! hand-over. A thread with mail for a polling worker wakes the reactor. Busy workers poll now and then, if no other
 //! worker does.
@@ -22,24 +22,10 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::sync::jitter::seam;
-use crate::system::SystemCore;
-use crate::worker::user_code::{self, contained};
-use crate::worker::{Worker, current};
-
-/// A source of events besides messages, and a writer of the data that workers leave for it: see
-/// `SystemCore::set_reactor`.
-pub trait Reactor: Send + Sync + 'static {
-    /// Waits for events, for [`Reactor::wake`], or until `timeout` has passed; zero: only looks. Returns whether there
-    /// are events to be dispatched. Not called by two threads at one time.
-    fn wait(&self, timeout: Option<Duration>) -> bool;
-    /// Handles the events that `wait` found: may send messages and must not block. Called by the same thread.
-    fn dispatch(&self);
-    /// Ends a `wait` that is under way, or the next one.
-    fn wake(&self);
-    /// Writes out the data that this thread has left to be written: called after each gulp in which [`flush_soon`] was
-    /// called.
-    fn flush(&self);
-}
+use crate::user_code::contained;
+use crate::worker::reactor::Reactor;
+use crate::worker::system_core::SystemCore;
+use crate::worker::{Worker, current, user_calls};
 
 /// The data that at most this number of messages has left to be written is written together.
 const GOES_ALONG_MAX: u64 = 64;
@@ -67,7 +53,7 @@ pub(crate) fn found(reactor: &dyn Reactor, timeout: Option<Duration>) -> bool {
 impl SystemCore {
     /// Has the workers poll `reactor`. Can be called once; returns false if there is a reactor already.
     pub fn set_reactor(&self, reactor: Arc<dyn Reactor>) -> bool {
-        let set = self.reactor.set(reactor).is_ok();
+        let set = self.poller.reactor.set(reactor).is_ok();
         if set {
             // Parked workers have parked without the reactor.
             for worker in 0..self.config.workers as u16 {
@@ -81,16 +67,16 @@ impl SystemCore {
 impl Worker {
     /// Takes the role of the poller, if there is a reactor and no worker has the role.
     pub(crate) fn begin_to_poll(&self) -> Option<&dyn Reactor> {
-        let reactor = self.system.reactor.get()?;
-        if self.id as usize >= self.system.config.workers || self.system.polling.load(Ordering::Relaxed) {
+        let reactor = self.system.poller.reactor.get()?;
+        if self.id as usize >= self.system.config.workers || self.system.poller.polling.load(Ordering::Relaxed) {
             return None;
         }
         // Acquire: pairs with the Release in `end_to_poll`, and shows what the last poller did.
-        (!self.system.polling.swap(true, Ordering::Acquire)).then_some(&**reactor)
+        (!self.system.poller.polling.swap(true, Ordering::Acquire)).then_some(&**reactor)
     }
 
     pub(crate) fn end_to_poll(&self) {
-        self.system.polling.store(false, Ordering::Release);
+        self.system.poller.polling.store(false, Ordering::Release);
     }
 
     /// Dispatches the events that were found. In RUNTIME, awake, by the poller.
@@ -132,10 +118,10 @@ impl Worker {
     /// Writes out the data that was left to be written.
     pub(crate) fn write_out(&self) {
         if self.unwritten.replace(false)
-            && let Some(reactor) = self.system.reactor.get()
+            && let Some(reactor) = self.system.poller.reactor.get()
         {
             // The reactor writes to the program's transport.
-            user_code::call(|| reactor.flush()).unwrap_or(());
+            user_calls::call(|| reactor.flush()).unwrap_or(());
         }
     }
 
@@ -145,11 +131,13 @@ impl Worker {
         if self.lending.is_borrowed.get() {
             return;
         }
-        if self.system.reactor.get().is_none() || now_ns < self.system.next_poll_ns.load(Ordering::Relaxed) {
+        if self.system.poller.reactor.get().is_none()
+            || now_ns < self.system.poller.next_poll_ns.load(Ordering::Relaxed)
+        {
             return;
         }
         let Some(reactor) = self.begin_to_poll() else { return };
-        self.system.next_poll_ns.store(now_ns + POLL_EVERY_NS, Ordering::Relaxed);
+        self.system.poller.next_poll_ns.store(now_ns + POLL_EVERY_NS, Ordering::Relaxed);
         if found(reactor, Some(Duration::ZERO)) {
             self.dispatch(reactor);
         }

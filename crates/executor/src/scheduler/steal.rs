@@ -8,19 +8,19 @@
 //! its queue to a new thread, which answers.) Whole stages move, never an actor or a message.
 //!
 //! A busy worker does not wait for requests. After each gulp, it gives a part of its work to an idle worker, if that is
-//! worth the hand-over ([`crate::scheduler::policy`]). The stages move in the same way.
+//! worth the hand-over ([`crate::policy::decisions`]). The stages move in the same way.
 
 use std::sync::atomic::Ordering::{self, Relaxed};
 
+use crate::memory::raw_address::Lane;
 use crate::memory::segment::Chain;
-use crate::message::address::Lane;
-use crate::scheduler::policy::{self, Backlog, Idle};
-use crate::scheduler::trial;
+use crate::policy::config::Stealing;
+use crate::policy::decisions::{self, Backlog, Idle};
+use crate::policy::trial_verdict;
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
-use crate::system::config::Stealing;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
-use crate::worker::shared::{Inbox, Presence};
+use crate::worker::inbox::{Inbox, Presence};
 
 /// The largest number of workers that a thief looks at when it becomes idle. Each look is a cache miss.
 const LOOKED_AT_MAX: usize = 16;
@@ -44,12 +44,12 @@ impl Worker {
                 .filter(|other| {
                     let shown = &system.worker_table[usize::from(*other)].shown;
                     let (surplus, average_ns) = (shown.surplus.load(Relaxed), shown.average_ns.load(Relaxed));
-                    let is_short = average_ns < trial::SHORT_NS && !self.is_apart(*other);
+                    let is_short = average_ns < trial_verdict::SHORT_NS && !self.is_apart(*other);
                     let backlog = Backlog { ns: surplus * average_ns, is_short };
                     // No part is larger than half. A victim that makes a pause would end its gulp in vain.
-                    policy::asks(backlog, 0.5)
+                    decisions::asks(backlog, 0.5)
                         && shown.next_steal_ns.load(Relaxed) <= now_ns
-                        && policy::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
+                        && decisions::asks(backlog, self.part_from(*other, self.id, backlog, now_ns))
                 })
         };
         let victim = match system.config.stealing {
@@ -94,9 +94,9 @@ impl Worker {
         if let Some(asks_for_all) = asks_for_all {
             // SAFETY: used by this thread only, in short borrows; in RUNTIME.
             let (route, core) = unsafe { (&*self.route.get(), self.core()) };
-            let may_go = |stage: &u16| !core.is_parked(*stage) && !system.full[usize::from(*stage)].is_full();
+            let may_go = |stage: &u16| !core.is_parked(*stage) && !system.routing.full[usize::from(*stage)].is_full();
             let all: Vec<u16> = route.own(system.config.stages).filter(may_go).collect();
-            self.give(StageSet::of(&all, system.route.len(), asks_for_all));
+            self.give(StageSet::of(&all, system.routing.route.len(), asks_for_all));
             return;
         }
         let Some(&thief) = thieves.first() else { return };
@@ -104,11 +104,14 @@ impl Worker {
         // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
         let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
-        let is_worth_it =
-            |waiting, part| simulated || policy::is_worth_sharing(waiting, part, 0, Idle::Watching, system.wake_ns);
+        let is_worth_it = |waiting, part| {
+            simulated || decisions::is_worth_sharing(waiting, part, 0, Idle::Watching, system.idle.wake_ns)
+        };
         // Another worker may already have given work to the thief.
         if !may
-            || !self.give_part(thief, start_ns, is_worth_it, || simulated || system.idle.remove(thief, Idle::Watching))
+            || !self.give_part(thief, start_ns, is_worth_it, || {
+                simulated || system.idle.workers.remove(thief, Idle::Watching)
+            })
         {
             self.ledger.steal_no_candidate.add(1);
         }
@@ -118,9 +121,10 @@ impl Worker {
     /// gulps.
     #[cold]
     pub(crate) fn offer(&self, worker: u16, idle: Idle, start_ns: u64, lasts_ns: u64) {
-        let is_worth_it = |waiting, part| policy::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.wake_ns);
+        let is_worth_it =
+            |waiting, part| decisions::is_worth_sharing(waiting, part, lasts_ns, idle, self.system.idle.wake_ns);
         self.give_part(worker, start_ns, is_worth_it, || {
-            let taken = self.system.idle.remove(worker, idle);
+            let taken = self.system.idle.workers.remove(worker, idle);
             if taken && idle == Idle::Parked {
                 self.ledger.wake_ups.add(1);
             }
@@ -140,12 +144,12 @@ impl Worker {
     ) -> bool {
         let (waiting, mut stages) = self.weigh_stages();
         let part = self.part_from(self.id, thief, waiting, start_ns);
-        let stages = if is_worth_it(waiting, part) { policy::split(&mut stages, part) } else { Vec::new() };
+        let stages = if is_worth_it(waiting, part) { decisions::split(&mut stages, part) } else { Vec::new() };
         let mut gave = false;
         if !stages.is_empty() && take() {
-            gave = self.give(StageSet::of(&stages, self.system.route.len(), thief));
+            gave = self.give(StageSet::of(&stages, self.system.routing.route.len(), thief));
             if gave {
-                if policy::wants_trial(waiting, self.average_ns.get()) {
+                if decisions::wants_trial(waiting, self.average_ns.get()) {
                     self.begin_trial(thief, start_ns);
                 }
             } else {
@@ -156,7 +160,7 @@ impl Worker {
             // The look was in vain, or cost about as much as the messages that moved. The next look therefore comes
             // after a pause.
             let end_ns = self.system.now_ns();
-            self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * policy::PAUSE_FACTOR, Relaxed);
+            self.shared().shown.next_steal_ns.store(end_ns + (end_ns - start_ns) * decisions::PAUSE_FACTOR, Relaxed);
         }
         gave
     }
@@ -166,8 +170,8 @@ impl Worker {
         let inbox = self.system.worker_table[usize::from(thief)].lock();
         match inbox.presence {
             Presence::Awake => {}
-            Presence::Idle => self.system.idle.insert(thief, Idle::Watching),
-            Presence::Parked => self.system.idle.insert(thief, Idle::Parked),
+            Presence::Idle => self.system.idle.workers.insert(thief, Idle::Watching),
+            Presence::Parked => self.system.idle.workers.insert(thief, Idle::Parked),
         }
     }
 
@@ -248,12 +252,12 @@ impl Worker {
         let route = unsafe { &mut *self.route.get() };
         for stage in given.iter() {
             debug_assert_eq!(
-                self.system.route[stage as usize].load(Ordering::Relaxed),
+                self.system.routing.route[stage as usize].load(Ordering::Relaxed),
                 self.id,
                 "a stage of another worker"
             );
             // Release: pairs with the Acquire of a worker that reads the route.
-            self.system.route[stage as usize].store(thief, Ordering::Release);
+            self.system.routing.route[stage as usize].store(thief, Ordering::Release);
             route.give(stage, thief, departures);
             theirs.arrivals.push(stage);
         }
@@ -265,7 +269,7 @@ impl Worker {
         if self.system.simulation.is_some() {
             return 0.5;
         }
-        policy::part(self.idle_share_of(victim, now_ns), self.idle_share_of(thief, now_ns), waiting.ns)
+        decisions::part(self.idle_share_of(victim, now_ns), self.idle_share_of(thief, now_ns), waiting.ns)
     }
 
     /// Returns the work that waits, estimated by the kinds of the messages, with that of each stage that may move.
@@ -290,7 +294,7 @@ impl Worker {
         });
         // SAFETY: in RUNTIME; short borrow.
         let core = unsafe { self.core() };
-        let may_go = |stage: u16| !core.is_parked(stage) && !system.full[usize::from(stage)].is_full();
+        let may_go = |stage: u16| !core.is_parked(stage) && !system.routing.full[usize::from(stage)].is_full();
         let waiting = waiting.into_iter().map(|ns| ns as u64).zip(0..);
         let stages = waiting.filter(|(ns, stage)| *ns > 0 && may_go(*stage)).collect();
         (Backlog { ns: ns as u64, is_short: self.has_short_work() && !self.is_apart(self.id) }, stages)
@@ -315,15 +319,12 @@ impl Worker {
         stolen
     }
 
-    fn split(&self, mut mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {
+    fn split(&self, mail: Chain, given: &StageSet, given_to: &mut Chain, kept: &mut Chain) {
         // SAFETY: the chain owns whole records; each is moved once.
-        mail.for_each(|record| unsafe {
+        mail.consume(Some(&self.pool), |record| unsafe {
             let into = if given.contains(record.as_ref().stage()) { &mut *given_to } else { &mut *kept };
             into.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
         });
-        mail.bytes = 0;
-        // SAFETY: all records were moved.
-        unsafe { mail.recycle(Some(&self.pool)) };
     }
 }
 

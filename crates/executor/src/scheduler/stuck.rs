@@ -1,61 +1,32 @@
 //! The actors that the threads of a system run: asked for when the threads do not end in time, and when one is about to
 //! wait for itself.
 
-use std::ptr::{NonNull, null_mut};
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use crate::memory::cell::Cell;
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::Record;
-use crate::message::address::RawAddress;
 use crate::sync::locks::lock;
-use crate::sync::signal::Signal;
-use crate::system::SystemCore;
-use crate::worker::{self, Worker};
-
-/// The threads that no longer belong to the workers.
-#[derive(Default)]
-pub(crate) struct Stuck {
-    /// The threads whose work the monitor has taken.
-    detached: Mutex<Vec<Weak<Worker>>>,
-    /// The actor that the end of the system is working on, or null.
-    ending: AtomicPtr<Cell>,
-}
-
-impl Stuck {
-    /// Notes that the monitor has taken the work of this worker's thread.
-    pub(crate) fn note(&self, worker: &Arc<Worker>) {
-        let mut detached = lock(&self.detached);
-        detached.retain(|worker| worker.strong_count() > 0);
-        detached.push(Arc::downgrade(worker));
-    }
-
-    /// Notes that the end of the system works on this actor, as long as the result lives.
-    pub(crate) fn while_ending(&self, cell: NonNull<Cell>) -> impl Drop + '_ {
-        struct Ended<'a>(&'a AtomicPtr<Cell>);
-        impl Drop for Ended<'_> {
-            fn drop(&mut self) {
-                self.0.store(null_mut(), Ordering::Relaxed);
-            }
-        }
-        self.ending.store(cell.as_ptr(), Ordering::Relaxed);
-        Ended(&self.ending)
-    }
-}
+use crate::sync::worker_requests::Signal;
+use crate::worker;
+use crate::worker::Worker;
+use crate::worker::system_core::SystemCore;
 
 impl SystemCore {
     /// Returns the actors whose handlers, hooks or drops run just now, with the names of their types: for a system that
     /// has not ended in time.
     pub fn actors_at_work(&self) -> Vec<(RawAddress, &'static str)> {
-        let mut workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).collect();
-        for worker in lock(&self.stuck.detached).iter().filter_map(Weak::upgrade) {
+        let mut workers: Vec<Arc<Worker>> = self.threads.posts.iter().filter_map(|post| lock(post).clone()).collect();
+        for worker in lock(&self.threads.stuck.detached).iter().filter_map(Weak::upgrade) {
             // The monitor may be about to give the worker to a new thread.
             if !workers.iter().any(|known| Arc::ptr_eq(known, &worker)) {
                 workers.push(worker);
             }
         }
         let at_work = workers.iter().filter_map(|worker| worker.running_actor());
-        let ending = NonNull::new(self.stuck.ending.load(Ordering::Relaxed)).and_then(actor_in);
+        let ending = NonNull::new(self.threads.stuck.ending.load(Ordering::Relaxed)).and_then(actor_in);
         at_work.chain(ending).collect()
     }
 }

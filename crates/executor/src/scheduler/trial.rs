@@ -13,69 +13,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::sync::signal::Signal;
+use crate::policy::trial_verdict::{GAIN_MIN, GAIN_MIN_AT_FIRST, HALF_NS, SHORT_NS, Trial, Verdict, does_all, gain};
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
-use crate::worker::shared::Presence;
-
-/// Work is short if most of its time is spent on messages that take less than this, in nanoseconds.
-pub(crate) const SHORT_NS: u64 = 600;
-/// The time of half a trial in nanoseconds. In the first half, the other worker fetches the actors into its caches. The
-/// verdict comes from the second half.
-const HALF_NS: u64 = 75_000;
-/// The least speed of two workers in a trial that was not in vain, as a multiple of the speed of one.
-const GAIN_MIN: f64 = 1.1;
-/// If two workers are slower than this in the first half, the trial ends with it, because the second half would only
-/// cost time.
-const GAIN_MIN_AT_FIRST: f64 = 0.7;
-/// The least and the largest time for which a verdict holds, in nanoseconds.
-const HOLDS_NS_MIN: u64 = 16_000_000;
-const HOLDS_NS_MAX: u64 = 1_000_000_000;
-
-/// A trial: this worker has given short work to another worker, and measures whether that helps.
-pub(crate) struct Trial {
-    /// The worker that was given the work.
-    worker: u16,
-    /// The start of the trial's present half (nanoseconds of the system's clock).
-    since_ns: u64,
-    /// The number of messages that both workers had handled at that time.
-    handled: u64,
-    is_second_half: bool,
-    /// The average time of a message before the trial, in nanoseconds.
-    average_ns: u64,
-    /// The time until which both workers were told at the start to keep their stages apart.
-    apart_until_ns: u64,
-}
-
-/// The verdict of the last trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verdict {
-    in_vain: bool,
-    /// The nanoseconds for which the verdict holds.
-    holds_ns: u64,
-}
-
-impl Verdict {
-    /// Returns the verdict of a trial after `last`, the verdict of the trial before.
-    fn after(last: Option<Verdict>, in_vain: bool) -> Verdict {
-        let holds_ns = match last {
-            Some(last) if last.in_vain == in_vain => (last.holds_ns * 4).min(HOLDS_NS_MAX),
-            _ => HOLDS_NS_MIN,
-        };
-        Verdict { in_vain, holds_ns }
-    }
-}
-
-/// Returns whether a worker has lately done all of the work that another one might have shared. The arguments are their
-/// idle shares.
-fn does_all(mine: f64, theirs: f64) -> bool {
-    mine < 0.1 && theirs > 0.5
-}
-
-/// Returns the speed of two workers as a multiple of the speed of one. `before_ns` is the time of a message before the
-/// trial, and `handled` counts the messages of both workers in a half that took `ns`.
-fn gain(before_ns: u64, handled: u64, ns: u64) -> f64 {
-    handled as f64 * before_ns as f64 / ns as f64
-}
+use crate::worker::inbox::Presence;
 
 impl Worker {
     /// Returns whether most of this worker's work lately was short messages.
@@ -196,23 +137,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::policy::trial_verdict::HOLDS_NS_MIN;
     use crate::worker::core::Core;
     use crate::*;
-
-    #[test]
-    fn a_verdict_that_is_confirmed_holds_longer() {
-        let in_vain = |last, _| Some(Verdict::after(last, true));
-        assert_eq!((0..20).fold(None, in_vain), Some(Verdict { in_vain: true, holds_ns: HOLDS_NS_MAX }));
-        assert_eq!((0..2).fold(None, in_vain), Some(Verdict { in_vain: true, holds_ns: 4 * HOLDS_NS_MIN }));
-        let helped = Verdict::after((0..20).fold(None, in_vain), false);
-        assert_eq!(helped, Verdict { in_vain: false, holds_ns: HOLDS_NS_MIN });
-    }
-
-    #[test]
-    fn two_workers_have_to_do_more_than_one() {
-        assert_eq!([9_000, 18_000].map(|handled| gain(50, handled, 500_000)), [0.9, 1.8]);
-        assert!(does_all(0.05, 0.9) && !does_all(0.05, 0.3) && !does_all(0.2, 0.9));
-    }
 
     /// Returns the verdicts after both halves of a trial in which both workers have handled `first` and then `second`
     /// messages.

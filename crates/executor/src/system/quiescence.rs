@@ -5,21 +5,22 @@ use std::io::{self, Write as _};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering, fence};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
-use crate::driver::simulated::Simulation;
 use crate::memory::cell::{Cell, status};
+use crate::memory::raw_address::RawAddress;
 use crate::memory::record::described;
 use crate::memory::slab;
-use crate::message::address::RawAddress;
-use crate::message::envelope::Ending;
-use crate::sync::locks::lock;
-use crate::system::outsiders::wake;
-use crate::system::{SLOTS, SystemCore};
-use crate::worker::{self, Worker};
+use crate::sync::locks::{lock, wait, wait_for};
+use crate::user_code::crash::Ending;
+use crate::worker;
+use crate::worker::Worker;
+use crate::worker::outsiders::wake;
+use crate::worker::simulation::Simulation;
+use crate::worker::system_core::{SLOTS, SystemCore};
 
 /// The value that each wake-up adds to `active`, beside the 1 for the awake worker. Equal readings show that no worker
 /// woke between them.
@@ -85,10 +86,10 @@ struct WaitsForQuiet<'a>(&'a AtomicUsize);
 
 impl WaitsForQuiet<'_> {
     fn begin(system: &SystemCore) -> WaitsForQuiet<'_> {
-        system.wait_for_quiet.fetch_add(1, Ordering::Relaxed);
+        system.quiescence.wait_for_quiet.fetch_add(1, Ordering::Relaxed);
         // Pairs with the fence in `notify_quiet`.
         fence(Ordering::SeqCst);
-        WaitsForQuiet(&system.wait_for_quiet)
+        WaitsForQuiet(&system.quiescence.wait_for_quiet)
     }
 }
 
@@ -102,24 +103,24 @@ impl SystemCore {
     pub(crate) fn active_more(&self) {
         // SeqCst: either this thread sees that the monitor sleeps, or the monitor sees that a worker is awake
         // (`pause_monitor`).
-        self.active.fetch_add(WOKEN + 1, Ordering::SeqCst);
-        if self.monitor_sleeps.load(Ordering::SeqCst) {
+        self.idle.active.fetch_add(WOKEN + 1, Ordering::SeqCst);
+        if self.threads.monitor_sleeps.load(Ordering::SeqCst) {
             self.wake_monitor();
         }
     }
 
     #[cold]
     fn wake_monitor(&self) {
-        if self.monitor_sleeps.swap(false, Ordering::SeqCst) {
-            drop(lock(&self.monitor_nap.0));
-            self.monitor_nap.1.notify_all();
+        if self.threads.monitor_sleeps.swap(false, Ordering::SeqCst) {
+            drop(lock(&self.threads.monitor_nap.0));
+            self.threads.monitor_nap.1.notify_all();
         }
     }
 
     /// Notes that a worker is no longer awake. Returns true if none is awake any more.
     pub(crate) fn active_less(&self) -> bool {
         // AcqRel: a thread that finds the system idle sees all that this worker did.
-        let last = self.active.fetch_sub(1, Ordering::AcqRel) % WOKEN == 1;
+        let last = self.idle.active.fetch_sub(1, Ordering::AcqRel) % WOKEN == 1;
         if last {
             self.notify_quiet();
         }
@@ -128,7 +129,7 @@ impl SystemCore {
 
     /// Returns the number of workers that are awake.
     pub(crate) fn active(&self) -> u64 {
-        self.active.load(Ordering::Acquire) % WOKEN
+        self.idle.active.load(Ordering::Acquire) % WOKEN
     }
 
     /// Notes an activity that no worker knows of: a timer, a suspended handler, a muted stage.
@@ -149,13 +150,13 @@ impl SystemCore {
     fn open_counter(&self) -> &AtomicIsize {
         match worker::current().filter(|worker| worker.system_id == self.id) {
             Some(worker) => &worker.shared().open,
-            None => &self.open,
+            None => &self.quiescence.open,
         }
     }
 
     /// Returns whether all workers but the calling one sleep, and no handler is stuck: no message is being handled.
     pub fn others_sleep(&self) -> bool {
-        self.active() <= 1 && self.detached.load(Ordering::Acquire) == 0
+        self.active() <= 1 && self.threads.detached.load(Ordering::Acquire) == 0
     }
 
     fn is_quiet(&self) -> bool {
@@ -164,16 +165,16 @@ impl SystemCore {
         // count of wake-ups in `active` shows that no worker was awake between the reads, and only an awake worker
         // becomes detached. Threads outside change the system's counter, which is read before and after the others.
         // Each activity that they begin ends on a worker.
-        let active = self.active.load(Ordering::Acquire);
-        if !active.is_multiple_of(WOKEN) || self.detached.load(Ordering::Acquire) != 0 {
+        let active = self.idle.active.load(Ordering::Acquire);
+        if !active.is_multiple_of(WOKEN) || self.threads.detached.load(Ordering::Acquire) != 0 {
             return false;
         }
-        let outside = self.open.load(Ordering::Acquire);
+        let outside = self.quiescence.open.load(Ordering::Acquire);
         let inside: isize = self.worker_table.made().map(|(_, shared)| shared.open.load(Ordering::Acquire)).sum();
         outside + inside == 0
-            && self.detached.load(Ordering::Acquire) == 0
-            && self.active.load(Ordering::Acquire) == active
-            && self.open.load(Ordering::Acquire) == outside
+            && self.threads.detached.load(Ordering::Acquire) == 0
+            && self.idle.active.load(Ordering::Acquire) == active
+            && self.quiescence.open.load(Ordering::Acquire) == outside
     }
 
     /// Panics on a thread of this system, which would wait for itself.
@@ -188,9 +189,9 @@ impl SystemCore {
         // Either this thread sees the one that waits, or that one sees all earlier writes of this thread
         // (`WaitsForQuiet::begin`).
         fence(Ordering::SeqCst);
-        if self.wait_for_quiet.load(Ordering::Relaxed) > 0 && self.is_quiet() {
-            drop(lock(&self.quiet));
-            self.became_quiet.notify_all();
+        if self.quiescence.wait_for_quiet.load(Ordering::Relaxed) > 0 && self.is_quiet() {
+            drop(lock(&self.quiescence.quiet));
+            self.quiescence.became_quiet.notify_all();
         }
     }
 
@@ -214,7 +215,7 @@ impl SystemCore {
         self.is_outside();
         let _waits = WaitsForQuiet::begin(self);
         let mut patience = Some(after(WAITS));
-        let mut quiet = lock(&self.quiet);
+        let mut quiet = lock(&self.quiescence.quiet);
         while !self.is_quiet() && !self.has_ended() {
             // While messages are handled, the caller waits for those.
             if self.active() == 0 && patience.is_some_and(|patience| Instant::now() >= patience) {
@@ -222,11 +223,7 @@ impl SystemCore {
                 report_long_wait(format_args!("{} s", WAITS.as_secs()));
             }
             // The time-out only covers a handler that leaves a detached thread.
-            quiet = self
-                .became_quiet
-                .wait_timeout(quiet, Duration::from_millis(20))
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            quiet = wait_for(&self.quiescence.became_quiet, quiet, Duration::from_millis(20));
         }
     }
 
@@ -240,9 +237,9 @@ impl SystemCore {
         }
         self.is_outside();
         let end = after(time);
-        let mut quiet = lock(&self.quiet);
+        let mut quiet = lock(&self.quiescence.quiet);
         while let Some(left) = end.checked_duration_since(Instant::now()).filter(|_| !self.has_ended()) {
-            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+            quiet = wait_for(&self.quiescence.became_quiet, quiet, left);
         }
     }
 
@@ -278,17 +275,17 @@ impl SystemCore {
             return false;
         }
         // Like in `is_quiet`: the sum is right if no worker was awake between the reads.
-        let active = self.active.load(Ordering::Acquire);
+        let active = self.idle.active.load(Ordering::Acquire);
         let suspended: isize =
             self.worker_table.made().map(|(_, shared)| shared.suspended.load(Ordering::Acquire)).sum();
-        suspended != 0 || !active.is_multiple_of(WOKEN) || self.active.load(Ordering::Acquire) != active
+        suspended != 0 || !active.is_multiple_of(WOKEN) || self.idle.active.load(Ordering::Acquire) != active
     }
 
     /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers)
     /// also until no handler is suspended, or its workers end, at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
         // Relaxed: see `is_draining`.
-        self.draining.store(true, Ordering::Relaxed);
+        self.shutdown.draining.store(true, Ordering::Relaxed);
         if let Some(simulation) = &self.simulation {
             // A system that never becomes idle is stopped in the middle, like on threads. Its time may stand still
             // during the drain.
@@ -296,7 +293,7 @@ impl SystemCore {
             let mut steps = 0;
             simulation.run(self, None, &mut || {
                 steps += 1;
-                let is_ending = self.ending.load(Ordering::Acquire);
+                let is_ending = self.shutdown.ending.load(Ordering::Acquire);
                 steps > DRAIN_STEPS_MAX
                     || self.now() >= deadline
                     || is_ending
@@ -307,19 +304,19 @@ impl SystemCore {
         self.is_outside();
         let _waits = WaitsForQuiet::begin(self);
         let deadline = after(limit);
-        let mut quiet = lock(&self.quiet);
+        let mut quiet = lock(&self.quiescence.quiet);
         loop {
             let rests = self.active() == 0
-                && self.detached.load(Ordering::Acquire) == 0
+                && self.threads.detached.load(Ordering::Acquire) == 0
                 && !self.is_muted_in_other_systems()
                 && !self.awaits_suspended();
             // No message is handled any more after the end, or by workers that end.
-            if rests || self.has_ended() || self.ending.load(Ordering::Acquire) {
+            if rests || self.has_ended() || self.shutdown.ending.load(Ordering::Acquire) {
                 return;
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
             let nap = left.min(Duration::from_millis(5));
-            quiet = self.became_quiet.wait_timeout(quiet, nap).unwrap_or_else(PoisonError::into_inner).0;
+            quiet = wait_for(&self.quiescence.became_quiet, quiet, nap);
         }
     }
 
@@ -417,29 +414,29 @@ impl SystemCore {
     /// `deadline`.
     fn end_threads(self: &Arc<Self>, deadline: Instant) -> usize {
         self.close();
-        self.ending.store(true, Ordering::Release);
+        self.shutdown.ending.store(true, Ordering::Release);
         for (id, shared) in self.worker_table.made() {
             shared.relieved.notify_all();
             self.rouse(id);
             shared.rouse_other_systems();
         }
-        *lock(&self.monitor_nap.0) = true;
-        self.monitor_nap.1.notify_all();
-        let mut quiet = lock(&self.quiet);
+        *lock(&self.threads.monitor_nap.0) = true;
+        self.threads.monitor_nap.1.notify_all();
+        let mut quiet = lock(&self.quiescence.quiet);
         loop {
-            let alive = self.alive.load(Ordering::Acquire);
+            let alive = self.threads.alive.load(Ordering::Acquire);
             let left = deadline.saturating_duration_since(Instant::now());
             if alive == 0 || left.is_zero() {
                 return alive;
             }
-            quiet = self.became_quiet.wait_timeout(quiet, left).unwrap_or_else(PoisonError::into_inner).0;
+            quiet = wait_for(&self.quiescence.became_quiet, quiet, left);
         }
     }
 
     /// Ends the remaining actors and messages. `stuck` threads have not ended. Returns the number of actors that were
     /// left, and the number of threads that cannot end.
     fn end_idle(self: &Arc<Self>, stuck: usize, waited: &mut Waited<'_>) -> (u64, usize) {
-        let _alone = lock(&self.ending_rest);
+        let _alone = lock(&self.shutdown.ending_rest);
         if stuck > 0 {
             self.bounce_at_ended_workers();
             return (0, stuck);
@@ -458,7 +455,7 @@ impl SystemCore {
         // itself has ended.
         loop {
             // A statement of its own: the monitor needs the lock to go on.
-            let threads = std::mem::take(&mut *lock(&self.threads));
+            let threads = std::mem::take(&mut *lock(&self.threads.handles));
             if threads.is_empty() {
                 break;
             }
@@ -481,7 +478,8 @@ impl SystemCore {
     fn bounce_at_ended_workers(&self) {
         // Acquire: pairs with the Release of the worker's thread, which touches no field of the worker any more.
         let is_over = |worker: &Arc<Worker>| worker.over.load(Ordering::Acquire);
-        let ended: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).clone()).filter(is_over).collect();
+        let ended: Vec<Arc<Worker>> =
+            self.threads.posts.iter().filter_map(|post| lock(post).clone()).filter(is_over).collect();
         bounce_at(&ended);
     }
 
@@ -491,7 +489,7 @@ impl SystemCore {
     /// The last code of an actor may start others, and so may the drop of a message. Those are ended, too, without
     /// having been started. They are not refused, because that would be a panic, perhaps in the drop of a state.
     fn sweep(self: &Arc<Self>, waited: &mut Waited<'_>) -> u64 {
-        let workers: Vec<Arc<Worker>> = self.posts.iter().filter_map(|post| lock(post).take()).collect();
+        let workers: Vec<Arc<Worker>> = self.threads.posts.iter().filter_map(|post| lock(post).take()).collect();
         let Some(first) = workers.first() else { return 0 };
         /// A guard: while it lives, spawns of this thread are accepted.
         struct Sweeping<'a>(&'a Mutex<Option<ThreadId>>);
@@ -500,8 +498,8 @@ impl SystemCore {
                 *lock(self.0) = None;
             }
         }
-        *lock(&self.sweeping) = Some(thread::current().id());
-        let _sweeping = Sweeping(&self.sweeping);
+        *lock(&self.shutdown.sweeping) = Some(thread::current().id());
+        let _sweeping = Sweeping(&self.shutdown.sweeping);
         let mut left = 0;
         for sweep in 1..=KILLING_SWEEPS_MAX {
             let ending = || if sweep > SWEEPS_MAX { Ending::Killed } else { Ending::Shutdown };
@@ -515,7 +513,7 @@ impl SystemCore {
                         left += u64::from(!cell.as_ref().has_status(status::AWAY));
                         guarded(cell, waited);
                     }
-                    let _ending = self.stuck.while_ending(cell);
+                    let _ending = self.threads.stuck.while_ending(cell);
                     first.call_user(|| first.end(cell, ending()));
                 });
             });
@@ -543,7 +541,7 @@ impl SystemCore {
         /// A thread that wakes a worker then wakes the monitor as well, which takes some microseconds. The long wait
         /// therefore begins after a fifth of a second.
         const LOOKS: u32 = 20;
-        let (ended, wake) = &self.monitor_nap;
+        let (ended, wake) = &self.threads.monitor_nap;
         if !nothing_stuck || self.active() > 0 {
             self.sleep_monitor(tick, tick);
             return 0;
@@ -554,23 +552,23 @@ impl SystemCore {
         }
         let mut guard = lock(ended);
         // SeqCst, with the look at the workers behind it: see `active_more`.
-        self.monitor_sleeps.store(true, Ordering::SeqCst);
-        let is_quiet = || self.active.load(Ordering::SeqCst).is_multiple_of(WOKEN);
-        while !*guard && self.monitor_sleeps.load(Ordering::SeqCst) && is_quiet() {
-            guard = wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        self.threads.monitor_sleeps.store(true, Ordering::SeqCst);
+        let is_quiet = || self.idle.active.load(Ordering::SeqCst).is_multiple_of(WOKEN);
+        while !*guard && self.threads.monitor_sleeps.load(Ordering::SeqCst) && is_quiet() {
+            guard = wait(wake, guard);
         }
-        self.monitor_sleeps.store(false, Ordering::SeqCst);
+        self.threads.monitor_sleeps.store(false, Ordering::SeqCst);
         0
     }
 
     fn sleep_monitor(&self, nap: Duration, tick: Duration) {
-        let (ended, wake) = &self.monitor_nap;
+        let (ended, wake) = &self.threads.monitor_nap;
         let guard = lock(ended);
         if *guard {
             drop(guard);
             std::thread::sleep(tick);
         } else {
-            drop(wake.wait_timeout(guard, nap).unwrap_or_else(PoisonError::into_inner));
+            drop(wait_for(wake, guard, nap));
         }
     }
 }

@@ -5,18 +5,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::backpressure::other_systems::{AnyWorker, SystemEpoch};
-use crate::backpressure::overload::OVERLOADED_BYTES;
-use crate::backpressure::stage::StageBackpressure;
-use crate::backpressure::standing::Turnover;
-use crate::driver::timers::{TimerTask, Wheel};
+use crate::load::bounds::OVERLOADED_BYTES;
+use crate::load::stage_backpressure::StageBackpressure;
+use crate::load::standing::Turnover;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool};
-use crate::migration::stub::Gate;
-use crate::scheduler::kinds::Kinds;
-use crate::scheduler::trial::{Trial, Verdict};
+use crate::policy::kinds::Kinds;
+use crate::policy::trial_verdict::{Trial, Verdict};
 use crate::worker::deferred_starts::DeferredStarts;
-use crate::worker::user_code;
+use crate::worker::gate::Gate;
+use crate::worker::timer_wheel::{TimerTask, Wheel};
+use crate::worker::user_calls;
+
+/// A worker of any system: the system's number, and the worker's.
+pub(crate) type AnyWorker = (u16, u16);
+
+/// A system of this process: its number, and the epoch of that number's slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SystemEpoch {
+    pub(crate) system: u16,
+    pub(crate) epoch: u64,
+}
 
 /// The reason why a stage's messages are parked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +220,7 @@ impl Mail {
 /// State that the worker's thread uses in phase RUNTIME, or the monitor that took it.
 pub(crate) struct Core {
     pub(crate) wheel: Wheel,
-    /// Tasks of cancelled timers, which wait to be dropped: see [`crate::worker::user_code`].
+    /// Tasks of cancelled timers, which wait to be dropped: see [`crate::user_code`].
     pub(crate) cancelled: Vec<TimerTask>,
     pub(crate) next_timer: u64,
     /// Parked stages. No thief is given a stage of this map.
@@ -310,11 +319,11 @@ impl Drop for Core {
     /// Drops user code. No worker calls this in RUNTIME, except for a worker whose thread has ended.
     fn drop(&mut self) {
         for task in self.wheel.take_all().into_iter().chain(self.cancelled.drain(..)) {
-            user_code::call(|| drop(task));
+            user_calls::call(|| drop(task));
         }
         let parked = std::mem::take(&mut self.parked).into_values().flat_map(|parked| parked.lanes);
         for chain in parked.chain([self.deferred_starts.take(u64::MAX, None)]) {
-            crate::worker::queue::bounce_chain(chain, crate::message::envelope::Undelivered::Shutdown);
+            crate::worker::message_queue::bounce_chain(chain, crate::memory::record::Undelivered::Shutdown);
         }
     }
 }

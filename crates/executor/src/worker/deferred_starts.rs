@@ -26,7 +26,7 @@
 //!    deferred has all of them go on, and for a while none is deferred. If parents send to their children, each of
 //!    those messages would otherwise wait in a list of its own. (Requests such as stop and watch need not wait.)
 //!
-//! An observed worker (`observed.rs`) defers no starts.
+//! An observed worker (`run_observed.rs`) defers no starts.
 
 use std::ptr::NonNull;
 use std::sync::atomic::Ordering;
@@ -34,7 +34,7 @@ use std::sync::atomic::Ordering;
 use crate::memory::record::Record;
 use crate::memory::segment::{Chain, Pool, Segment, for_each_between};
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
+use crate::sync::worker_requests::Signal;
 use crate::worker::exchange::RECORD_BYTES;
 use crate::worker::{Worker, current};
 
@@ -161,8 +161,7 @@ impl DeferredStarts {
         }
         if self.chain.is_empty() {
             self.from = 0;
-            // SAFETY: all records were moved.
-            unsafe { self.chain.take().recycle(pool) };
+            self.chain.take().recycle(pool);
         }
         taken
     }
@@ -305,7 +304,7 @@ impl Worker {
             chain.for_each(|record| {
                 // SAFETY: whole records.
                 let stage = usize::from(unsafe { record.as_ref() }.stage());
-                let runs_it = self.system.route[stage].load(Ordering::Relaxed);
+                let runs_it = self.system.routing.route[stage].load(Ordering::Relaxed);
                 assert_eq!(runs_it, self.id, "I1: a start at a worker that does not run its stage");
             });
         }
@@ -316,18 +315,15 @@ impl Worker {
     pub(crate) fn extract_deferred_starts(&self, wanted: impl Fn(u16) -> bool, stolen: &mut Chain) {
         // SAFETY: in RUNTIME; short borrow.
         let deferred_starts = unsafe { &mut self.core().deferred_starts };
-        let mut all = deferred_starts.take(u64::MAX, Some(&self.pool));
+        let all = deferred_starts.take(u64::MAX, Some(&self.pool));
         // SAFETY: whole records, each of which is moved once.
-        all.for_each(|record| unsafe {
+        all.consume(Some(&self.pool), |record| unsafe {
             if wanted(record.as_ref().stage()) {
                 stolen.push_bytes(record.as_ptr().cast(), record.as_ref().bytes(), Some(&self.pool));
             } else {
                 deferred_starts.push(record, &self.pool);
             }
         });
-        all.bytes = 0;
-        // SAFETY: all records were moved.
-        unsafe { all.recycle(Some(&self.pool)) };
     }
 
     /// Notes that a message has come to an actor whose start may have been deferred.
@@ -377,10 +373,9 @@ mod tests {
     }
 
     fn take(deferred_starts: &mut DeferredStarts, count: u64, pool: &Pool) -> Vec<u64> {
-        let mut chain = deferred_starts.take(count, Some(pool));
+        let chain = deferred_starts.take(count, Some(pool));
         let mut numbers = Vec::new();
-        chain.for_each(|record| numbers.push(number_of(record)));
-        chain.bytes = 0;
+        chain.consume(None, |record| numbers.push(number_of(record)));
         numbers
     }
 
@@ -451,7 +446,6 @@ mod tests {
     }
 
     struct Someone;
-
     impl Resident for Someone {
         type Extra = ();
         fn name() -> &'static str {
@@ -495,7 +489,7 @@ mod tests {
     }
 
     fn worker(system: &SystemCore, id: usize) -> Arc<Worker> {
-        system.posts[id].lock().unwrap().clone().unwrap()
+        system.threads.posts[id].lock().unwrap().clone().unwrap()
     }
 
     #[test]

@@ -53,20 +53,17 @@
 use std::sync::MutexGuard;
 use std::sync::atomic::Ordering;
 
-use crate::backpressure::other_systems::IN_OTHER_SYSTEM;
-use crate::driver::timers::TimerOp;
+use crate::load::accounts::IN_OTHER_SYSTEM;
+use crate::memory::raw_address::Lane;
 use crate::memory::record::{HEAD_BYTES, Record};
-use crate::memory::segment::{Chain, Segment, copy_bytes_max};
-use crate::message::address::Lane;
-use crate::message::delivery::WokenBy;
-use crate::scheduler::policy::{self, Backlog, Idle, Pair};
-use crate::scheduler::trial;
+use crate::memory::segment::Chain;
+use crate::policy::config::Stealing;
+use crate::policy::decisions::{self, Backlog, Idle};
 use crate::sync::jitter::seam;
-use crate::sync::signal::Signal;
-use crate::system::config::Stealing;
+use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
+use crate::worker::inbox::{Inbox, Presence};
 use crate::worker::run::GulpEnd;
-use crate::worker::shared::{Inbox, Presence};
 
 /// The number of gulps between two checkups.
 const CHECKUP_EVERY: u32 = 64;
@@ -91,7 +88,7 @@ impl Worker {
         loop {
             match self.turn(self.gulp_bound()) {
                 // The records that still wait had their time in the drain.
-                NextWork::Ran if self.system.ending.load(Ordering::Relaxed) => break,
+                NextWork::Ran if self.system.shutdown.ending.load(Ordering::Relaxed) => break,
                 NextWork::Ran => {}
                 NextWork::Nothing => {
                     if !self.wait_for_work() {
@@ -124,7 +121,7 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn run_some(&self, bound: u64) -> NextWork {
         let beat = self.beat.load(Ordering::Relaxed);
-        let stop = if policy::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
+        let stop = if decisions::times_message(self.next_ns.get(), beat) && self.system.config.knows_kinds() {
             self.gulp_timed(bound)
         } else {
             self.gulp(bound)
@@ -145,7 +142,7 @@ impl Worker {
         // SAFETY: in RUNTIME; short borrow.
         unsafe { self.core() }.kinds.note(kind, ns);
         // The first message may have taken longer than the estimate for all messages of this gulp.
-        let left = (bound - 1).min(policy::gulp_messages(ns, false, bound));
+        let left = (bound - 1).min(decisions::gulp_messages(ns, false, bound));
         if left > 0 && self.advance() { self.gulp(left) } else { stop }
     }
 
@@ -167,7 +164,7 @@ impl Worker {
         seam(2_000);
         self.drop_cancelled();
         self.flush();
-        self.system.wake_called(policy::WAKES);
+        self.system.wake_called(decisions::WAKES);
         self.write_out_in_time();
         // SAFETY: in RUNTIME; short borrow.
         if unsafe { !self.core().deferred_starts.is_empty() } {
@@ -222,15 +219,15 @@ impl Worker {
         if signal & Signal::THIEF != 0 {
             self.give_to_thief();
         }
-        if let Some(idle) = self.system.idle.any() {
+        if let Some(idle) = self.system.idle.workers.any() {
             self.share_with(idle);
         }
     }
 
     /// Returns the largest number of messages in the next gulp.
     fn gulp_bound(&self) -> u64 {
-        let some_idle = self.system.idle.any().is_some();
-        policy::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
+        let some_idle = self.system.idle.workers.any().is_some();
+        decisions::gulp_messages(self.next_ns.get(), some_idle, self.system.config.throughput)
     }
 
     // -- handing over -------------------------------------------------------------------------------------------------
@@ -271,7 +268,7 @@ impl Worker {
         // SAFETY: used by this thread only, in short borrows.
         let route = unsafe { &mut *self.route.get() };
         // Acquire: pairs with the Release of the worker that moved the stage.
-        route.update(|stage| self.system.route[usize::from(stage)].load(Ordering::Acquire));
+        route.update(|stage| self.system.routing.route[usize::from(stage)].load(Ordering::Acquire));
         self.note_own_stages();
     }
 
@@ -318,188 +315,6 @@ impl Worker {
         }
     }
 
-    /// Hands `chain` to worker `dest`. In RUNTIME, also from within a handler.
-    pub(crate) fn deliver(&self, dest: u16, chain: Chain) {
-        self.deliver_with(dest, chain, false);
-    }
-
-    /// Hands over the log of `dest` from within a handler that has sent many messages to it. Does so only if worker
-    /// `dest` is idle and this worker would not adopt its stages. Worker `dest` can then handle the first messages
-    /// while the handler sends more.
-    pub(crate) fn hand_over_to_idle(&self, dest: u16) {
-        let Some(idle) = self.system.idle.kind_of(dest) else { return };
-        let log = &self.logs[usize::from(dest)];
-        // SAFETY: the log is open and holds a burst: there is a whole record at its start.
-        let first = unsafe { &*Segment::body(log.first.get()).cast::<Record>() };
-        if !self.would_adopt(dest, idle, first) {
-            self.deliver(dest, log.seal());
-        }
-    }
-
-    /// Returns whether this worker has little enough to do to adopt the stages that it has sent to, and does not wake
-    /// their worker. `sent` is the first record that was sent.
-    fn would_adopt(&self, dest: u16, idle: Idle, sent: &Record) -> bool {
-        // For a kind that this worker has never timed, the average of worker `dest` is the estimate.
-        let of_dest = || self.system.worker_table[usize::from(dest)].average_ns.load(Ordering::Relaxed);
-        let sent_ns = self.expected_ns(sent).unwrap_or_else(of_dest);
-        let gulps = self.beat.load(Ordering::Relaxed) - self.handed_over.get();
-        let messages = self.handled_in_all().wrapping_sub(self.handled_at_idle.get());
-        let now_ns = self.system.now_ns();
-        let pair = Pair {
-            idle,
-            cores_busy: self.are_cores_busy(),
-            takes_turns: policy::takes_turns(gulps, messages),
-            idle_shares: self.idle_share_of(self.id, now_ns) + self.idle_share_of(dest, now_ns),
-        };
-        let mut own = self.backlog();
-        own.is_short &= sent_ns < trial::SHORT_NS && !self.is_apart(dest);
-        policy::adopts(own, pair, self.system.wake_ns)
-    }
-
-    /// Returns the number of workers that are not parked.
-    fn running(&self) -> usize {
-        let workers = self.system.config.workers;
-        workers - self.system.idle.parked().min(workers)
-    }
-
-    /// Returns whether at least as many workers run as there are cores.
-    fn are_cores_busy(&self) -> bool {
-        self.running() >= self.system.cores
-    }
-
-    /// Returns whether more workers run than there are cores.
-    pub(crate) fn runs_beyond_cores(&self) -> bool {
-        self.system.config.workers > self.system.cores && self.running() > self.system.cores
-    }
-
-    /// Returns true if the receivers' stages were adopted. The mail has to be taken before any record runs.
-    fn deliver_or_adopt(&self, dest: u16, chain: Chain) -> bool {
-        self.deliver_with(dest, chain, true)
-    }
-
-    fn deliver_with(&self, dest: u16, chain: Chain, may_adopt: bool) -> bool {
-        if chain.is_empty() {
-            // SAFETY: no records.
-            unsafe { chain.recycle(Some(&self.pool)) };
-            return false;
-        }
-        let shared = &self.system.worker_table[dest as usize];
-        let mut inbox = shared.lock();
-        // SAFETY: used by this thread only, in short borrows.
-        let route = unsafe { &mut *self.route.get() };
-        if !route.is_current(dest, inbox.departures) {
-            route.note_departures(dest, inbox.departures);
-            self.stale.set(true);
-            if !self.is_for(dest, &chain) {
-                drop(inbox);
-                self.reroute(chain);
-                return false;
-            }
-        }
-        if may_adopt
-            && inbox.presence != Presence::Awake
-            && self.system.config.stealing != Stealing::None
-            && self.adopt(&mut inbox, dest, &chain)
-        {
-            drop(inbox);
-            self.enqueue(chain);
-            return true;
-        }
-        if inbox.presence == Presence::Idle {
-            self.handed_over.set(self.beat.load(Ordering::Relaxed));
-        }
-        self.ledger.flushes.add(1);
-        if shared.pressed.load(Ordering::Relaxed) && !self.accounts.borrow().are_kept() {
-            // Without accounts, this worker cannot tell whether a source has sent the chain.
-            shared.standing.note_source();
-        }
-        let queued_bytes = inbox.queued_bytes as usize;
-        let lane = inbox.lane(Lane::Normal);
-        let mut chain = chain;
-        // A few records are copied if there is room; otherwise the segment goes over unchanged, warm in this core's
-        // cache.
-        if !lane.is_empty()
-            && chain.first == chain.last
-            && lane.room() >= chain.bytes
-            && chain.bytes <= copy_bytes_max(lane.bytes + queued_bytes)
-        {
-            // SAFETY: whole records, which are moved.
-            unsafe { lane.push_bytes(Segment::body(chain.first), chain.bytes, None) };
-            chain.bytes = 0;
-        } else {
-            lane.append(chain.take());
-        }
-        // This worker wakes 1 receiver per gulp itself. Workers that are awake wake the others.
-        let wakes = inbox.presence == Presence::Parked && !inbox.polls;
-        let others_wake =
-            wakes && self.woke_at.replace(self.beat.load(Ordering::Relaxed)) == self.beat.load(Ordering::Relaxed);
-        let by = if others_wake { WokenBy::Others } else { WokenBy::Sender };
-        self.system.arrived_for(shared, inbox, dest, by);
-        // SAFETY: the records were copied or taken.
-        unsafe { chain.recycle(Some(&self.pool)) };
-        false
-    }
-
-    /// Returns whether `worker`, whose inbox is locked, runs the stages of all records.
-    fn is_for(&self, worker: u16, chain: &Chain) -> bool {
-        let mut all = true;
-        chain.for_each(|record| {
-            // SAFETY: whole records.
-            let stage = unsafe { record.as_ref().stage() };
-            // Relaxed, because a stage leaves `worker` only under the lock, which the caller holds.
-            all &= self.system.route[usize::from(stage)].load(Ordering::Relaxed) == worker;
-        });
-        all
-    }
-
-    /// Posts each record to the present worker of its stage, because stages have moved.
-    #[cold]
-    fn reroute(&self, mut chain: Chain) {
-        // SAFETY: the chain owns whole records; each is handed over once.
-        chain.for_each(|record| unsafe {
-            self.system.post_anyway(Lane::Normal, record);
-        });
-        chain.bytes = 0;
-        // SAFETY: all records were handed over.
-        unsafe { chain.recycle(Some(&self.pool)) };
-    }
-
-    /// Takes over the stages of `chain` from their idle worker instead of waking it, if this worker has little to do.
-    /// Actors that run alternately therefore end up on one worker. The caller holds the idle worker's inbox.
-    fn adopt(&self, inbox: &mut Inbox, from: u16, chain: &Chain) -> bool {
-        let idle = if inbox.presence == Presence::Parked { Idle::Parked } else { Idle::Watching };
-        // SAFETY: the chain is not empty: there is a whole record at its start.
-        let first = unsafe { &*Segment::body(chain.first).cast::<Record>() };
-        if inbox.has_mail() || !inbox.adoptable || !self.would_adopt(from, idle, first) {
-            return false;
-        }
-        let mut pinned = false;
-        // SAFETY: whole records.
-        chain.for_each(|record| pinned |= self.system.is_pinned(unsafe { record.as_ref().stage() }));
-        if pinned {
-            return false;
-        }
-        inbox.departures += 1;
-        // SAFETY: used by this thread only, in short borrows.
-        let (route, near) = unsafe { (&mut *self.route.get(), &mut *self.near.get()) };
-        chain.for_each(|record| {
-            // SAFETY: whole records.
-            let stage = unsafe { record.as_ref().stage() };
-            // SAFETY: the record is for a stage of the system.
-            if unsafe { route.worker_of(stage) } == from {
-                route.adopt(stage, from, inbox.departures);
-                // The stages of links are not for actors: see `note_own_stages`.
-                if usize::from(stage) < self.system.config.stages {
-                    near.push(stage);
-                }
-                // Release: pairs with the Acquire of a worker that reads the route.
-                self.system.route[stage as usize].store(self.id, Ordering::Release);
-                self.ledger.adoptions.add(1);
-            }
-        });
-        true
-    }
-
     // -- taking in ----------------------------------------------------------------------------------------------------
 
     /// Takes the whole inbox and sets the presence to awake. In RUNTIME.
@@ -526,7 +341,7 @@ impl Worker {
         shared.mail.fetch();
         let mut inbox = shared.lock();
         if std::mem::replace(&mut inbox.presence, Presence::Awake) == Presence::Parked {
-            self.system.idle.remove(self.id, Idle::Parked);
+            self.system.idle.workers.remove(self.id, Idle::Parked);
             self.system.active_more();
         }
         let found = inbox.has_mail();
@@ -633,7 +448,7 @@ impl Worker {
         self.average_ns.set(average_ns);
         // After an idle time, the time of the next messages is unknown. The distance between looks therefore grows from
         // a small number.
-        self.look_messages.set(policy::look_messages(average_ns).min(self.look_messages.get() * 4));
+        self.look_messages.set(decisions::look_messages(average_ns).min(self.look_messages.get() * 4));
         self.shared().shown.handled.store(self.handled_in_all(), Ordering::Relaxed);
         self.look_at_trial(now_ns);
         now_ns
@@ -652,7 +467,7 @@ impl Worker {
 
     /// Estimates the nanoseconds of a message, by its kind and by the average of all messages. Returns `None` for an
     /// unknown kind.
-    fn expected_ns(&self, record: &Record) -> Option<u64> {
+    pub(super) fn expected_ns(&self, record: &Record) -> Option<u64> {
         // SAFETY: in RUNTIME; short borrow.
         let weight = unsafe { self.core() }.kinds.weight(record.thunk as usize)?;
         Some((weight * self.average_ns.get() as f64) as u64)
@@ -689,7 +504,7 @@ impl Worker {
         if usize::from(self.id) >= system.config.workers
             || system.config.stealing == Stealing::None
             // No part is larger than half.
-            || !policy::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.wake_ns)
+            || !decisions::is_worth_sharing(waiting, 0.5, lasts_ns, idle, system.idle.wake_ns)
         {
             return;
         }
@@ -702,9 +517,9 @@ impl Worker {
             if idle == Idle::Parked && self.are_cores_busy() {
                 return;
             }
-            if let Some(worker) = system.idle.first_but(self.id, idle)
+            if let Some(worker) = system.idle.workers.first_but(self.id, idle)
                 && let part = self.part_from(self.id, worker, waiting, now_ns)
-                && policy::is_worth_sharing(waiting, part, lasts_ns, idle, system.wake_ns)
+                && decisions::is_worth_sharing(waiting, part, lasts_ns, idle, system.idle.wake_ns)
             {
                 core.loaded_since_ns = None;
                 return self.offer(worker, idle, now_ns, lasts_ns);
@@ -727,42 +542,6 @@ impl Worker {
         let beat = self.beat.load(Ordering::Relaxed);
         let counted = self.beat_counted.replace(beat);
         self.ledger.gulps.add(beat - counted);
-    }
-
-    pub(crate) fn apply_timer(&self, op: TimerOp) {
-        // SAFETY: in RUNTIME; short borrow.
-        let core = unsafe { self.core() };
-        match op {
-            TimerOp::Start { id, at_ns, task } => core.wheel.start(id, at_ns, task),
-            TimerOp::Cancel { id } => core.cancelled.extend(core.wheel.cancel(id)),
-        }
-    }
-
-    /// Runs the timers that are due. Their tasks send messages; they run no handlers.
-    pub(crate) fn fire_timers(&self, now_ns: u64) {
-        // While this worker was idle, its stages may have been adopted. The updated route is therefore used for what
-        // timers send (I1).
-        self.flush();
-        // SAFETY: in RUNTIME; short borrow.
-        let due = unsafe { self.core() }.wheel.advance(now_ns);
-        for (id, mut task) in due {
-            self.ledger.timers_fired.add(1);
-            self.firing.set(true);
-            // `call_user` drops a task that is done or has panicked.
-            let again = self.call_user(move || task().map(|again| (again, task))).flatten();
-            self.firing.set(false);
-            match again {
-                Some((again, task)) => {
-                    let again_ns = u64::try_from(again.as_nanos()).unwrap_or(u64::MAX);
-                    let at_ns = self.system.now_ns().saturating_add(again_ns).min(u64::MAX / 2);
-                    self.apply_timer(TimerOp::Start { id, at_ns, task });
-                }
-                None => self.system.open_less(),
-            }
-        }
-        seam(50);
-        // This may be the last step before the worker becomes idle (I3).
-        self.flush();
     }
 }
 
@@ -822,7 +601,7 @@ mod tests {
     fn who_brings_records_one_at_a_time_brings_no_segment_with_each() {
         let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        let worker = system.posts[0].lock().unwrap().clone().unwrap();
+        let worker = system.threads.posts[0].lock().unwrap().clone().unwrap();
         let got = Arc::default();
         let receiver = system.spawn(Receiver(Arc::clone(&got)), StageChoice::At(0), Number(0)).ok().unwrap();
         for number in 1..=20 {
@@ -842,7 +621,7 @@ mod tests {
             let stealing = Stealing::None;
             let config = Config { workers: 2, stages: 2, stealing, simulated: Some(0), ..Config::new() };
             let system = SystemCore::start(config).unwrap();
-            let [near, far] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+            let [near, far] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());
             let got = Arc::default();
             let receiver = system.spawn(Receiver(Arc::clone(&got)), StageChoice::At(0), Number(0)).ok().unwrap();
             let sender = system.spawn(Sender(receiver), StageChoice::At(1), Number(1)).ok().unwrap();
@@ -877,7 +656,7 @@ mod tests {
     fn what_an_adopted_stage_has_sent_comes_first_though_no_flag_tells_of_it() {
         let config = Config { workers: 2, stages: 2, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        let [near, far] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+        let [near, far] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());
         let got = Arc::default();
         let spawn = |stage| StageChoice::At(stage);
         let receiver = system.spawn(Receiver(Arc::clone(&got)), spawn(0), Number(0)).ok().unwrap();
@@ -906,7 +685,7 @@ mod tests {
     fn no_child_is_put_on_an_adopted_stage_for_links() {
         let config = Config { workers: 2, stages: 2, links: 2, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
-        let [far, near] = [0, 1].map(|id: usize| system.posts[id].lock().unwrap().clone().unwrap());
+        let [far, near] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());
         // Worker `far` runs stage 2, which is for links.
         let stub = system.spawn_away::<Receiver>(system.link_stage(0), (), None);
         let sender = system.spawn(Sender(stub), StageChoice::At(1), Number(0)).ok().unwrap();

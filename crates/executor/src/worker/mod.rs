@@ -2,9 +2,19 @@
 //!
 //! A worker's message path has no lock, no atomic read-modify-write and no allocation. A send appends a record to the
 //! log of the receiver's worker (its own log, for stages it runs itself). A gulp takes the records of the own log and
-//! runs them in order. [`crate::worker::shared`] holds the state of a worker that others may touch, and
+//! runs them in order. [`crate::worker::inbox`] holds the state of a worker that others may touch, and
 //! [`crate::worker::exchange`] says when the worker looks at it. [`crate::scheduler::monitor`] takes the work away from
 //! a worker while a handler is stuck.
+//!
+//! # Files
+//!
+//! - State: [`system_core`] is what the workers of a system share, and [`inbox`] what other threads leave for a worker.
+//!   [`message_queue`] is the queue of messages, [`core`] moves to another thread when a handler is stuck, and
+//!   [`route`] tells which worker runs a stage.
+//! - Steps: [`run`] runs messages, [`run_deferred`] those that an actor has deferred, and [`exchange`] lies between two
+//!   gulps. [`hand_over`] and [`inbox_delivery`] give messages to other workers.
+//! - Threads: [`threads`] starts them. [`ownership`] and [`handoff`] tell which thread has a worker's work, and
+//!   [`run_by_askers`] lends parked workers to threads outside.
 //!
 //! # Phases
 //!
@@ -13,45 +23,59 @@
 //! `monitor.rs`): before each record the worker stores the record that it *claims*, then (after a light fence) looks at
 //! its signal. On entering RUNTIME it stores the phase, then (after a light fence) looks at its signal.
 //!
-//! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::worker::user_code`].
+//! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::user_code`].
 
 pub(crate) mod core;
+pub(crate) mod count_queue;
 pub(crate) mod deferred_starts;
 pub(crate) mod exchange;
-pub(crate) mod inline_call;
-pub(crate) mod queue;
+pub(crate) mod fire_timers;
+pub(crate) mod frozen;
+pub(crate) mod gate;
+pub(crate) mod hand_over;
+pub(crate) mod handoff;
+pub(crate) mod inbox;
+pub(crate) mod inbox_delivery;
+pub(crate) mod message_queue;
+pub(crate) mod nested;
+pub(crate) mod outsiders;
+pub(crate) mod ownership;
+pub(crate) mod reactor;
 pub(crate) mod route;
 pub(crate) mod run;
 pub(crate) mod run_by_askers;
-pub(crate) mod shared;
-pub(crate) mod user_code;
+pub(crate) mod run_deferred;
+pub(crate) mod run_observed;
+pub(crate) mod simulation;
+pub(crate) mod system_core;
+pub(crate) mod take_samples;
+pub(crate) mod threads;
+pub(crate) mod timer_wheel;
+pub(crate) mod user_calls;
 
 use std::cell::{Cell as StdCell, RefCell, UnsafeCell};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::backpressure::accounts::Accounts;
+use crate::load::accounts::Accounts;
 use crate::memory::cell::Cell;
-use crate::memory::record::{self, Record};
+use crate::memory::record::Record;
 use crate::memory::segment::{Pool, Segment};
 use crate::memory::slab::CellAllocator;
-use crate::message::address::RawAddress;
-use crate::message::envelope::Resident;
-use crate::message::send::Log;
-use crate::observe::observed::ObservedHandler;
+use crate::observe::observer::ObservedHandler;
 use crate::observe::stats::Ledger;
-use crate::scheduler::monitor::HandoffState;
-use crate::scheduler::ownership::Ownership;
-use crate::sync::barrier;
-use crate::sync::signal::Signal;
-use crate::system::SystemCore;
+use crate::sync::asymmetric_fence;
+use crate::sync::worker_requests::Signal;
 use crate::worker::core::Core;
-use crate::worker::inline_call::{NEST_MAX, Newborns};
-use crate::worker::queue::Cursor;
+use crate::worker::handoff::HandoffState;
+use crate::worker::inbox::WorkerShared;
+use crate::worker::message_queue::{Cursor, Log};
+use crate::worker::nested::{NEST_MAX, Newborns};
+use crate::worker::ownership::Ownership;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
-use crate::worker::shared::WorkerShared;
+use crate::worker::system_core::SystemCore;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };
@@ -72,6 +96,13 @@ pub(crate) fn runs_single_deliveries() -> bool {
     current().is_some_and(|worker| worker.single.get())
 }
 
+/// Stops the logs of the worker that this thread runs, if any.
+pub(crate) fn stop_logs() {
+    if let Some(worker) = current() {
+        worker.stop_logs();
+    }
+}
+
 /// Returns the system that this thread works for, if it is a worker.
 pub(crate) fn current_system() -> Option<Arc<SystemCore>> {
     current().map(|worker| Arc::clone(&worker.system))
@@ -89,7 +120,7 @@ pub(crate) struct Worker {
     // -- the message path: written for each message or gulp by the owner --------------------------------------------
     /// Claims, phase and signal: shared with the monitor.
     pub(crate) ownership: Ownership<Record>,
-    /// The cursor: see `queue.rs`. In USER, `run_at` lags behind; the claim tells the true position.
+    /// The cursor: see `message_queue.rs`. In USER, `run_at` lags behind; the claim tells the true position.
     pub(crate) run_segment: StdCell<*mut Segment>,
     pub(crate) run_at: StdCell<*mut u8>,
     pub(crate) run_end: StdCell<*mut u8>,
@@ -267,8 +298,8 @@ impl Worker {
             spin_ns,
             id,
             system_id: system.id,
-            stages: system.route.len() as u16,
-            full_fence: AtomicBool::new(!barrier::asymmetric()),
+            stages: system.routing.route.len() as u16,
+            full_fence: AtomicBool::new(!asymmetric_fence::asymmetric()),
             shared,
             route: UnsafeCell::new(system.route_for(id)),
             // The first flush takes the mail, as after every update of the route.
@@ -345,7 +376,7 @@ impl Worker {
 
     /// Changes to full fences if the kernel refuses the asymmetric one by now. In RUNTIME, between two gulps.
     pub(crate) fn check_fence(&self) {
-        if !self.full_fence() && !barrier::asymmetric() {
+        if !self.full_fence() && !asymmetric_fence::asymmetric() {
             // Release: pairs with the Acquire in `has_full_fences`.
             self.full_fence.store(true, Ordering::Release);
             self.ledger.fence_fallbacks.add(1);
@@ -355,9 +386,9 @@ impl Worker {
     #[inline(always)]
     pub(crate) fn light_fence(&self) {
         if self.full_fence() {
-            barrier::light::<true>();
+            asymmetric_fence::light::<true>();
         } else {
-            barrier::light::<false>();
+            asymmetric_fence::light::<false>();
         }
     }
 
@@ -427,19 +458,6 @@ impl Worker {
         self.near_next.set(next);
         Some(near[next])
     }
-
-    #[inline(always)]
-    pub(crate) fn occupy<S: Resident>(&self, state: S, stage: u16) -> RawAddress {
-        let kind = record::KindOf::<S>::KIND;
-        // SAFETY: the allocator is used by this thread only; a cell taken from it is vacant and of the right class.
-        let cell = unsafe {
-            let cell = (*self.allocator.get()).take(kind.class, stage);
-            Cell::occupy(cell, state, kind, stage, self.system_id);
-            cell
-        };
-        self.ledger.spawned.add(1);
-        RawAddress::of(cell)
-    }
 }
 
 impl Drop for Worker {
@@ -449,9 +467,7 @@ impl Drop for Worker {
         if !core.is_null() {
             // The queue is empty, but its open segment still exists. A thread that has lost the core has freed its
             // queue.
-            let mut queue = self.logs[usize::from(self.id)].seal();
-            queue.bytes = 0;
-            drop(queue);
+            self.logs[usize::from(self.id)].seal().recycle_spent(None);
             // SAFETY: made by Box::into_raw in `new`, and not taken over by another thread.
             drop(unsafe { Box::from_raw(core) });
         }

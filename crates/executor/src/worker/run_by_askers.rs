@@ -43,14 +43,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
 
-use crate::scheduler::policy::Idle;
+use crate::policy::decisions::Idle;
 use crate::sync::jitter::seam;
 use crate::sync::locks::lock;
-use crate::system::SystemCore;
 use crate::worker::core::Core;
 use crate::worker::exchange::NextWork;
-use crate::worker::inline_call::NEST_MAX;
-use crate::worker::shared::{Inbox, Presence};
+use crate::worker::inbox::{Inbox, Presence};
+use crate::worker::nested::NEST_MAX;
+use crate::worker::system_core::SystemCore;
 use crate::worker::{Worker, current};
 
 /// An asker hands a worker over after this number of nanoseconds: a few times the time that it takes to wake a thread.
@@ -234,12 +234,12 @@ impl SystemCore {
             return None;
         }
         // A worker whose thread has ended has seen this under the lock before.
-        if self.ending.load(Ordering::Relaxed) || self.simulation.is_some() {
+        if self.shutdown.ending.load(Ordering::Relaxed) || self.simulation.is_some() {
             return None;
         }
         // In a thread that ends, the thread-local variable is gone.
         BORROWED.try_with(|_| ()).ok()?;
-        lock(&self.posts[usize::from(worker)]).clone().map(|worker| Borrowed { worker, was_run: false })
+        lock(&self.threads.posts[usize::from(worker)]).clone().map(|worker| Borrowed { worker, was_run: false })
     }
 }
 
@@ -301,7 +301,7 @@ impl Worker {
                 }
             }
             let next_ns = self.next_ns.get();
-            if is_late || next_ns > LONG_NS || self.system.ending.load(Ordering::Relaxed) {
+            if is_late || next_ns > LONG_NS || self.system.shutdown.ending.load(Ordering::Relaxed) {
                 return self.leave_to_thread();
             }
             if self.run_some((LASTS_NS / next_ns.max(1)).max(1)) == NextWork::Detached {
@@ -338,7 +338,7 @@ impl Worker {
         if !self.lower() {
             return GivesBack::GoesOn;
         }
-        if self.system.ending.load(Ordering::Relaxed) {
+        if self.system.shutdown.ending.load(Ordering::Relaxed) {
             return GivesBack::Returns;
         }
         // SAFETY: in RUNTIME; short borrow.
@@ -362,7 +362,7 @@ impl Worker {
                 GivesBack::Done => {
                     self.is_not_borrowed();
                     inbox.polls = false;
-                    self.system.idle.insert(self.id, Idle::Parked);
+                    self.system.idle.workers.insert(self.id, Idle::Parked);
                 }
                 other => {
                     self.note_departures(&inbox);
@@ -422,7 +422,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::{GivesBack, Loan, Wakes};
-    use crate::worker::shared::Presence;
+    use crate::worker::inbox::Presence;
 
     /// The step of the worker's own thread.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
