@@ -292,6 +292,8 @@ impl Worker {
         core.parked.insert(stage, Parked::new(Reason::Paused, Some(gate.bytes_max())));
         self.note_parked_stages(core);
         self.system.open_more();
+        // Like `open`: this worker is awake.
+        self.system.quiescence.paused.fetch_add(1, Ordering::AcqRel);
         if !gate.wait(stage) {
             self.release(stage);
         }
@@ -402,6 +404,9 @@ impl Worker {
         self.note_own_stages();
         if let Reason::Muted { stuck: false, .. } = parked.reason {
             self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
+        }
+        if parked.reason == Reason::Paused {
+            self.system.quiescence.paused.fetch_sub(1, Ordering::AcqRel);
         }
         if parked.reason != Reason::Detached {
             self.system.open_less();

@@ -281,8 +281,19 @@ impl SystemCore {
         suspended != 0 || !active.is_multiple_of(WOKEN) || self.idle.active.load(Ordering::Acquire) != active
     }
 
-    /// Waits until no message is queued or handled, with [`Config::awaits_handlers`](crate::Config::awaits_handlers)
-    /// also until no handler is suspended, or its workers end, at most `limit`.
+    /// Returns whether no message is queued, handled or waits behind a gate, and, with
+    /// [`Config::awaits_handlers`](crate::Config::awaits_handlers), no handler is suspended.
+    pub fn is_drained(&self) -> bool {
+        self.active() == 0
+            && self.threads.detached.load(Ordering::Acquire) == 0
+            && self.quiescence.paused.load(Ordering::Acquire) == 0
+            && !self.is_muted_in_other_systems()
+            && !self.awaits_suspended()
+            // A gate was opened between the reads, and its stage goes on.
+            && self.active() == 0
+    }
+
+    /// Waits until [`is_drained`](SystemCore::is_drained) holds, or its workers end, at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
         // Relaxed: see `is_draining`.
         self.shutdown.draining.store(true, Ordering::Relaxed);
@@ -294,10 +305,7 @@ impl SystemCore {
             simulation.run(self, None, &mut || {
                 steps += 1;
                 let is_ending = self.shutdown.ending.load(Ordering::Acquire);
-                steps > DRAIN_STEPS_MAX
-                    || self.now() >= deadline
-                    || is_ending
-                    || (self.active() == 0 && !self.awaits_suspended())
+                steps > DRAIN_STEPS_MAX || self.now() >= deadline || is_ending || self.is_drained()
             });
             return;
         }
@@ -306,12 +314,8 @@ impl SystemCore {
         let deadline = after(limit);
         let mut quiet = lock(&self.quiescence.quiet);
         loop {
-            let rests = self.active() == 0
-                && self.threads.detached.load(Ordering::Acquire) == 0
-                && !self.is_muted_in_other_systems()
-                && !self.awaits_suspended();
             // No message is handled any more after the end, or by workers that end.
-            if rests || self.has_ended() || self.shutdown.ending.load(Ordering::Acquire) {
+            if self.is_drained() || self.has_ended() || self.shutdown.ending.load(Ordering::Acquire) {
                 return;
             }
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };

@@ -92,6 +92,8 @@ pub(crate) struct Quiescence {
     /// have ended. Each worker has a counter of its own. A system without awake workers is idle only if the sum of all
     /// these counters is 0.
     pub(crate) open: AtomicIsize,
+    /// The number of stages whose mail waits behind gates.
+    pub(crate) paused: AtomicUsize,
     pub(crate) quiet: Mutex<()>,
     pub(crate) became_quiet: Condvar,
     /// The number of threads that wait for that.

@@ -348,6 +348,11 @@ impl TheaterCore {
         self.await_kept(deadline, PendingProxy::keeps_for_another_route);
     }
 
+    /// Returns whether mail is kept for theaters without links, or for migrated actors.
+    pub(crate) fn keeps_mail(&self) -> bool {
+        self.keeping().iter().any(|route| route.keeps_anything())
+    }
+
     fn await_kept(&self, deadline: Duration, keeps: impl Fn(&PendingProxy) -> bool) {
         let routes = self.keeping();
         while routes.iter().any(|route| keeps(route)) && self.now() < deadline {

@@ -262,7 +262,8 @@ impl Theater {
         peer: &Peer,
         actor: &A,
     ) -> Result<ActorRef<A>, WireError> {
-        let write = |codec: Codec, out: &mut Vec<u8>| codec.write(actor, out);
+        let panicked = || Err(WireError::new("its `Serialize` panicked"));
+        let write = |codec: Codec, out: &mut Vec<u8>| contained(|| codec.write(actor, out)).unwrap_or_else(panicked);
         peer.link.spawn((TypeId::of::<A>(), type_name::<A>()), false, write, |core, stage, forwarder| {
             let actor = spawn_stub::<A>(core, StubPlacement::Link(stage), forwarder);
             (actor.id(), actor)
@@ -473,9 +474,19 @@ impl Theater {
             }
         };
         self.theater_core.refuse_incoming_actors();
-        self.theater_core.system.core().drain(limit);
-        self.theater_core.await_kept_mail(deadline);
-        settle(&self.theater_core.all_links(), deadline, &Link::is_settled);
+        let core = self.theater_core.system.core();
+        loop {
+            core.drain(deadline.saturating_sub(self.theater_core.now()));
+            self.theater_core.await_kept_mail(deadline);
+            let links = self.theater_core.all_links();
+            settle(&links, deadline, &Link::is_settled);
+            // Mail that was kept may have filled a link and wait behind its gate, and answers may have come.
+            let is_settled =
+                core.is_drained() && !self.theater_core.keeps_mail() && links.iter().all(|link| link.is_settled());
+            if is_settled || self.theater_core.now() >= deadline {
+                break;
+            }
+        }
         let links = self.theater_core.last_links(deadline.min(self.theater_core.now().saturating_add(grace)));
         for link in &links {
             link.end_departures();

@@ -359,3 +359,56 @@ fn an_evacuation_without_a_target_reports_all_actors() {
     assert_eq!(stays.ask(Nap(Duration::ZERO)).wait(), Ok(()));
     theater.shutdown().unwrap();
 }
+
+struct Flood(ActorRef<Counter>, u32);
+impl Message for Flood {
+    type Reply = ();
+}
+
+/// Sends more than a window.
+struct Flooder;
+impl Actor for Flooder {}
+impl Handler<Flood> for Flooder {
+    fn handle(&mut self, Flood(to, many): Flood, _: &mut Context<Self>) {
+        (0..many).for_each(|_| to.tell(Count));
+    }
+}
+
+// GUARANTEE: What is sent before a shutdown arrives
+/// Most messages wait behind the gate of the link when the shutdown begins.
+#[test]
+fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down_under_every_seed() {
+    const MANY: u32 = 3_000;
+    for seed in 0..20 {
+        let net = Simulation::new(seed);
+        let [sender, receiver] =
+            [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0").window(4096)).unwrap());
+        let counter = receiver.system().spawn(Counter(0));
+        receiver.publish("counter", counter).unwrap();
+        let name = format!("playhouse://{}/counter", receiver.address().unwrap());
+        let found = sender.find::<Counter>(&name).wait().unwrap();
+        let flooders = [(); 3].map(|()| sender.system().spawn(Flooder));
+        flooders.iter().for_each(|flooder| flooder.tell(Flood(found, MANY)));
+        let report = sender.shutdown_within(Duration::from_secs(300)).unwrap();
+        assert_eq!(report.undelivered, 0, "seed {seed}");
+        assert_eq!(counter.ask(Counted).wait(), Ok(3 * MANY), "seed {seed}");
+        receiver.shutdown().unwrap();
+    }
+}
+
+// GUARANTEE: What is sent before a shutdown arrives
+#[test]
+fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down() {
+    const MANY: u32 = 100_000;
+    let start = || Theater::builder().listen("127.0.0.1:0").window(4096).start().unwrap();
+    let (sender, receiver) = (start(), start());
+    let counter = receiver.system().spawn(Counter(0));
+    receiver.publish("counter", counter).unwrap();
+    let name = format!("playhouse://{}/counter", receiver.address().unwrap());
+    let found = sender.find::<Counter>(&name).wait().unwrap();
+    sender.system().spawn(Flooder).tell(Flood(found, MANY));
+    let report = sender.shutdown_within(Duration::from_secs(120)).unwrap();
+    assert_eq!(report.undelivered, 0);
+    assert_eq!(counter.ask(Counted).wait(), Ok(MANY));
+    receiver.shutdown().unwrap();
+}
