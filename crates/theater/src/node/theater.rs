@@ -13,6 +13,7 @@ use playhouse_actor::{
     ActorId, ActorRef, AskError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
     assert_outside,
 };
+use playhouse_executor::contained;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
