@@ -35,7 +35,7 @@ pub use ask::outside::assert_outside;
 pub use ask::reentrant::{Await, Waiter};
 pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
 #[doc(hidden)]
-pub use ask::waiting;
+pub use ask::wait_graph as waiting;
 pub use ask::{Ask, AskError, AskPhase};
 #[doc(hidden)]
 pub use message::clones;
@@ -46,17 +46,43 @@ pub use migration::{MigrateError, Mobile};
 pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
-pub use remote::stub as away;
-pub use remote::wire;
-pub use supervise::crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
+pub use supervise::Supervisor;
+pub use supervise::child_spec::{ChildSpec, FindChild};
+pub use supervise::crash_report::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
+pub use supervise::policy::{Directive, SupervisionFailed, SupervisionPolicy};
 pub use supervise::remote::TheaterLost;
-pub use supervise::{ChildSpec, Directive, FindChild, SupervisionFailed, SupervisionPolicy, Supervisor};
-pub use system::ending::Ending;
-pub use system::{
-    BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,
-};
+pub use system::System;
 #[doc(hidden)]
-pub use system::{OnStart, Uncounted};
+pub use system::Uncounted;
+#[doc(hidden)]
+pub use system::builder::OnStart;
+pub use system::builder::{BuildError, SystemBuilder};
+pub use system::ending::Ending;
+pub use system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
 pub use timer::sleep::Sleep;
 #[doc(hidden)]
 pub use timer::timers::Pace;
+
+/// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.
+pub mod away {
+    pub use crate::remote::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+    pub use crate::remote::reference_wire::{ActorLocation, MakeStub, RefCodec, RefName, Watched, at_ref_codec};
+    pub use crate::remote::stub::{
+        ForwardedMessage, Forwarder, Marker, Origin, StubPlacement, TakeAnswer, Write, spawn_stub,
+    };
+    pub use crate::supervise::remote::{About, Decision, Found, Host};
+}
+
+/// Wire forms: the bytes of messages, answers and actors outside of a process, and the steps of a migration.
+pub mod wire {
+    pub use crate::migration::gather::{Freeze, OnFrozen};
+    pub use crate::migration::offer::{ActorMetadata, AnyTimer, Offer, PackedTimer, PreparedActor, ReadTimer};
+    pub use crate::migration::steps::{Arrival, ArrivalRoute, Install, MigrationVTable, New};
+    pub use crate::migration::{MigrationHost, Mobile};
+    pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
+    pub use crate::remote::wire::{
+        Answer, AskFrom, Codec, Controls, Decide, Handles, Remote, SpawnFrom, Spawns, Transferable, WireError,
+        WireForm, Written, handles, spawns, submit, transferable,
+    };
+    pub use crate::supervise::remote::SupervisorLink;
+}

@@ -27,8 +27,8 @@ use crate::ask::reentrant::Waiters;
 use crate::message::stream::Streams;
 use crate::migration::{self, MigrateError};
 use crate::remote::stub::{self, ForwardedMessage, Forwarder};
-use crate::supervise::Child;
-use crate::supervise::crashes::{self, AfterCrash};
+use crate::supervise::child::Child;
+use crate::supervise::crash_report::{self, AfterCrash};
 use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::{Timers, cancel_all, renew_all};
 
@@ -364,7 +364,7 @@ impl<A: Actor> Extra<A> {
 #[inline(never)]
 fn end_by_crash<A: Actor>(extra: Option<Box<Extra<A>>>, mut crash: Crash, id: ActorId) {
     let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
-    crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), &mut crash, AfterCrash::Ends);
+    crash_report::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), &mut crash, AfterCrash::Ends);
     let text = crash.describe();
     let reason = match crash {
         Crash::Panic(_) => StopReason::Panicked(text),
@@ -382,7 +382,7 @@ impl<A: Actor> Resident for ActorState<A> {
 
     fn ended(&mut self, mut extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
         let id = ActorId(cx.address().raw());
-        crate::ask::waiting::forget_asks(id);
+        crate::ask::wait_graph::forget_asks(id);
         let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
         let reason = match ending {
             Ending::Stopped => StopReason::Stopped,
@@ -416,7 +416,7 @@ impl<A: Actor> Resident for ActorState<A> {
         let name = extra.name.as_ref().map(|name| name.text().to_string());
         match &mut extra.child {
             Some(child) => {
-                crashes::report(type_name::<A>(), this.id(), name, &mut crash, AfterCrash::SupervisorDecides);
+                crash_report::report(type_name::<A>(), this.id(), name, &mut crash, AfterCrash::SupervisorDecides);
                 child.crashed = true;
                 let report = child.report(crash, this);
                 cx.hold();

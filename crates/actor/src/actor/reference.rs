@@ -177,6 +177,11 @@ fn admit<M>(to: RawAddress, message: M) -> Result<M, TrySendError<M>> {
 }
 
 impl<A: Actor> ActorRef<A> {
+    /// Returns a reference to an actor that has ended.
+    pub(crate) fn nowhere() -> Self {
+        ActorRef::new(RawAddress::nowhere())
+    }
+
     pub(crate) fn new(address: Address<ActorState<A>>) -> Self {
         ActorRef { address }
     }

@@ -8,7 +8,7 @@
 //!
 //! A forwarded request waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits
 //! for the new receiver from then on: its edge in the graph of waiting actors is redirected before the request is sent
-//! ([`waiting`](crate::ask::waiting)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
+//! ([`wait_graph`](crate::ask::wait_graph)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
 //! most 1 actor has the request and can redirect the edge.
 //!
 //! The edge of an asker in another theater is not redirected. The forwarding theater records the new receiver, and

@@ -8,9 +8,9 @@ use std::time::Duration;
 use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained, with_current_system};
 
 use crate::actor::names::Label;
-use crate::ask::deadline::Due;
 use crate::ask::error::{AskError, AskPhase};
-use crate::ask::waiting::{Awaited, Edge, Stage};
+use crate::ask::inherited_deadline::Due;
+use crate::ask::wait_graph::{Awaited, Edge, Stage};
 use crate::remote::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 
 /// A slot at which an asker waits for an answer.

@@ -13,9 +13,9 @@ use playhouse_executor::{
 use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState, Extra, Terminated, dead_letter};
 use crate::ask::AskError;
-use crate::ask::deadline::as_answering;
+use crate::ask::inherited_deadline::as_answering;
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
-use crate::ask::waiting;
+use crate::ask::wait_graph;
 use crate::message::{AsyncHandler, Guard, Handler, Message};
 use crate::remote::stub;
 use crate::timer::timers::Clock;
@@ -79,7 +79,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
-        waiting::as_actor(ctx.id(), async move {
+        wait_graph::as_actor(ctx.id(), async move {
             let _unasked = state.actor.handle(self.0, ctx).await;
         })
     }
@@ -457,7 +457,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
         let id = self.0.id;
         let message = cx.with_extra(|extra| self.0.take::<A>(extra));
         let actor = Context::of(cx).id();
-        waiting::as_actor(actor, async move {
+        wait_graph::as_actor(actor, async move {
             if let Some(message) = message {
                 let _unasked = state.actor.handle(message, Context::of(cx)).await;
                 cx.with_extra(|extra| go_on(extra, id));

@@ -23,7 +23,7 @@ use rustc_hash::FxHashMap;
 use crate::actor::ActorId;
 use crate::actor::names::{Label, ShortType};
 use crate::observe::histogram::Histogram;
-use crate::supervise::crashes::{CrashReport, DecisionReport};
+use crate::supervise::crash_report::{CrashReport, DecisionReport};
 use crate::system::System;
 
 /// The number of actors that are counted one by one for each worker. The messages of further actors are counted

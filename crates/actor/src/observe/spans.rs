@@ -17,7 +17,7 @@ use tracing::Span;
 use crate::actor::ActorId;
 use crate::actor::names::{Label, ShortType};
 use crate::observe::SlowHandler;
-use crate::supervise::crashes::{CrashReport, DecisionReport};
+use crate::supervise::crash_report::{CrashReport, DecisionReport};
 
 /// The number of causes kept. Older ones are dropped, because the causes of messages that got lost with a system would
 /// be kept forever.

@@ -2,7 +2,8 @@
 
 pub(crate) mod nesting;
 pub(crate) mod recall;
+pub(crate) mod reference_wire;
 pub(crate) mod route;
 pub(crate) mod shape;
-pub mod stub;
-pub mod wire;
+pub(crate) mod stub;
+pub(crate) mod wire;

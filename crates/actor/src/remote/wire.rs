@@ -19,17 +19,13 @@ use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watch
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::{HandledBy, Message};
-use crate::migration;
-pub use crate::migration::gather::{Freeze, OnFrozen};
-pub use crate::migration::{
-    ActorMetadata, AnyTimer, Arrival, ArrivalRoute, Install, MigrationHost, MigrationVTable, Mobile, New, Offer,
-    PackedTimer, PreparedActor, ReadTimer,
-};
+use crate::migration::Mobile;
+use crate::migration::offer::{AnyTimer, timer};
+use crate::migration::steps::MigrationVTable;
 use crate::remote::nesting::Nested;
 use crate::remote::recall::TakesBack;
 use crate::remote::route::Rerouted;
-pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
-pub use crate::supervise::remote::SupervisorLink;
+use crate::remote::route::{Reroute, StubContent};
 use crate::supervise::remote::{About, Decision, decide, start_child};
 
 /// The codec of values on the wire.
@@ -253,7 +249,7 @@ impl<M: Message> WireForm<M> {
 }
 
 fn schema_of<T: DeserializeOwned>() -> Option<u64> {
-    crate::remote::stub::looking_at_shapes(crate::remote::shape::fingerprint::<T>)
+    crate::remote::reference_wire::looking_at_shapes(crate::remote::shape::fingerprint::<T>)
 }
 
 /// An actor that takes messages from other theaters.
@@ -413,7 +409,7 @@ impl Handles {
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M>())),
             // Timers of immobile actors are never sent. Their code is not in the binary.
             timer: if A::MOBILE {
-                |bytes, codec| Ok(migration::timer::<A, M, Mode>((form::<M>().read)(bytes, codec)?))
+                |bytes, codec| Ok(timer::<A, M, Mode>((form::<M>().read)(bytes, codec)?))
             } else {
                 |_, _| Err(WireError("it is no mobile actor".to_owned()))
             },

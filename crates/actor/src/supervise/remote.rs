@@ -36,9 +36,11 @@ use crate::actor::spawn::{Placement, spawn_named};
 use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watch, Watcher};
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
-use crate::remote::stub::{ForwardedMessage, MakeStub, Write, guarded, spawn_stub};
+use crate::remote::reference_wire::MakeStub;
+use crate::remote::stub::{ForwardedMessage, Write, guarded, spawn_stub};
 use crate::remote::wire::{Codec, Remote, WireError, WireForm};
-use crate::supervise::{Child, StartChild, Supervisor};
+use crate::supervise::Supervisor;
+use crate::supervise::child::{Child, StartChild};
 use crate::timer::timers::go_on_all;
 use crate::{Actor, remote};
 

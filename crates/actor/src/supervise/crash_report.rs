@@ -8,7 +8,7 @@ use playhouse_executor::{Crash, MailKind, Origin};
 use crate::actor::names::ShortType;
 use crate::actor::{ActorId, StopReason};
 use crate::observe::Observing;
-use crate::supervise::Directive;
+use crate::supervise::policy::Directive;
 use crate::system::System;
 
 /// The report of a crash: a handler or hook of an actor has panicked, or has called
