@@ -1,6 +1,6 @@
 //! Typed actors on the Playhouse executor: actors, messages, asks, supervision, systems.
 //!
-//! Programs use `playhouse`, which re-exports all of this with its macros. This crate has no unsafe code:
+//! Programs use `playhouse`, which re-exports the public part of this with its macros. This crate has no unsafe code:
 //! `playhouse-executor` has it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
