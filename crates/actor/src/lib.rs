@@ -22,6 +22,7 @@ pub use actor::ended::UntilEnded;
 pub use actor::group::Group;
 #[doc(hidden)]
 pub use actor::group::GroupName;
+pub use actor::migrate_error::MigrateError;
 #[doc(hidden)]
 pub use actor::names::{ShortType, name_of};
 pub use actor::reference::{ActorRef, AskTarget, OwnedActor, Recipient, ToRecipient, TrySendError};
@@ -38,10 +39,12 @@ pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
 pub use ask::wait_graph as waiting;
 pub use ask::{Ask, AskError, AskPhase};
 #[doc(hidden)]
+pub use message::clock::Pace;
+#[doc(hidden)]
 pub use message::clones;
 pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
-pub use migration::{MigrateError, Mobile};
+pub use migration::Mobile;
 #[doc(hidden)]
 pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
@@ -60,8 +63,6 @@ pub use system::builder::{BuildError, SystemBuilder};
 pub use system::ending::Ending;
 pub use system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
 pub use timer::sleep::Sleep;
-#[doc(hidden)]
-pub use timer::timers::Pace;
 
 /// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.
 pub mod away {
@@ -75,10 +76,11 @@ pub mod away {
 
 /// Wire forms: the bytes of messages, answers and actors outside of a process, and the steps of a migration.
 pub mod wire {
+    pub use crate::actor::migration_host::MigrationHost;
+    pub use crate::migration::Mobile;
     pub use crate::migration::gather::{Freeze, OnFrozen};
     pub use crate::migration::offer::{ActorMetadata, AnyTimer, Offer, PackedTimer, PreparedActor, ReadTimer};
     pub use crate::migration::steps::{Arrival, ArrivalRoute, Install, MigrationVTable, New};
-    pub use crate::migration::{MigrationHost, Mobile};
     pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
     pub use crate::remote::wire::{
         Answer, AskFrom, Codec, Controls, Decide, Handles, Remote, SpawnFrom, Spawns, Transferable, WireError,

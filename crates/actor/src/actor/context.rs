@@ -9,18 +9,16 @@ use playhouse_executor::{Address, Failure, Port, Sends, with_current_system, wra
 use serde::{Deserialize, Serialize};
 
 use crate::actor::any::{ActorType, AnyActor};
-use crate::actor::group::Group;
 use crate::actor::reference::{ActorRef, AskTarget};
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId, ActorState, Notify, Terminated, Watch, Watcher};
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
 use crate::ask::{Ask, AskError};
+use crate::message::clock::{Copying, Pace};
 use crate::message::mail::{Continuation, Pipe, Start, TerminatedMail};
 use crate::message::{HandledBy, Message, Repeated};
-use crate::migration::Mobile;
-use crate::system::System;
 use crate::timer::receive_timeout::Idle;
-use crate::timer::timers::{Copying, Pace, Timer};
+use crate::timer::timers::Timer;
 
 wrap_cx! {
     /// The context of a handler, given to it together with the message.
@@ -144,7 +142,7 @@ impl<A: Actor> Context<A> {
     pub fn spawn<B: Actor>(&mut self, actor: B) -> ActorRef<B> {
         match playhouse_executor::spawn_near(ActorState { actor }, Start) {
             Ok(address) => ActorRef::new(address),
-            Err((state, _)) => self.system().spawn(state.actor),
+            Err((state, _)) => self.spawn_with(SpawnOptions::new(), state.actor),
         }
     }
 
@@ -165,20 +163,6 @@ impl<A: Actor> Context<A> {
         with_current_system(|system| {
             crate::actor::spawn::spawn(system.expect("a handler runs on a worker"), options, actor)
         })
-    }
-
-    /// Returns the group of this actor: actors started in it share this actor's stage, and are members of its group.
-    ///
-    /// An actor that was started in no group is a member of none. The returned group is then only its stage, and actors
-    /// started in it migrate alone.
-    ///
-    /// The thread of a [dedicated](crate::Placement::Dedicated) actor takes no other actor. Its group therefore shares
-    /// one of the common stages, the same at each call.
-    pub fn group(&self) -> Group {
-        // The stages of dedicated actors are numbered behind the common ones.
-        let (system, address) = (self.system(), self.cx.address().raw());
-        let stage = usize::from(address.stage()) % system.stages();
-        Group::around(ActorId(address), stage as u16, &system)
     }
 
     /// Stops this actor after this message. Messages queued for it become dead letters.
@@ -411,28 +395,6 @@ impl<A: Actor> Context<A> {
         if let Some(timer) = self.cx.with_extra_if_any(|extra| extra.timers.remove(&key.0)).flatten() {
             timer.stop();
         }
-    }
-
-    /// Requests a migration of this actor to the theater at `theater`.
-    ///
-    /// The actor leaves between two messages, soon after this one. Until then it handles its mail in this theater;
-    /// later mail follows it, in order. A queued request is forgotten if the actor leaves by another request first.
-    ///
-    /// All actors of its [group](crate::Group) in this theater migrate with it, once each is between two messages.
-    ///
-    /// After success, [`migrated`](Actor::migrated) is called in the target. After a failure,
-    /// [`migration_failed`](Actor::migration_failed) is called in the source, and the actor continues unchanged.
-    /// Neither is called if the actor is in the target already, or if the request is forgotten.
-    pub fn migrate_to(&mut self, theater: std::net::SocketAddr)
-    where
-        A: Mobile,
-    {
-        crate::migration::migrate(self.cx.address(), theater);
-    }
-
-    /// Returns the system of this actor.
-    pub fn system(&self) -> System {
-        with_current_system(|system| System::of(system.expect("a handler runs on a worker")))
     }
 
     /// Returns the time since the system's start. The time is virtual in a simulation.

@@ -4,7 +4,10 @@ pub(crate) mod any;
 pub(crate) mod context;
 pub(crate) mod ended;
 pub(crate) mod group;
+pub(crate) mod migrate_error;
+pub(crate) mod migration_host;
 pub(crate) mod names;
+pub(crate) mod of_system;
 pub(crate) mod reference;
 pub(crate) mod spawn;
 
@@ -21,11 +24,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::context::Context;
+use crate::actor::migrate_error::MigrateError;
+use crate::actor::migration_host::forget_watch;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::ask::reentrant::Waiters;
 use crate::message::stream::Streams;
-use crate::migration::{self, MigrateError};
 use crate::remote::stub::{self, ForwardedMessage, Forwarder};
 use crate::supervise::child::Child;
 use crate::supervise::crash_report::{self, AfterCrash};
@@ -631,7 +635,7 @@ impl Watch {
                 // A notice that is dropped uncalled notifies no watcher.
                 let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
                 if ended == 0 && ActorType::moves::<A>() {
-                    migration::forget_watch(who, watcher);
+                    forget_watch(who, watcher);
                 }
             }
         }

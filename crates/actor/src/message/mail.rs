@@ -16,9 +16,9 @@ use crate::ask::AskError;
 use crate::ask::inherited_deadline::as_answering;
 use crate::ask::reply_to::{ReplyTo, TakeAnswer};
 use crate::ask::wait_graph;
+use crate::message::clock::Clock;
 use crate::message::{AsyncHandler, Guard, Handler, Message};
 use crate::remote::stub;
-use crate::timer::timers::Clock;
 
 /// The first message of an actor.
 pub(crate) struct Start;

@@ -1,5 +1,6 @@
 //! Messages and their handlers.
 
+pub(crate) mod clock;
 #[doc(hidden)]
 pub mod clones;
 pub(crate) mod mail;

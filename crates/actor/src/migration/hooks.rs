@@ -3,13 +3,14 @@
 use playhouse_executor::{Cx, Envelope, MailKind, Undelivered};
 
 use crate::actor::context::Context;
+use crate::actor::migrate_error::MigrateError;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::take_name;
 use crate::actor::{Actor, ActorState};
 use crate::message::mail::Start;
+use crate::migration::Mobile;
 use crate::migration::offer::{ActorMetadata, ReadTimer, StartTimer};
-use crate::migration::{MigrateError, Mobile};
 use crate::supervise::child::Child;
 use crate::supervise::remote::SupervisedRemotely;
 use crate::timer::timers::cancel_all;

@@ -6,14 +6,15 @@ use std::time::Duration;
 use playhouse_executor::Address;
 
 use crate::actor::any::AnyActor;
+use crate::actor::migrate_error::MigrateError;
 use crate::actor::{Actor, ActorState};
 use crate::message::HandledBy;
-use crate::migration::MigrateError;
+use crate::message::clock::Pace;
 use crate::remote::reference_wire::copy_of;
 use crate::remote::stub::Write;
 use crate::remote::wire::WireError;
 use crate::supervise::remote::SupervisorLink;
-use crate::timer::timers::{Pace, Timer};
+use crate::timer::timers::Timer;
 
 /// A frozen actor, ready to be written.
 pub struct PreparedActor<'a> {

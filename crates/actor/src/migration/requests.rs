@@ -6,19 +6,21 @@ use std::time::Duration;
 
 use playhouse_executor::{AwayCx, Control, ControlCx, MailKind, StubRoute, SystemCore, Undelivered};
 
+use crate::actor::migrate_error::MigrateError;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_at};
 use crate::actor::{ActorId, ActorState, Watch, Watcher};
+use crate::message::clock::Pace;
+use crate::migration::Mobile;
 use crate::migration::hooks::{MigratedHook, MigratingHook, MigrationFailedHook};
 use crate::migration::offer::{ActorMetadata, Offer, PackedTimer, PreparedActor};
 use crate::migration::steps::{Arrival, ArrivalRoute, Install, to};
-use crate::migration::{MigrateError, Mobile};
 use crate::remote::route::send_marker;
 use crate::remote::stub::{ForwardedMessage, Forwarder, guarded};
 use crate::remote::wire::{Codec, WireError};
 use crate::supervise::remote::SupervisedRemotely;
 use crate::timer::receive_timeout::Idle;
-use crate::timer::timers::{Pace, Timers};
+use crate::timer::timers::Timers;
 
 pub(super) struct Prepare {
     pub(super) offer: Offer,

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use playhouse_executor::{Address, StubRoute, SystemCore, Undelivered};
 
+use crate::actor::migrate_error::MigrateError;
 use crate::actor::{Actor, ActorId, ActorState, Extra};
 use crate::ask::AskError;
+use crate::migration::Mobile;
 use crate::migration::gather::{FreezeTogether, OnFrozen, PrepareFrozen, Then};
 use crate::migration::hooks::MigrationFailedHook;
 use crate::migration::offer::{ActorMetadata, Offer};
 use crate::migration::requests::{Abort, Commit, Prepare, install, read};
-use crate::migration::{MigrateError, Mobile};
 use crate::remote::route::{BeginReroute, Begins, EndReroute, Pass, Settled, Settling};
 use crate::remote::stub::{Forwarder, Marker};
 use crate::remote::wire::{Codec, WireError};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use playhouse_executor::Around;
 use playhouse_executor::{Config, Stealing, SystemCore};
 
+use crate::actor::of_system::OfSystem;
 use crate::observe::Observed;
 use crate::system::System;
-use crate::system::services::OfSystem;
 
 /// The settings of a new [`System`]: see [`System::builder`].
 ///

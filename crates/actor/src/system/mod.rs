@@ -1,7 +1,11 @@
 //! Actor systems: their settings, their start and their shutdown.
 
 pub(crate) mod builder;
+mod context;
 pub(crate) mod ending;
+#[cfg(feature = "metrics")]
+mod metrics;
+mod observing;
 pub(crate) mod report;
 pub(crate) mod services;
 
@@ -12,13 +16,13 @@ use std::time::{Duration, Instant};
 use playhouse_executor::{Counters, SystemCore};
 
 use crate::actor::names::Label;
+use crate::actor::of_system::OfSystem;
 use crate::actor::reference::{ActorRef, OwnedActor};
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId};
 use crate::ask::outside::assert_outside_of;
 use crate::system::builder::{BuildError, SystemBuilder};
 use crate::system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
-use crate::system::services::OfSystem;
 
 /// A handle to an actor system: workers, stages, and the actors on them. It is cheap to clone.
 ///
