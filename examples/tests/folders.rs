@@ -18,10 +18,6 @@ const PAIRS: &[(&str, &[(&str, &str)])] = &[
             ("actor", "supervise"),
             ("actor", "timer"),
             ("ask", "message"),
-            ("ask", "remote"),
-            ("message", "remote"),
-            ("migration", "remote"),
-            ("remote", "supervise"),
         ],
     ),
     (

@@ -8,6 +8,7 @@
 
 mod actor;
 mod ask;
+mod codec;
 mod message;
 mod migration;
 mod observe;
@@ -44,11 +45,11 @@ pub use message::clock::Pace;
 pub use message::clones;
 pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
-pub use migration::Mobile;
 #[doc(hidden)]
 pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
+pub use remote::registry::Mobile;
 pub use supervise::Supervisor;
 pub use supervise::child_spec::{ChildSpec, FindChild};
 pub use supervise::crash_report::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
@@ -66,25 +67,25 @@ pub use timer::sleep::Sleep;
 
 /// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.
 pub mod away {
-    pub use crate::remote::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+    pub use crate::ask::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+    pub use crate::message::decision::{About, Decision};
+    pub use crate::message::forward::{ForwardedMessage, Forwarder, Marker, Origin, TakeAnswer, Write};
     pub use crate::remote::reference_wire::{ActorLocation, MakeStub, RefCodec, RefName, Watched, at_ref_codec};
-    pub use crate::remote::stub::{
-        ForwardedMessage, Forwarder, Marker, Origin, StubPlacement, TakeAnswer, Write, spawn_stub,
-    };
-    pub use crate::supervise::remote::{About, Decision, Found, Host};
+    pub use crate::remote::stub::{StubPlacement, spawn_stub};
+    pub use crate::supervise::remote::{Found, Host};
 }
 
 /// Wire forms: the bytes of messages, answers and actors outside of a process, and the steps of a migration.
 pub mod wire {
     pub use crate::actor::migration_host::MigrationHost;
-    pub use crate::migration::Mobile;
+    pub use crate::codec::{Codec, WireError, Written};
+    pub use crate::message::wire_form::{Transferable, WireForm, transferable};
     pub use crate::migration::gather::{Freeze, OnFrozen};
-    pub use crate::migration::offer::{ActorMetadata, AnyTimer, Offer, PackedTimer, PreparedActor, ReadTimer};
+    pub use crate::migration::offer::{ActorMetadata, Offer, PackedTimer, PreparedActor, ReadTimer};
+    pub use crate::migration::spawns::{Decide, SpawnFrom, Spawns, spawns};
     pub use crate::migration::steps::{Arrival, ArrivalRoute, Install, MigrationVTable, New};
+    pub use crate::remote::registry::{Answer, AskFrom, Controls, Handles, Mobile, Remote, handles, submit};
     pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
-    pub use crate::remote::wire::{
-        Answer, AskFrom, Codec, Controls, Decide, Handles, Remote, SpawnFrom, Spawns, Transferable, WireError,
-        WireForm, Written, handles, spawns, submit, transferable,
-    };
+    pub use crate::remote::timers::AnyTimer;
     pub use crate::supervise::remote::SupervisorLink;
 }

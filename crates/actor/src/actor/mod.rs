@@ -29,8 +29,8 @@ use crate::actor::migration_host::forget_watch;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
 use crate::ask::reentrant::Waiters;
+use crate::message::forward::{self, ForwardedMessage, Forwarder};
 use crate::message::stream::Streams;
-use crate::remote::stub::{self, ForwardedMessage, Forwarder};
 use crate::supervise::child::Child;
 use crate::supervise::crash_report::{self, AfterCrash};
 use crate::timer::receive_timeout::Idle;
@@ -505,7 +505,7 @@ impl<A: Actor> Control<ActorState<A>> for Request {
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         // A request that cannot be forwarded is dropped: an unreachable actor counts as stopped.
-        let _ = stub::carry(self.forwarded(cx.lane()), cx);
+        let _ = forward::carry(self.forwarded(cx.lane()), cx);
     }
 }
 
@@ -700,7 +700,7 @@ impl<A: Actor> Control<ActorState<A>> for Watch {
             cx.address().send_control_in_order(LateEnd(watcher));
         }
         // If the request cannot be forwarded, the forwarder notifies the watcher.
-        let _ = stub::carry(self.forwarded(), cx);
+        let _ = forward::carry(self.forwarded(), cx);
     }
 }
 
@@ -730,7 +730,7 @@ impl<A: Actor> Control<ActorState<A>> for Behind {
             return cx.address().send_control_behind(self);
         }
         cx.extra().one_less_behind();
-        let _ = stub::carry(self.0.forwarded(), cx);
+        let _ = forward::carry(self.0.forwarded(), cx);
     }
 }
 
@@ -748,7 +748,7 @@ impl<A: Actor> Control<ActorState<A>> for LateEnd {
         if cx.is_closed() {
             return cx.address().send_control_behind(self);
         }
-        let _ = stub::carry(Watch::End { watcher: self.0 }.forwarded(), cx);
+        let _ = forward::carry(Watch::End { watcher: self.0 }.forwarded(), cx);
     }
 }
 

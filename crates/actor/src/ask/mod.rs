@@ -4,6 +4,7 @@ pub(crate) mod deadline;
 pub(crate) mod error;
 pub(crate) mod inherited_deadline;
 pub(crate) mod outside;
+pub(crate) mod recall;
 pub(crate) mod reentrant;
 pub(crate) mod reply;
 pub(crate) mod reply_to;

@@ -27,9 +27,9 @@ use crate::actor::reference::AskTarget;
 use crate::actor::{Actor, ActorId, ActorState, dead_letter};
 use crate::ask::AskError;
 use crate::ask::reply_to::ReplyTo;
+use crate::message::forward;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
 use crate::message::{Guard, HandledBy, Message};
-use crate::remote::stub;
 
 /// The right to answer one request: given to a handler with a parameter `reply: Reply<T>`, and used when the answer is
 /// known.
@@ -347,7 +347,7 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::send_on::<A, M>(&self.0, cx);
+        forward::send_on::<A, M>(&self.0, cx);
     }
 }
 
@@ -382,7 +382,7 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> f
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+        forward::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
 
@@ -407,8 +407,8 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredFire
     fn bounce(self, _: Undelivered) {}
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if let Some(message) = self.0.take::<A>(cx.extra()) {
-            stub::send_on::<A, M>(&message, cx);
+        if let Some(message) = self.0.take(cx.extra()) {
+            forward::send_on::<A, M>(&message, cx);
         }
     }
 }

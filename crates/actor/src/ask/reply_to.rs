@@ -10,8 +10,8 @@ use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained,
 use crate::actor::names::Label;
 use crate::ask::error::{AskError, AskPhase};
 use crate::ask::inherited_deadline::Due;
+use crate::ask::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 use crate::ask::wait_graph::{Awaited, Edge, Stage};
-use crate::remote::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
 
 /// A slot at which an asker waits for an answer.
 pub(crate) struct Slot<R> {

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::codec::{Codec, WireError, Written};
 use crate::message::Message;
-use crate::remote::stub;
-use crate::remote::wire::{Codec, WireError, Written};
+use crate::message::forward;
 
 /// Returns a copy of a message.
 pub(crate) type Copying<M> = fn(&M) -> Result<M, WireError>;
@@ -158,8 +158,18 @@ impl<M: Message> AnyClock for Clock<M> {
 
     fn write(&self, codec: Codec, out: &mut Vec<u8>) -> Written {
         match &*self.message() {
-            Some(message) => stub::writer(message)(codec, out),
+            Some(message) => forward::writer(message)(codec, out),
             None => Err(WireError::new("the timer has fired")),
         }
     }
+}
+
+/// The timers of an actor, as the mail of a timer needs them.
+pub(crate) trait TimersOfActor {
+    /// Returns whether the actor still has the timer `id`, and takes the message of this firing.
+    fn wants(&self, id: u64, number: u64) -> bool;
+    /// Removes a timer that fires no more.
+    fn forget(&mut self, id: u64);
+    /// Continues the timer after its message was handled, or was dropped unhandled.
+    fn go_on(&mut self, id: u64);
 }

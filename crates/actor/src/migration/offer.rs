@@ -1,20 +1,14 @@
 //! The parts of a migrating actor: as the source offers them, and as the target has read them.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::time::Duration;
-
-use playhouse_executor::Address;
 
 use crate::actor::any::AnyActor;
 use crate::actor::migrate_error::MigrateError;
-use crate::actor::{Actor, ActorState};
-use crate::message::HandledBy;
 use crate::message::clock::Pace;
-use crate::remote::reference_wire::copy_of;
-use crate::remote::stub::Write;
-use crate::remote::wire::WireError;
+use crate::message::forward::Write;
+use crate::remote::timers::AnyTimer;
 use crate::supervise::remote::SupervisorLink;
-use crate::timer::timers::Timer;
 
 /// A frozen actor, ready to be written.
 pub struct PreparedActor<'a> {
@@ -87,17 +81,4 @@ pub struct ReadTimer {
     pub kept: bool,
     /// The request that starts it.
     pub start: AnyTimer,
-}
-
-/// A `StartTimer` of an actor's type.
-pub type AnyTimer = Box<dyn Any + Send>;
-
-pub(super) type StartTimer<A> = Box<dyn FnOnce(Address<ActorState<A>>, u64, Duration, Pace) -> Timer + Send>;
-
-pub(crate) fn timer<A: Actor, M: HandledBy<A, Mode>, Mode>(message: M) -> AnyTimer {
-    let start: StartTimer<A> = Box::new(move |address, id, left, pace| {
-        let copy = (pace != Pace::Once).then_some(copy_of::<M> as fn(&M) -> Result<M, WireError>);
-        Timer::start::<A, M, Mode>(address, id, (left, pace), message, copy)
-    });
-    Box::new(start)
 }

@@ -7,14 +7,14 @@ use playhouse_executor::{Address, StubRoute, SystemCore, Undelivered};
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::{Actor, ActorId, ActorState, Extra};
 use crate::ask::AskError;
-use crate::migration::Mobile;
+use crate::codec::{Codec, WireError};
+use crate::message::forward::{Forwarder, Marker};
 use crate::migration::gather::{FreezeTogether, OnFrozen, PrepareFrozen, Then};
 use crate::migration::hooks::MigrationFailedHook;
 use crate::migration::offer::{ActorMetadata, Offer};
 use crate::migration::requests::{Abort, Commit, Prepare, install, read};
+use crate::remote::registry::Mobile;
 use crate::remote::route::{BeginReroute, Begins, EndReroute, Pass, Settled, Settling};
-use crate::remote::stub::{Forwarder, Marker};
-use crate::remote::wire::{Codec, WireError};
 use crate::supervise::remote::{SupervisorLink, read_child};
 
 /// Installs an actor that was read, at its stub in this theater, which [fits](MigrationVTable::fits). Returns the

@@ -1,7 +1,7 @@
 //! The wire form of references: the names of actors between theaters, and the codec that makes and reads them.
 
 use std::any::{TypeId, type_name};
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -13,9 +13,12 @@ use crate::actor::ActorId;
 use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::group::GroupName;
 use crate::actor::reference::{ActorRef, Recipient};
+use crate::codec::crossing::{Crossing, crossing, during};
+use crate::codec::{Codec, WireError, unreadable};
 use crate::message::Message;
-use crate::remote::stub::{Forwarder, StubPlacement, spawn_stub};
-use crate::remote::wire::{Codec, Remote, WireError, handles_named, handles_of};
+use crate::message::forward::Forwarder;
+use crate::remote::registry::{Remote, handles_named, handles_of};
+use crate::remote::stub::{StubPlacement, spawn_stub};
 
 /// The form of a reference on its way from one theater to another.
 ///
@@ -107,28 +110,6 @@ pub trait RefCodec: Send + Sync {
 
 thread_local! {
     static REF_CODEC: RefCell<Option<Arc<dyn RefCodec>>> = const { RefCell::new(None) };
-    static CROSSING: Cell<Crossing> = const { Cell::new(Crossing::Nowhere) };
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Crossing {
-    /// Nothing is written or read.
-    Nowhere,
-    /// A value for another theater is written or read.
-    Theaters,
-    /// The shape of a type is read.
-    Shape,
-}
-
-fn during<R>(crossing: Crossing, f: impl FnOnce() -> R) -> R {
-    struct Back(Crossing);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            CROSSING.set(self.0);
-        }
-    }
-    let _back = Back(CROSSING.replace(crossing));
-    f()
 }
 
 /// The reference codecs of threads whose [`REF_CODEC`] is destroyed: values may be written in the destructors of other
@@ -177,11 +158,6 @@ fn at_ref_codec_late<R>(ref_codec: &Arc<dyn RefCodec>, f: impl FnOnce() -> R) ->
     during(Crossing::Theaters, f)
 }
 
-/// Calls `f`, which reads the shapes of types.
-pub(crate) fn looking_at_shapes<R>(f: impl FnOnce() -> R) -> R {
-    during(Crossing::Shape, f)
-}
-
 #[cold]
 fn late_ref_codec() -> Option<Arc<dyn RefCodec>> {
     let this = std::thread::current().id();
@@ -189,7 +165,7 @@ fn late_ref_codec() -> Option<Arc<dyn RefCodec>> {
 }
 
 fn ref_codec() -> Result<Arc<dyn RefCodec>, WireError> {
-    let crossing = CROSSING.get() == Crossing::Theaters;
+    let crossing = crossing() == Crossing::Theaters;
     crossing
         .then(|| REF_CODEC.try_with(|ref_codec| ref_codec.borrow().clone()).unwrap_or_else(|_| late_ref_codec()))
         .flatten()
@@ -210,18 +186,17 @@ impl<A: Remote> Serialize for ActorRef<A> {
 impl<'de, A: Remote> Deserialize<'de> for ActorRef<A> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = RefName::deserialize(deserializer)?;
-        if CROSSING.get() == Crossing::Shape {
+        if crossing() == Crossing::Shape {
             return Ok(ActorRef::nowhere());
         }
         let stub =
             |system: &SystemCore, stub_placement, forwarder| spawn_stub::<A>(system, stub_placement, forwarder).id();
-        let met =
-            ref_codec().and_then(|ref_codec| ref_codec.meet(name, &stub)).map_err(crate::remote::wire::unreadable)?;
+        let met = ref_codec().and_then(|ref_codec| ref_codec.meet(name, &stub)).map_err(unreadable)?;
         // The actor may have ended since. Messages to it become dead letters, and the reference still equals others to
         // it.
         match ActorRef::of_id_or_ended(met) {
             Some(actor) => Ok(actor),
-            None => Err(crate::remote::wire::unreadable(format!("{met} is no {}", type_name::<A>()))),
+            None => Err(unreadable(format!("{met} is no {}", type_name::<A>()))),
         }
     }
 }
@@ -251,7 +226,7 @@ impl<M: Message> Serialize for Recipient<M> {
 impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
-        if CROSSING.get() == Crossing::Shape || actor.is_empty() {
+        if crossing() == Crossing::Shape || actor.is_empty() {
             return Ok(Recipient::nowhere());
         }
         let met = ref_codec().and_then(|ref_codec| {
@@ -260,12 +235,12 @@ impl<'de, M: Message> Deserialize<'de> for Recipient<M> {
             let entry = entry.ok_or_else(unknown)?;
             Ok((ref_codec.meet(name, &entry.stub)?, entry))
         });
-        let (id, entry) = met.map_err(crate::remote::wire::unreadable)?;
+        let (id, entry) = met.map_err(unreadable)?;
         match (entry.recipient)(id).and_then(|recipient| recipient.downcast::<Recipient<M>>().ok()) {
             Some(recipient) => Ok(*recipient),
             // The actor may have ended since: messages to it become dead letters.
             None if id.0.is_stale() => Ok(Recipient::nowhere()),
-            None => Err(crate::remote::wire::unreadable(format!("{id} is no {actor}"))),
+            None => Err(unreadable(format!("{id} is no {actor}"))),
         }
     }
 }
@@ -284,7 +259,7 @@ impl Serialize for AnyActor {
 impl<'de> Deserialize<'de> for AnyActor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let (name, actor) = <(RefName, String)>::deserialize(deserializer)?;
-        if CROSSING.get() == Crossing::Shape {
+        if crossing() == Crossing::Shape {
             return Ok(ActorType::nobody());
         }
         let met = ref_codec().and_then(|ref_codec| {
@@ -297,7 +272,7 @@ impl<'de> Deserialize<'de> for AnyActor {
             let id = ref_codec.meet(name, &known.stub)?;
             known.reference(id).ok_or_else(|| WireError::new(format!("{id} is no {actor}")))
         });
-        met.map_err(crate::remote::wire::unreadable)
+        met.map_err(unreadable)
     }
 }
 
@@ -356,7 +331,7 @@ pub(crate) fn copy_of<M: Message>(message: &M) -> Result<M, WireError> {
 #[cfg(test)]
 mod tests {
     use super::{ActorLocation, RefName};
-    use crate::remote::wire::Codec;
+    use crate::codec::Codec;
 
     /// Peers of other builds read these names.
     #[test]

@@ -13,8 +13,8 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
 use crate::actor::{Actor, ActorId, ActorState, Extra, Notify, ReleaseStub, Watch, Watcher};
 use crate::ask::AskError;
-use crate::migration::Mobile;
-use crate::remote::stub::{ForwardedMessage, Forwarder, Marker};
+use crate::message::forward::{ForwardedMessage, Forwarder, Marker};
+use crate::remote::registry::Mobile;
 
 /// The condition under which the waiting mail of a stub continues.
 pub enum Settled {

@@ -13,7 +13,7 @@ use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, SpawnError, spawn_named};
 use crate::message::{Handler, Message};
-use crate::remote::wire::Remote;
+use crate::remote::registry::Remote;
 use crate::supervise::child::{Child, StartChild};
 use crate::supervise::remote::{Host, MakeRemoteChild, make_remote_child};
 use crate::supervise::{ChildEntry, ChildHandle, Supervisor, new_key};

@@ -34,11 +34,15 @@ use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_named};
 use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watch, Watcher};
+use crate::codec::{Codec, WireError};
+use crate::message::decision::{About, Decision};
+use crate::message::forward::{self, ForwardedMessage, Write, guarded};
 use crate::message::mail::Start;
+use crate::message::wire_form::WireForm;
 use crate::message::{Handler, Message};
 use crate::remote::reference_wire::MakeStub;
-use crate::remote::stub::{ForwardedMessage, Write, guarded, spawn_stub};
-use crate::remote::wire::{Codec, Remote, WireError, WireForm};
+use crate::remote::registry::Remote;
+use crate::remote::stub::spawn_stub;
 use crate::supervise::Supervisor;
 use crate::supervise::child::{Child, StartChild};
 use crate::timer::timers::go_on_all;
@@ -118,41 +122,6 @@ impl TheaterLost {
     /// Returns whether the crash is the loss itself, and not a failed call afterwards.
     pub(crate) fn is_first(crash: &Crash) -> bool {
         matches!(crash, Crash::Error(error) if error.downcast_ref::<TheaterLost>().is_some_and(|lost| lost.why.is_none()))
-    }
-}
-
-/// The numbers of a supervisor's decision. Decisions are sent as control requests. If an actor migrates, a later one
-/// may arrive before an earlier one, which is outdated then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
-    /// The number of the decision among those about this child.
-    pub nth: u64,
-    /// The number of the crash that it is about; 0 if it is about none.
-    pub crash: u64,
-}
-
-/// A decision about a crashed child. `S` gives the new state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Decision<S> {
-    /// The child restarts.
-    Restart(S),
-    /// The child resumes.
-    Resume,
-    /// The child ends.
-    GiveUp,
-    /// The child ends without a report, because it has no supervisor any more.
-    Dismiss,
-}
-
-impl<S> Decision<S> {
-    /// Returns the same decision, with the state given in another form.
-    pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Decision<T> {
-        match self {
-            Decision::Restart(state) => Decision::Restart(f(state)),
-            Decision::Resume => Decision::Resume,
-            Decision::GiveUp => Decision::GiveUp,
-            Decision::Dismiss => Decision::Dismiss,
-        }
     }
 }
 
@@ -745,7 +714,7 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
             cx: &mut AwayCx<ActorState<A>>,
         ) -> Result<(), WireError> {
             let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
-            crate::remote::stub::carry(ForwardedMessage::Verdict { actor, name, about, verdict }, cx)
+            forward::carry(ForwardedMessage::Verdict { actor, name, about, verdict }, cx)
         }
         let carried = match self.decision {
             Decision::Restart(state) => {

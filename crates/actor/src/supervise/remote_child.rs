@@ -6,8 +6,9 @@ use std::time::Duration;
 use playhouse_executor::{Crash, Failure};
 
 use crate::actor::context::Context;
+use crate::message::decision::Decision;
 use crate::supervise::policy::{Directive, Strategy};
-use crate::supervise::remote::{ChildLocation, ChildLostOrEnded, Decision, End, Reached, RemoteChild, TheaterLost};
+use crate::supervise::remote::{ChildLocation, ChildLostOrEnded, End, Reached, RemoteChild, TheaterLost};
 use crate::supervise::{ChildEntry, ChildHandle, Supervisor, new_key};
 
 impl Supervisor {

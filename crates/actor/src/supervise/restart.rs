@@ -7,12 +7,13 @@ use playhouse_executor::{Control, ControlCx, Crash, MailKind, during};
 
 use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState};
+use crate::message::decision::Decision;
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
 use crate::supervise::child::{Child, Restarts};
 use crate::supervise::crash_report::{self, DecisionReport};
 use crate::supervise::policy::{Directive, Strategy, SupervisionFailed};
-use crate::supervise::remote::{ChildLocation, Decision, Host, Reached, TheaterLost};
+use crate::supervise::remote::{ChildLocation, Host, Reached, TheaterLost};
 use crate::supervise::{ChildEntry, ChildHandle, Supervisor, new_key};
 use crate::timer::timers::go_on_all;
 

@@ -9,7 +9,9 @@ use std::time::Duration;
 use playhouse_executor::Around;
 use playhouse_executor::{Config, Stealing, SystemCore};
 
+use crate::actor::any::ActorType;
 use crate::actor::of_system::OfSystem;
+use crate::migration::spawns::actor_types;
 use crate::observe::Observed;
 use crate::system::System;
 
@@ -387,6 +389,7 @@ impl SystemBuilder {
         });
         config.stages = self.stages.unwrap_or(config.workers.max(1) * playhouse_executor::limits::STAGES_PER_WORKER);
         let core = SystemCore::start(config).map_err(|wrong| BuildError { wrong })?;
+        ActorType::set_startable(actor_types);
         core.set_above(OfSystem::default());
         self.observed.begin(&core);
         Ok((System::of(&core), self.on_start))
