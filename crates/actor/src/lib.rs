@@ -8,6 +8,7 @@
 
 mod actor;
 mod ask;
+mod cell;
 mod codec;
 mod message;
 mod migration;
@@ -17,8 +18,7 @@ mod supervise;
 mod system;
 mod timer;
 
-pub use actor::any::{AnyActor, WrongType};
-pub use actor::context::{Context, ContextAsk, TimerKey};
+pub use actor::context::{Context, ContextAsk};
 pub use actor::ended::UntilEnded;
 pub use actor::group::Group;
 #[doc(hidden)]
@@ -49,6 +49,7 @@ pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, R
 pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
+pub use remote::any::{AnyActor, WrongType};
 pub use remote::registry::Mobile;
 pub use supervise::Supervisor;
 pub use supervise::child_spec::{ChildSpec, FindChild};
@@ -63,6 +64,7 @@ pub use system::builder::OnStart;
 pub use system::builder::{BuildError, SystemBuilder};
 pub use system::ending::Ending;
 pub use system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
+pub use timer::context::TimerKey;
 pub use timer::sleep::Sleep;
 
 /// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.

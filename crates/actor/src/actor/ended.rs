@@ -220,6 +220,7 @@ mod tests {
 
     use super::*;
     use crate::actor::context::Context;
+    use crate::actor::watch::HasWatches;
     use crate::message::{Handler, Message};
     use crate::system::System;
 
@@ -233,7 +234,7 @@ mod tests {
 
     impl Handler<CountWatchers> for Job {
         fn handle(&mut self, _: CountWatchers, ctx: &mut Context<Self>) -> usize {
-            ctx.cx.with_extra(|extra| extra.watchers.len())
+            ctx.cx.with_extra(|extra| extra.watches().watchers.len())
         }
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use playhouse_executor::{Cx, Envelope, MailKind, Mailbox, StageChoice, SystemCore, Undelivered};
 
+use crate::actor::HasIdentity;
 use crate::actor::group::{Group, Joined, join};
 use crate::actor::names::{Name, ShortType};
 use crate::actor::reference::ActorRef;
@@ -199,7 +200,7 @@ impl<A: Actor> Envelope<ActorState<A>> for Named {
 /// Gives the running actor its name.
 pub(crate) fn take_name<A: Actor>(cx: &mut Cx<ActorState<A>>, name: Arc<Name>) {
     name.belongs_to(ActorId(cx.address().raw()));
-    cx.with_extra(|extra| extra.name = Some(name));
+    cx.with_extra(|extra| extra.identity().name = Some(name));
 }
 
 pub(crate) fn spawn<A: Actor>(

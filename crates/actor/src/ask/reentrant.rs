@@ -38,6 +38,11 @@ impl<F: Future<Output: Send + 'static> + Send + 'static> AsyncHandler<Await<F>> 
 #[derive(Default)]
 pub(crate) struct Waiters(Vec<ActorRef<Waiter>>);
 
+/// The state of a cell with the actor's waiters.
+pub(crate) trait HasWaiters {
+    fn waiters(&mut self) -> &mut Waiters;
+}
+
 impl Waiters {
     fn add(&mut self, waiter: ActorRef<Waiter>) {
         if self.0.len() == self.0.capacity() {
@@ -143,6 +148,6 @@ impl<T: Send + 'static> Reply<T> {
 
 impl<A: Actor> Context<A> {
     fn add_waiter(&mut self, waiter: ActorRef<Waiter>) {
-        self.cx.with_extra(|extra| extra.waiters.add(waiter));
+        self.cx.with_extra(|extra| extra.waiters().add(waiter));
     }
 }

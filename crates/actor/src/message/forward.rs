@@ -10,7 +10,7 @@ use std::sync::Arc;
 use playhouse_executor::{AwayCx, Lane, Undelivered, contained};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::{Actor, ActorId, ActorState, Extra, Notify, Tell, Watcher, dead_letter};
+use crate::actor::{Actor, ActorId, ActorState, Notify, Tell, Watcher, dead_letter};
 use crate::ask::AskError;
 use crate::ask::recall::Recall;
 use crate::ask::reply_to::ReplyTo;
@@ -137,14 +137,20 @@ pub trait Forwarder: Send + Sync + 'static {
     fn as_any(&self) -> &dyn std::any::Any;
 }
 
-impl<A: Actor> Extra<A> {
-    pub(crate) fn of(forwarder: Arc<dyn Forwarder>) -> Extra<A> {
-        Extra { away: Some(forwarder), ..Extra::default() }
-    }
+/// The state of a cell with the forwarder to the actor's theater, if the actor is not in this one.
+pub(crate) trait HasForwarder {
+    fn away(&mut self) -> &mut Option<Arc<dyn Forwarder>>;
 
-    pub(crate) fn forwarder(&self) -> Result<&dyn Forwarder, WireError> {
-        self.away.as_deref().ok_or_else(|| WireError::new("nobody knows where the actor is"))
+    fn forwarder(&mut self) -> Result<&dyn Forwarder, WireError> {
+        self.away().as_deref().ok_or_else(|| WireError::new("nobody knows where the actor is"))
     }
+}
+
+/// Returns the state of a stub's cell.
+pub(crate) fn forwarding<E: HasForwarder + Default>(forwarder: Arc<dyn Forwarder>) -> E {
+    let mut extra = E::default();
+    *extra.away() = Some(forwarder);
+    extra
 }
 
 /// Wraps the user's code that writes a value: a panic in it becomes an error like any other.

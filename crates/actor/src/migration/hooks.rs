@@ -2,6 +2,7 @@
 
 use playhouse_executor::{Cx, Envelope, MailKind, Undelivered};
 
+use crate::actor::HasIdentity;
 use crate::actor::context::Context;
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::names::Name;
@@ -9,11 +10,14 @@ use crate::actor::reference::ActorRef;
 use crate::actor::spawn::take_name;
 use crate::actor::{Actor, ActorState};
 use crate::message::mail::Start;
+use crate::message::stream::HasStreams;
 use crate::migration::offer::{ActorMetadata, ReadTimer};
 use crate::remote::registry::Mobile;
 use crate::remote::timers::StartTimer;
 use crate::supervise::child::Child;
+use crate::supervise::child::HasChild;
 use crate::supervise::remote::SupervisedRemotely;
+use crate::timer::HasTimers;
 use crate::timer::timers::cancel_all;
 
 pub(super) struct MigratingHook;
@@ -21,7 +25,7 @@ pub(super) struct MigratingHook;
 impl<A: Actor> Envelope<ActorState<A>> for MigratingHook {
     fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         state.actor.migrating(Context::of(cx));
-        let streams = cx.with_extra_if_any(|extra| std::mem::take(&mut extra.streams));
+        let streams = cx.with_extra_if_any(|extra| std::mem::take(extra.streams()));
         drop(streams);
     }
 
@@ -56,19 +60,19 @@ impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
         }
         let address = cx.address();
         cx.with_extra(|extra| {
-            extra.child = supervisor_link.map(Child::with_link);
+            *extra.child() = supervisor_link.map(Child::with_link);
             if let Some(supervisor_link) = supervisor_link {
                 SupervisedRemotely::watch(ActorRef::new(address), supervisor_link);
             }
             // The stub has no other timers, because an actor that was in this theater before has taken its own along.
-            cancel_all(std::mem::take(&mut extra.timers));
-            extra.next_timer = last_timer;
-            extra.incarnation += 1;
+            cancel_all(std::mem::take(&mut extra.timer_slot().timers));
+            extra.timer_slot().last = last_timer;
+            extra.identity().incarnation += 1;
             for ReadTimer { id, left, pace, kept, start } in timers {
                 if let Ok(start) = start.downcast::<StartTimer<A>>() {
                     let mut timer = start(address, id, left, pace);
                     timer.kept = kept;
-                    extra.timers.insert(id, timer);
+                    extra.timer_slot().timers.insert(id, timer);
                 }
             }
         });

@@ -3,10 +3,10 @@
 use std::any::TypeId;
 use std::time::Duration;
 
-use crate::actor::any::AnyActor;
 use crate::actor::migrate_error::MigrateError;
 use crate::message::clock::Pace;
 use crate::message::forward::Write;
+use crate::remote::any::AnyActor;
 use crate::remote::timers::AnyTimer;
 use crate::supervise::remote::SupervisorLink;
 

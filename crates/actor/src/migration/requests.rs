@@ -6,19 +6,26 @@ use std::time::Duration;
 
 use playhouse_executor::{AwayCx, Control, ControlCx, MailKind, StubRoute, SystemCore, Undelivered};
 
+use crate::actor::HasIdentity;
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_at};
+use crate::actor::watch::HasWatches;
 use crate::actor::{ActorId, ActorState, Watch, Watcher};
+use crate::ask::reentrant::HasWaiters;
 use crate::codec::{Codec, WireError};
 use crate::message::clock::Pace;
+use crate::message::forward::HasForwarder;
 use crate::message::forward::{ForwardedMessage, Forwarder, guarded};
 use crate::migration::hooks::{MigratedHook, MigratingHook, MigrationFailedHook};
 use crate::migration::offer::{ActorMetadata, Offer, PackedTimer, PreparedActor};
 use crate::migration::steps::{Arrival, ArrivalRoute, Install, to};
 use crate::remote::registry::Mobile;
 use crate::remote::route::send_marker;
+use crate::remote::slot::HasRemote;
+use crate::supervise::child::HasChild;
 use crate::supervise::remote::SupervisedRemotely;
+use crate::timer::HasTimers;
 use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::Timers;
 
@@ -73,7 +80,7 @@ pub(super) fn depart<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>)
 
 pub(super) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<ActorState<A>>) {
     if let Err(why) = offer(taken, cx) {
-        forget_leave(&mut cx.extra().timers);
+        forget_leave(&mut cx.extra().timer_slot().timers);
         cx.thaw();
         cx.run(MigrationFailedHook(why));
     }
@@ -82,14 +89,15 @@ pub(super) fn offer_or_stay<A: Mobile>(taken: Offer, cx: &mut ControlCx<ActorSta
 fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Result<(), MigrateError> {
     let who = ActorRef::new(cx.address());
     let extra = cx.extra();
-    extra.watchers.extend(extra.child.as_mut().and_then(|child| child.begin_migration(who)));
-    let supervisor_link = extra.child.as_ref().map(|child| child.supervisor_link());
+    let watch = extra.child().as_mut().and_then(|child| child.begin_migration(who));
+    extra.watches().watchers.extend(watch);
+    let supervisor_link = extra.child().as_ref().map(|child| child.supervisor_link());
     let now = playhouse_executor::with_current_system(|system| system.map_or(Duration::ZERO, |system| system.now()));
-    let name = cx.extra().name.clone();
-    let watching = cx.extra().watching.clone();
-    let last_timer = cx.extra().next_timer;
+    let name = cx.extra().identity().name.clone();
+    let watching = cx.extra().remote().watching.clone();
+    let last_timer = cx.extra().timer_slot().last;
     let mut clocks = Vec::new();
-    for (id, timer) in &mut cx.extra().timers {
+    for (id, timer) in &mut cx.extra().timer_slot().timers {
         let times = timer.clock.times();
         let fired = times.fired();
         if times.pace != Pace::Once || fired == 0 {
@@ -108,7 +116,7 @@ fn offer<A: Mobile>(offer: Offer, cx: &mut ControlCx<ActorState<A>>) -> Result<(
             PackedTimer { id: *id, left: times.left(now), pace: times.pace, kept: *kept, message, name, write }
         })
         .collect();
-    let receive_timeout = cx.extra().idle.as_ref().map(|idle| idle.after);
+    let receive_timeout = cx.extra().timer_slot().idle.as_ref().map(|idle| idle.after);
     let actor = &cx.state().expect("a frozen actor awaits nothing").actor;
     let state = guarded(|codec, out| codec.write(actor, out));
     let name = name.as_ref().map(|name| &**name.text());
@@ -138,7 +146,7 @@ impl<A: Mobile> Control<ActorState<A>> for Abort {
 
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         if cx.is_frozen() {
-            forget_leave(&mut cx.extra().timers);
+            forget_leave(&mut cx.extra().timer_slot().timers);
             cx.thaw();
             cx.run(MigrationFailedHook(self.0));
         }
@@ -159,19 +167,19 @@ impl<A: Mobile> Control<ActorState<A>> for Commit {
             return;
         }
         let extra = cx.extra();
-        extra.away = Some(Arc::clone(&self.0));
-        extra.reroute = None;
-        extra.waiters.let_go();
-        let watchers = std::mem::take(&mut extra.watchers);
-        let watching = std::mem::take(&mut extra.watching);
-        if let Some(child) = extra.child.take() {
+        *extra.away() = Some(Arc::clone(&self.0));
+        extra.remote().reroute = None;
+        extra.waiters().let_go();
+        let watchers = std::mem::take(&mut extra.watches().watchers);
+        let watching = std::mem::take(&mut extra.remote().watching);
+        if let Some(child) = extra.child().take() {
             // The actor watches its supervisor from the target theater already.
             SupervisedRemotely::unwatch(child.supervisor_link());
         }
-        for timer in extra.timers.values() {
+        for timer in extra.timer_slot().timers.values() {
             timer.stop();
         }
-        extra.idle.take().into_iter().for_each(Idle::cancel);
+        extra.timer_slot().idle.take().into_iter().for_each(Idle::cancel);
         let who = ActorId(cx.address().raw());
         // The actor watches them from the target theater.
         watching.into_iter().for_each(|watched| watched.unwatch(Watcher::last(who)));
@@ -245,13 +253,13 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        cx.extra().reroute = None;
+        cx.extra().remote().reroute = None;
         cx.arrive(ActorState { actor: self.actor });
         let Arrival { mut settling, route } = self.coming;
         let at_once = matches!(route, ArrivalRoute::Freely { is_settled: false });
         cx.address().send_control_behind(Begin { metadata: self.metadata, at_once });
         let extra = cx.extra();
-        extra.watched_by(settling.take_watchers());
+        extra.watches().watched_by(settling.take_watchers());
         match route {
             ArrivalRoute::Behind(marker) => {
                 if let Some(marker) = marker {
@@ -261,8 +269,8 @@ impl<A: Mobile> Control<ActorState<A>> for Arrive<A> {
             ArrivalRoute::Freely { .. } => {
                 // The actor may have left this stub only a moment ago. Its watchers were not found then, when it was
                 // admitted.
-                let late = extra.away.take().map(|forwarder| forwarder.take_watchers());
-                extra.watched_by(late.unwrap_or_default());
+                let late = extra.away().take().map(|forwarder| forwarder.take_watchers());
+                extra.watches().watched_by(late.unwrap_or_default());
             }
         }
     }
@@ -292,7 +300,7 @@ impl<A: Mobile> Control<ActorState<A>> for Begin {
             // If the hook ends or crashes the actor, that is carried out when the mail before the waiting mail has
             // come.
             let decided = cx.run_ahead(MigratedHook(self.metadata));
-            cx.extra().decided = decided;
+            cx.extra().remote().decided = decided;
         }
     }
 }

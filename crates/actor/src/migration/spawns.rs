@@ -6,13 +6,13 @@ use std::sync::Arc;
 use playhouse_executor::SystemCore;
 use serde::{Deserialize, Serialize};
 
-use crate::actor::any::ActorType;
 use crate::actor::spawn::{SpawnOptions, spawn};
 use crate::actor::{ActorId, ActorState};
 use crate::codec::{Codec, WireError, schema_of};
 use crate::message::decision::{About, Decision};
 use crate::message::forward::Forwarder;
 use crate::migration::steps::MigrationVTable;
+use crate::remote::any::ActorType;
 use crate::remote::registry::{Controls, Mobile, Remote};
 use crate::remote::stub::{StubPlacement, spawn_stub};
 use crate::supervise::remote::{decide, start_child};

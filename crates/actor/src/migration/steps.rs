@@ -5,10 +5,10 @@ use std::sync::Arc;
 use playhouse_executor::{Address, StubRoute, SystemCore, Undelivered};
 
 use crate::actor::migrate_error::MigrateError;
-use crate::actor::{Actor, ActorId, ActorState, Extra};
+use crate::actor::{Actor, ActorId, ActorState};
 use crate::ask::AskError;
 use crate::codec::{Codec, WireError};
-use crate::message::forward::{Forwarder, Marker};
+use crate::message::forward::{Forwarder, Marker, forwarding};
 use crate::migration::gather::{FreezeTogether, OnFrozen, PrepareFrozen, Then};
 use crate::migration::hooks::MigrationFailedHook;
 use crate::migration::offer::{ActorMetadata, Offer};
@@ -132,7 +132,7 @@ impl MigrationVTable {
                 Ok(New { install: install(actor, metadata), supervisor_link: Some(supervisor_link) })
             },
             make_stub: |system, stage, forwarder, route| {
-                let address = system.spawn_away::<ActorState<A>>(stage, Extra::of(forwarder), Some(route));
+                let address = system.spawn_away::<ActorState<A>>(stage, forwarding(forwarder), Some(route));
                 ActorId(address.raw())
             },
             fits: |id| to::<A>(id).is_some(),

@@ -10,13 +10,13 @@ use playhouse_executor::SystemCore;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::actor::ActorId;
-use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::group::GroupName;
 use crate::actor::reference::{ActorRef, Recipient};
 use crate::codec::crossing::{Crossing, crossing, during};
 use crate::codec::{Codec, WireError, unreadable};
 use crate::message::Message;
 use crate::message::forward::Forwarder;
+use crate::remote::any::{ActorType, AnyActor};
 use crate::remote::registry::{Remote, handles_named, handles_of};
 use crate::remote::stub::{StubPlacement, spawn_stub};
 

@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use playhouse_executor::SystemCore;
 
-use crate::actor::Extra;
 use crate::actor::reference::ActorRef;
-use crate::message::forward::Forwarder;
+use crate::message::forward::{Forwarder, forwarding};
 use crate::remote::registry::Remote;
 
 /// The stage of a stub.
@@ -31,5 +30,5 @@ pub fn spawn_stub<A: Remote>(
         StubPlacement::Link(_) if A::MOBILE => system.next_stage(),
         StubPlacement::Link(stage) | StubPlacement::Group(stage) => stage,
     };
-    ActorRef::new(system.spawn_away(stage, Extra::of(forwarder), None))
+    ActorRef::new(system.spawn_away(stage, forwarding(forwarder), None))
 }

@@ -25,6 +25,13 @@ pub(crate) struct Child<A> {
     pub(super) restarts: Restarts<A>,
 }
 
+/// The state of a cell with the actor's knowledge of its supervisor.
+pub(crate) trait HasChild<A> {
+    fn child(&mut self) -> &mut Option<Child<A>>;
+    /// Replaces the old state by a new one. The old state's timers end with it, except the kept ones.
+    fn renew(&mut self);
+}
+
 /// The maker of new states for a child.
 pub(super) enum Restarts<A> {
     /// The child itself, and the number of its restarts.
@@ -134,7 +141,7 @@ impl<A: Actor> Envelope<ActorState<A>> for StartChild<A> {
         if self.child.supervised_remotely().is_some() {
             SupervisedRemotely::watch(ActorRef::new(cx.address()), self.child.supervisor_link());
         }
-        cx.with_extra(|extra| extra.child = Some(self.child));
+        cx.with_extra(|extra| *extra.child() = Some(self.child));
         Start.run(state, cx)
     }
 

@@ -44,7 +44,9 @@ use crate::remote::reference_wire::MakeStub;
 use crate::remote::registry::Remote;
 use crate::remote::stub::spawn_stub;
 use crate::supervise::Supervisor;
+use crate::supervise::child::HasChild;
 use crate::supervise::child::{Child, StartChild};
+use crate::timer::HasTimers;
 use crate::timer::timers::go_on_all;
 use crate::{Actor, remote};
 
@@ -625,7 +627,7 @@ struct Remind;
 
 impl<A: Actor> Control<ActorState<A>> for Remind {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        let Some(child) = &mut cx.extra().child else { return };
+        let Some(child) = cx.extra().child() else { return };
         let supervisor_link = child.supervisor_link();
         if let Some(news) = child.supervised_remotely().and_then(|supervised_remotely| supervised_remotely.news()) {
             supervisor_link.report(news);
@@ -648,7 +650,7 @@ impl<A: Actor> Control<ActorState<A>> for Orphaned {
 
 /// Ends the child without a supervisor: as crashed, if it is parked.
 fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
-    let child = &mut cx.extra().child;
+    let child = cx.extra().child();
     if child.as_mut().and_then(Child::supervised_remotely).is_none() {
         return;
     }
@@ -667,7 +669,7 @@ struct Verdict<A> {
 impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let extra = cx.extra();
-        let Some(child) = &mut extra.child else { return };
+        let Some(child) = extra.child() else { return };
         let (crashed, Some(supervised_remotely)) = (child.crashed, child.supervised_remotely()) else { return };
         let About { nth, crash } = self.about;
         let was_told = crash != 0 && !(crashed && crash == supervised_remotely.crashes);
@@ -687,7 +689,7 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
             Decision::Resume => {
                 supervised_remotely.decided();
                 child.crashed = false;
-                go_on_all(&mut extra.timers);
+                go_on_all(&mut extra.timer_slot().timers);
                 cx.resume();
             }
             Decision::Restart(actor) => {

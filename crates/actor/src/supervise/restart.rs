@@ -10,11 +10,13 @@ use crate::actor::{Actor, ActorState};
 use crate::message::decision::Decision;
 use crate::message::mail::Start;
 use crate::message::{Handler, Message};
+use crate::supervise::child::HasChild;
 use crate::supervise::child::{Child, Restarts};
 use crate::supervise::crash_report::{self, DecisionReport};
 use crate::supervise::policy::{Directive, Strategy, SupervisionFailed};
 use crate::supervise::remote::{ChildLocation, Host, Reached, TheaterLost};
 use crate::supervise::{ChildEntry, ChildHandle, Supervisor, new_key};
+use crate::timer::HasTimers;
 use crate::timer::timers::go_on_all;
 
 impl Supervisor {
@@ -166,16 +168,16 @@ impl<A: Actor> Control<ActorState<A>> for Verdict {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         match self {
             Verdict::Resume => {
-                if let Some(child) = &mut cx.extra().child {
+                if let Some(child) = cx.extra().child() {
                     child.crashed = false;
                 }
-                go_on_all(&mut cx.extra().timers);
+                go_on_all(&mut cx.extra().timer_slot().timers);
                 cx.resume();
             }
             Verdict::GiveUp(crash) => cx.give_up(crash),
             Verdict::Restart => {
                 // A child that has given its factory away is told once more, by the owner of the factory.
-                if !matches!(cx.extra().child, Some(Child { restarts: Restarts::Itself { .. }, .. })) {
+                if !matches!(cx.extra().child(), Some(Child { restarts: Restarts::Itself { .. }, .. })) {
                     return;
                 }
                 cx.interrupt();
@@ -185,7 +187,7 @@ impl<A: Actor> Control<ActorState<A>> for Verdict {
                 }
                 cx.extra().renew();
                 cx.note_handled(false);
-                let Some(Child { crashed, restarts: Restarts::Itself { factory, count }, .. }) = &mut cx.extra().child
+                let Some(Child { crashed, restarts: Restarts::Itself { factory, count }, .. }) = cx.extra().child()
                 else {
                     return;
                 };

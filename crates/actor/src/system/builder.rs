@@ -9,10 +9,10 @@ use std::time::Duration;
 use playhouse_executor::Around;
 use playhouse_executor::{Config, Stealing, SystemCore};
 
-use crate::actor::any::ActorType;
 use crate::actor::of_system::OfSystem;
 use crate::migration::spawns::actor_types;
 use crate::observe::Observed;
+use crate::remote::any::ActorType;
 use crate::system::System;
 
 /// The settings of a new [`System`]: see [`System::builder`].

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use playhouse_executor::{Address, TimerKey, contained, with_current_system};
 
-use crate::actor::{Actor, ActorState, Extra};
+use crate::actor::{Actor, ActorState};
 use crate::message::HandledBy;
-use crate::message::clock::{AnyClock, Clock, Copying, Pace, TimersOfActor, Times};
+use crate::message::clock::{AnyClock, Clock, Copying, Pace, Times};
 use crate::message::mail::Fired;
 
 /// A timer of an actor.
@@ -112,21 +112,4 @@ pub(crate) fn renew_all(timers: &mut Timers) {
 #[inline(never)]
 pub(crate) fn go_on_all(timers: &mut Timers) {
     timers.values_mut().filter(|timer| !timer.is_under_way()).for_each(Timer::go_on);
-}
-
-impl<A: Actor> TimersOfActor for Extra<A> {
-    fn wants(&self, id: u64, number: u64) -> bool {
-        let timer = self.timers.get(&id);
-        timer.is_some_and(|timer| timer.left_at.is_none_or(|left_at| number <= left_at))
-    }
-
-    fn forget(&mut self, id: u64) {
-        self.timers.remove(&id);
-    }
-
-    fn go_on(&mut self, id: u64) {
-        if let Some(timer) = self.timers.get_mut(&id) {
-            timer.go_on();
-        }
-    }
 }
