@@ -18,7 +18,7 @@ mod supervise;
 mod system;
 mod timer;
 
-pub use actor::context::{Context, ContextAsk};
+pub use actor::context::Context;
 pub use actor::ended::UntilEnded;
 pub use actor::group::Group;
 #[doc(hidden)]
@@ -26,13 +26,15 @@ pub use actor::group::GroupName;
 pub use actor::migrate_error::MigrateError;
 #[doc(hidden)]
 pub use actor::names::{ShortType, name_of};
-pub use actor::reference::{ActorRef, AskTarget, OwnedActor, Recipient, ToRecipient, TrySendError};
+#[doc(hidden)]
+pub use actor::outside::assert_outside;
+pub use actor::reference::{ActorRef, OwnedActor, TrySendError};
 pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
 pub use actor::{Actor, ActorId, StopReason, Terminated};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
-#[doc(hidden)]
-pub use ask::outside::assert_outside;
+pub use ask::context::ContextAsk;
+pub use ask::recipient::{AskTarget, Recipient, ToRecipient};
 #[doc(hidden)]
 pub use ask::reentrant::{Await, Waiter};
 pub use ask::reply::{DeferredHandler, DeferredMode, Reply};

@@ -9,9 +9,9 @@ use std::thread::Thread;
 
 use playhouse_executor::{SystemCore, WaitOutside, WaitsOutside, contained};
 
+use crate::actor::outside::assert_outside;
 use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, Ended, Notify, StopReason, Watch, Watcher};
-use crate::ask::outside::assert_outside;
 
 /// A future of the reason for which an actor ends: see [`ActorRef::ended`].
 ///

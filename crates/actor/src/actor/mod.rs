@@ -7,6 +7,7 @@ pub(crate) mod migrate_error;
 pub(crate) mod migration_host;
 pub(crate) mod names;
 pub(crate) mod of_system;
+pub(crate) mod outside;
 pub(crate) mod reference;
 pub(crate) mod spawn;
 pub(crate) mod watch;

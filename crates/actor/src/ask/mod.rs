@@ -1,10 +1,11 @@
 //! Asks: messages with answers. Every ask ends, and its error says why.
 
+pub(crate) mod context;
 pub(crate) mod deadline;
 pub(crate) mod error;
 pub(crate) mod inherited_deadline;
-pub(crate) mod outside;
 pub(crate) mod recall;
+pub(crate) mod recipient;
 pub(crate) mod reentrant;
 pub(crate) mod reply;
 pub(crate) mod reply_to;
@@ -21,11 +22,11 @@ use playhouse_executor::{Borrowing, RequestPort, Sleeper, SystemCore, WaitOutsid
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
-use crate::actor::reference::AskTarget;
+use crate::actor::outside::assert_outside;
 use crate::ask::deadline::Deadline;
 pub use crate::ask::error::{AskError, AskPhase};
 use crate::ask::inherited_deadline::{Due, cap};
-use crate::ask::outside::assert_outside;
+use crate::ask::recipient::AskTarget;
 use crate::ask::reply_to::{Asker, ReplyTo, Slot};
 use crate::ask::wait_graph::{Attempt, Waiting, polled};
 use crate::message::Message;

@@ -23,9 +23,9 @@ use playhouse_executor::{
 
 use crate::actor::context::Context;
 use crate::actor::names::Label;
-use crate::actor::reference::AskTarget;
 use crate::actor::{Actor, ActorId, ActorState, dead_letter};
 use crate::ask::AskError;
+use crate::ask::recipient::AskTarget;
 use crate::ask::reply_to::ReplyTo;
 use crate::message::forward;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};

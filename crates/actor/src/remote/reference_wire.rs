@@ -11,7 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::actor::ActorId;
 use crate::actor::group::GroupName;
-use crate::actor::reference::{ActorRef, Recipient};
+use crate::actor::reference::ActorRef;
+use crate::ask::recipient::Recipient;
 use crate::codec::crossing::{Crossing, crossing, during};
 use crate::codec::{Codec, WireError, unreadable};
 use crate::message::Message;

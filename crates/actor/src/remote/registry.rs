@@ -12,10 +12,11 @@ use playhouse_executor::{Control, Lane, SystemCore, Undelivered};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::actor::reference::{ActorRef, ToRecipient};
+use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
 use crate::ask::AskError;
 use crate::ask::recall::TakesBack;
+use crate::ask::recipient::ToRecipient;
 use crate::ask::reply_to::ReplyTo;
 use crate::codec::{Codec, WireError, Written};
 use crate::message::forward::Forwarder;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use crate::ask::outside::assert_outside_of;
+use crate::actor::outside::assert_outside_of;
 use crate::system::{ShutdownError, ShutdownReport, System};
 
 /// A shutdown in a thread of its own: see [`System::shutdown_async`]. The future is ready when the shutdown has ended.
