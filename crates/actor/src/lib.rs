@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod actor;
+mod answer;
 mod ask;
 mod cell;
 mod codec;
@@ -33,14 +34,15 @@ pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
 pub use actor::{Actor, ActorId, StopReason, Terminated};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
+pub use answer::error::{AskError, AskPhase};
+#[doc(hidden)]
+pub use answer::wait_graph as waiting;
+pub use ask::Ask;
 pub use ask::context::ContextAsk;
 pub use ask::recipient::{AskTarget, Recipient, ToRecipient};
 #[doc(hidden)]
 pub use ask::reentrant::{Await, Waiter};
 pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
-#[doc(hidden)]
-pub use ask::wait_graph as waiting;
-pub use ask::{Ask, AskError, AskPhase};
 #[doc(hidden)]
 pub use message::clock::Pace;
 #[doc(hidden)]
@@ -71,7 +73,7 @@ pub use timer::sleep::Sleep;
 
 /// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.
 pub mod away {
-    pub use crate::ask::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+    pub use crate::answer::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
     pub use crate::message::decision::{About, Decision};
     pub use crate::message::forward::{ForwardedMessage, Forwarder, Marker, Origin, TakeAnswer, Write};
     pub use crate::remote::reference_wire::{ActorLocation, MakeStub, RefCodec, RefName, Watched, at_ref_codec};

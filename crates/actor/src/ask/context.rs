@@ -7,9 +7,10 @@ use playhouse_executor::with_current_system;
 
 use crate::actor::Actor;
 use crate::actor::context::Context;
+use crate::answer::error::AskError;
+use crate::answer::reply_to::{ReplyTo, TakeAnswer};
+use crate::ask::Ask;
 use crate::ask::recipient::AskTarget;
-use crate::ask::reply_to::{ReplyTo, TakeAnswer};
-use crate::ask::{Ask, AskError};
 use crate::message::mail::{Continuation, Pipe};
 use crate::message::{HandledBy, Message};
 

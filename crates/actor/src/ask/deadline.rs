@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use playhouse_executor::{Borrowing, SystemCore, TimerKey};
 
+use crate::answer::reply_to::Slot;
 use crate::ask::Ask;
-use crate::ask::reply_to::Slot;
 use crate::message::Message;
 
 impl<M: Message> Ask<M> {

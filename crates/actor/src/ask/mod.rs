@@ -2,15 +2,9 @@
 
 pub(crate) mod context;
 pub(crate) mod deadline;
-pub(crate) mod error;
-pub(crate) mod inherited_deadline;
-pub(crate) mod recall;
 pub(crate) mod recipient;
 pub(crate) mod reentrant;
 pub(crate) mod reply;
-pub(crate) mod reply_to;
-#[doc(hidden)]
-pub mod wait_graph;
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -23,12 +17,12 @@ use playhouse_executor::{Borrowing, RequestPort, Sleeper, SystemCore, WaitOutsid
 use crate::actor::ActorId;
 use crate::actor::names::Label;
 use crate::actor::outside::assert_outside;
+use crate::answer::error::AskError;
+use crate::answer::inherited_deadline::{Due, cap};
+use crate::answer::reply_to::{Asker, ReplyTo, Slot};
+use crate::answer::wait_graph::{Attempt, Waiting, polled};
 use crate::ask::deadline::Deadline;
-pub use crate::ask::error::{AskError, AskPhase};
-use crate::ask::inherited_deadline::{Due, cap};
 use crate::ask::recipient::AskTarget;
-use crate::ask::reply_to::{Asker, ReplyTo, Slot};
-use crate::ask::wait_graph::{Attempt, Waiting, polled};
 use crate::message::Message;
 
 /// The port to a receiver of requests of type `M`.

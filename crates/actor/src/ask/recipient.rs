@@ -10,8 +10,9 @@ use playhouse_executor::{Address, MaySend, Port, RawAddress, Requests, Sends, Un
 use crate::actor::names::{ShortType, name_of};
 use crate::actor::reference::{ActorRef, TrySendError, admit};
 use crate::actor::{Actor, ActorId, ActorState, dead_letter};
-use crate::ask::reply_to::ReplyTo;
-use crate::ask::{Ask, AskError, RequestTo};
+use crate::answer::error::AskError;
+use crate::answer::reply_to::ReplyTo;
+use crate::ask::{Ask, RequestTo};
 use crate::message::{HandledBy, Message};
 
 impl<A: Actor> ActorRef<A> {

@@ -7,7 +7,7 @@
 use crate::actor::Actor;
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
-use crate::ask::AskError;
+use crate::answer::error::AskError;
 use crate::ask::reply::Reply;
 use crate::message::{AsyncHandler, Message};
 

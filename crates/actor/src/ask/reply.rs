@@ -8,7 +8,7 @@
 //!
 //! A forwarded request waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits
 //! for the new receiver from then on: its edge in the graph of waiting actors is redirected before the request is sent
-//! ([`wait_graph`](crate::ask::wait_graph)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
+//! ([`wait_graph`](crate::answer::wait_graph)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
 //! most 1 actor has the request and can redirect the edge.
 //!
 //! The edge of an asker in another theater is not redirected. The forwarding theater records the new receiver, and
@@ -24,9 +24,9 @@ use playhouse_executor::{
 use crate::actor::context::Context;
 use crate::actor::names::Label;
 use crate::actor::{Actor, ActorId, ActorState, dead_letter};
-use crate::ask::AskError;
+use crate::answer::error::AskError;
+use crate::answer::reply_to::ReplyTo;
 use crate::ask::recipient::AskTarget;
-use crate::ask::reply_to::ReplyTo;
 use crate::message::forward;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
 use crate::message::{Guard, HandledBy, Message};

@@ -11,9 +11,9 @@ use playhouse_executor::{AwayCx, Lane, Undelivered, contained};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::{Actor, ActorId, ActorState, Notify, Tell, Watcher, dead_letter};
-use crate::ask::AskError;
-use crate::ask::recall::Recall;
-use crate::ask::reply_to::ReplyTo;
+use crate::answer::error::AskError;
+use crate::answer::recall::Recall;
+use crate::answer::reply_to::ReplyTo;
 use crate::codec::{Codec, WireError};
 use crate::message::Message;
 use crate::message::decision::{About, Decision};

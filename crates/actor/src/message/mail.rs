@@ -12,10 +12,10 @@ use playhouse_executor::{
 
 use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState, Terminated, dead_letter};
-use crate::ask::AskError;
-use crate::ask::inherited_deadline::as_answering;
-use crate::ask::reply_to::{ReplyTo, TakeAnswer};
-use crate::ask::wait_graph;
+use crate::answer::error::AskError;
+use crate::answer::inherited_deadline::as_answering;
+use crate::answer::reply_to::{ReplyTo, TakeAnswer};
+use crate::answer::wait_graph;
 use crate::message::clock::{Clock, TimersOfActor};
 use crate::message::forward;
 use crate::message::{AsyncHandler, Guard, Handler, Message};

@@ -11,7 +11,7 @@ pub(crate) mod wire_form;
 
 use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState};
-use crate::ask::reply_to::ReplyTo;
+use crate::answer::reply_to::ReplyTo;
 use crate::message::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
 use crate::message::wire_form::WireForm;
 use playhouse_executor::{Address, Admission, MaySend, Undelivered};

@@ -6,7 +6,7 @@ use playhouse_executor::{Address, StubRoute, SystemCore, Undelivered};
 
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::{Actor, ActorId, ActorState};
-use crate::ask::AskError;
+use crate::answer::error::AskError;
 use crate::codec::{Codec, WireError};
 use crate::message::forward::{Forwarder, Marker, forwarding};
 use crate::migration::gather::{FreezeTogether, OnFrozen, PrepareFrozen, Then};

@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 
 use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
-use crate::ask::AskError;
-use crate::ask::recall::TakesBack;
+use crate::answer::error::AskError;
+use crate::answer::recall::TakesBack;
+use crate::answer::reply_to::ReplyTo;
 use crate::ask::recipient::ToRecipient;
-use crate::ask::reply_to::ReplyTo;
 use crate::codec::{Codec, WireError, Written};
 use crate::message::forward::Forwarder;
 use crate::message::wire_form::WireForm;

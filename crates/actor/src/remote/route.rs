@@ -13,7 +13,7 @@ use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
 use crate::actor::watch::HasWatches;
 use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
-use crate::ask::AskError;
+use crate::answer::error::AskError;
 use crate::message::forward::{ForwardedMessage, Forwarder, HasForwarder, Marker};
 use crate::remote::registry::Mobile;
 use crate::remote::slot::HasRemote;

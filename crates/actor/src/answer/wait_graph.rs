@@ -54,7 +54,7 @@ use smallvec::SmallVec;
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
-use crate::ask::recall::RequestLocation;
+use crate::answer::recall::RequestLocation;
 
 thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };

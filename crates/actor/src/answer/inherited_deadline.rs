@@ -13,7 +13,7 @@ use std::time::Duration;
 use playhouse_executor::SystemCore;
 
 use crate::actor::ActorId;
-use crate::ask::wait_graph::polling;
+use crate::answer::wait_graph::polling;
 
 thread_local! {
     /// The deadline of the ask whose handler this thread polls.

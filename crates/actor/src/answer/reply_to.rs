@@ -8,10 +8,10 @@ use std::time::Duration;
 use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained, with_current_system};
 
 use crate::actor::names::Label;
-use crate::ask::error::{AskError, AskPhase};
-use crate::ask::inherited_deadline::Due;
-use crate::ask::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
-use crate::ask::wait_graph::{Awaited, Edge, Stage};
+use crate::answer::error::{AskError, AskPhase};
+use crate::answer::inherited_deadline::Due;
+use crate::answer::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+use crate::answer::wait_graph::{Awaited, Edge, Stage};
 
 /// A slot at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
