@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// The pairs of folders that use each other, by crate.
 const PAIRS: &[(&str, &[(&str, &str)])] = &[
-    ("crates/actor", &[("actor", "ask"), ("actor", "message"), ("ask", "message")]),
     (
         "crates/executor",
         &[

@@ -18,9 +18,9 @@ mod remote;
 mod supervise;
 mod system;
 mod timer;
+mod watch;
 
 pub use actor::context::Context;
-pub use actor::ended::UntilEnded;
 pub use actor::group::Group;
 #[doc(hidden)]
 pub use actor::group::GroupName;
@@ -29,7 +29,7 @@ pub use actor::migrate_error::MigrateError;
 pub use actor::names::{ShortType, name_of};
 #[doc(hidden)]
 pub use actor::outside::assert_outside;
-pub use actor::reference::{ActorRef, OwnedActor, TrySendError};
+pub use actor::reference::{ActorRef, TrySendError};
 pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
 pub use actor::{Actor, ActorId, StopReason, Terminated};
 #[doc(hidden)]
@@ -47,6 +47,7 @@ pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
 pub use message::clock::Pace;
 #[doc(hidden)]
 pub use message::clones;
+pub use message::send::OwnedActor;
 pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
 #[doc(hidden)]
@@ -70,6 +71,7 @@ pub use system::ending::Ending;
 pub use system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
 pub use timer::context::TimerKey;
 pub use timer::sleep::Sleep;
+pub use watch::ended::UntilEnded;
 
 /// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.
 pub mod away {

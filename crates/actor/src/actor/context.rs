@@ -7,9 +7,9 @@ use std::time::Duration;
 use playhouse_executor::{Failure, with_current_system, wrap_cx};
 
 use crate::actor::reference::ActorRef;
+use crate::actor::spawn::Start;
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId, ActorState, HasIdentity};
-use crate::message::mail::Start;
 
 wrap_cx! {
     /// The context of a handler, given to it together with the message.

@@ -1,7 +1,6 @@
 //! Actors: their hooks, their identities, and their ends.
 
 pub(crate) mod context;
-pub(crate) mod ended;
 pub(crate) mod group;
 pub(crate) mod migrate_error;
 pub(crate) mod migration_host;
@@ -10,21 +9,19 @@ pub(crate) mod of_system;
 pub(crate) mod outside;
 pub(crate) mod reference;
 pub(crate) mod spawn;
-pub(crate) mod watch;
+pub(crate) mod watcher;
 
 use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
 
-use playhouse_executor::{AwayCx, Control, ControlCx, Lane, MailKind, RawAddress, SystemCore, Undelivered};
+use playhouse_executor::{AwayCx, Control, ControlCx, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
 use crate::actor::context::Context;
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::names::Name;
-pub(crate) use crate::actor::watch::Watch;
-pub use crate::actor::watch::{Ended, Notify, Tell, Watcher};
-use crate::message::forward::{self, ForwardedMessage};
+pub use crate::actor::watcher::{Ended, Notify, Tell, Watcher};
 
 /// A unit of state that is reached only through messages, one at a time.
 ///
@@ -304,40 +301,6 @@ pub(crate) fn dead_letter<A, M>(why: Undelivered) {
 fn count_dead_letter(actor: &'static str, message: &'static str, why: Undelivered) {
     if let Some(system) = SystemCore::of_dead_letter() {
         system.dead_letter(actor, message, why);
-    }
-}
-
-/// Requests that every actor understands.
-pub(crate) enum Request {
-    Stop,
-    Kill,
-}
-
-impl Request {
-    #[inline(never)]
-    fn forwarded(self, lane: Lane) -> ForwardedMessage<'static> {
-        match self {
-            Request::Stop => ForwardedMessage::Stop { drain: lane != Lane::System },
-            Request::Kill => ForwardedMessage::Kill,
-        }
-    }
-}
-
-impl<A: Actor> Control<ActorState<A>> for Request {
-    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        match self {
-            Request::Stop => cx.stop(),
-            Request::Kill => cx.kill(),
-        }
-    }
-
-    fn describe(&self) -> (MailKind, &'static str) {
-        (MailKind::Control, if matches!(self, Request::Stop) { "stop" } else { "kill" })
-    }
-
-    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        // A request that cannot be forwarded is dropped: an unreachable actor counts as stopped.
-        let _ = forward::carry(self.forwarded(cx.lane()), cx);
     }
 }
 

@@ -10,7 +10,7 @@ use playhouse_executor::{ControlCx, Crash, Cx, Ending, Resident, contained};
 use crate::actor::context::Context;
 use crate::actor::names::Name;
 use crate::actor::reference::ActorRef;
-use crate::actor::watch::{HasWatches, Watches};
+use crate::actor::watcher::{HasWatches, Watches};
 use crate::actor::{Actor, ActorId, ActorState, HasIdentity, Identity, Notify, StopReason, Terminated, Watcher};
 use crate::answer::wait_graph::forget_asks;
 use crate::ask::reentrant::{HasWaiters, Waiters};

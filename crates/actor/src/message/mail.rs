@@ -20,22 +20,6 @@ use crate::message::clock::{Clock, TimersOfActor};
 use crate::message::forward;
 use crate::message::{AsyncHandler, Guard, Handler, Message};
 
-/// The first message of an actor.
-pub(crate) struct Start;
-
-impl<A: Actor> Envelope<ActorState<A>> for Start {
-    #[inline(always)]
-    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        state.actor.started(Context::of(cx));
-    }
-
-    fn describe() -> (MailKind, &'static str) {
-        (MailKind::Start, "start")
-    }
-
-    fn bounce(self, _: Undelivered) {}
-}
-
 /// A message without an answer.
 #[repr(transparent)]
 pub(crate) struct Tell<M>(pub(crate) M);

@@ -6,6 +6,7 @@ pub mod clones;
 pub(crate) mod decision;
 pub(crate) mod forward;
 pub(crate) mod mail;
+pub(crate) mod send;
 pub(crate) mod stream;
 pub(crate) mod wire_form;
 

@@ -10,8 +10,8 @@ use crate::actor::HasIdentity;
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{Placement, spawn_at};
-use crate::actor::watch::HasWatches;
-use crate::actor::{ActorId, ActorState, Watch, Watcher};
+use crate::actor::watcher::HasWatches;
+use crate::actor::{ActorId, ActorState, Watcher};
 use crate::ask::reentrant::HasWaiters;
 use crate::codec::{Codec, WireError};
 use crate::message::clock::Pace;
@@ -28,6 +28,7 @@ use crate::supervise::remote::SupervisedRemotely;
 use crate::timer::HasTimers;
 use crate::timer::receive_timeout::Idle;
 use crate::timer::timers::Timers;
+use crate::watch::Watch;
 
 pub(super) struct Prepare {
     pub(super) offer: Offer,

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::actor::reference::ActorRef;
-use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watcher};
 use crate::answer::error::AskError;
 use crate::answer::recall::TakesBack;
 use crate::answer::reply_to::ReplyTo;
@@ -25,6 +25,7 @@ use crate::message::{HandledBy, Message};
 use crate::remote::route::{Reroute, Rerouted, StubContent};
 use crate::remote::stub::{StubPlacement, spawn_stub};
 use crate::remote::timers::{AnyTimer, timer};
+use crate::watch::Watch;
 
 /// An actor that takes messages from other theaters.
 ///

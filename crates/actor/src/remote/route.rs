@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
-use crate::actor::watch::HasWatches;
-use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watch, Watcher};
+use crate::actor::watcher::HasWatches;
+use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watcher};
 use crate::answer::error::AskError;
 use crate::message::forward::{ForwardedMessage, Forwarder, HasForwarder, Marker};
 use crate::remote::registry::Mobile;
 use crate::remote::slot::HasRemote;
+use crate::watch::Watch;
 
 /// The condition under which the waiting mail of a stub continues.
 pub enum Settled {

@@ -4,10 +4,11 @@ use playhouse_executor::{Address, Port, Sends};
 
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
-use crate::actor::{Actor, ActorId, ActorState, Notify, Terminated, Watch, Watcher};
+use crate::actor::{Actor, ActorId, ActorState, Notify, Terminated, Watcher};
 use crate::message::mail::TerminatedMail;
 use crate::remote::any::{ActorType, AnyActor};
 use crate::remote::slot::HasRemote;
+use crate::watch::Watch;
 
 impl<A: Actor> Context<A> {
     /// Requests a [`terminated`](Actor::terminated) call for the end of `who`. The call comes at once if `who` has

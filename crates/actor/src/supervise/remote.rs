@@ -32,12 +32,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
+use crate::actor::spawn::Start;
 use crate::actor::spawn::{Placement, spawn_named};
-use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watch, Watcher};
+use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watcher};
 use crate::codec::{Codec, WireError};
 use crate::message::decision::{About, Decision};
 use crate::message::forward::{self, ForwardedMessage, Write, guarded};
-use crate::message::mail::Start;
 use crate::message::wire_form::WireForm;
 use crate::message::{Handler, Message};
 use crate::remote::reference_wire::MakeStub;
@@ -48,6 +48,7 @@ use crate::supervise::child::HasChild;
 use crate::supervise::child::{Child, StartChild};
 use crate::timer::HasTimers;
 use crate::timer::timers::go_on_all;
+use crate::watch::Watch;
 use crate::{Actor, remote};
 
 /// Another theater as a host of children: a `Peer` of `playhouse-theater`.

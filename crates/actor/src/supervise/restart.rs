@@ -6,9 +6,9 @@ use std::time::Duration;
 use playhouse_executor::{Control, ControlCx, Crash, MailKind, during};
 
 use crate::actor::context::Context;
+use crate::actor::spawn::Start;
 use crate::actor::{Actor, ActorState};
 use crate::message::decision::Decision;
-use crate::message::mail::Start;
 use crate::message::{Handler, Message};
 use crate::supervise::child::HasChild;
 use crate::supervise::child::{Child, Restarts};

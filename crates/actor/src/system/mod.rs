@@ -18,9 +18,10 @@ use playhouse_executor::{Counters, SystemCore};
 use crate::actor::names::Label;
 use crate::actor::of_system::OfSystem;
 use crate::actor::outside::assert_outside_of;
-use crate::actor::reference::{ActorRef, OwnedActor};
+use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId};
+use crate::message::send::OwnedActor;
 use crate::system::builder::{BuildError, SystemBuilder};
 use crate::system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
 

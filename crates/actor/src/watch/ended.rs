@@ -11,7 +11,8 @@ use playhouse_executor::{SystemCore, WaitOutside, WaitsOutside, contained};
 
 use crate::actor::outside::assert_outside;
 use crate::actor::reference::ActorRef;
-use crate::actor::{Actor, Ended, Notify, StopReason, Watch, Watcher};
+use crate::actor::{Actor, Ended, Notify, StopReason, Watcher};
+use crate::watch::Watch;
 
 /// A future of the reason for which an actor ends: see [`ActorRef::ended`].
 ///
@@ -220,7 +221,7 @@ mod tests {
 
     use super::*;
     use crate::actor::context::Context;
-    use crate::actor::watch::HasWatches;
+    use crate::actor::watcher::HasWatches;
     use crate::message::{Handler, Message};
     use crate::system::System;
 
