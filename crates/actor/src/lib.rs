@@ -11,6 +11,7 @@ mod answer;
 mod ask;
 mod cell;
 mod codec;
+mod lock;
 mod message;
 mod migration;
 mod observe;

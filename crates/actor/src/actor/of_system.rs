@@ -3,11 +3,12 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use playhouse_executor::SystemCore;
 
 use crate::actor::migration_host::MigrationHost;
+use crate::lock::lock;
 
 /// The data of this crate in each system, set before the system has actors.
 #[derive(Default)]
@@ -47,7 +48,7 @@ impl OfSystem {
     }
 
     pub(crate) fn with_services<R>(&self, act: impl FnOnce(&mut Services) -> R) -> R {
-        act(&mut self.services.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut lock(&self.services))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::any::{TypeId, type_name};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{Codec, WireError, Written};
+use crate::lock::lock;
 use crate::message::Message;
 use crate::message::forward;
 
@@ -115,7 +116,7 @@ impl<M: Message> Clock<M> {
     }
 
     fn message(&self) -> MutexGuard<'_, Option<M>> {
-        self.message.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.message)
     }
 
     /// Returns the message for the actor that handles it. The call runs in that actor, because a panic in a `clone` is

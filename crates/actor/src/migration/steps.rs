@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use playhouse_executor::{Address, StubRoute, SystemCore, Undelivered};
+use playhouse_executor::{Address, Control, StubRoute, SystemCore, Undelivered};
 
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::{Actor, ActorId, ActorState};
-use crate::answer::error::AskError;
 use crate::codec::{Codec, WireError};
 use crate::message::forward::{Forwarder, Marker, forwarding};
 use crate::migration::gather::{FreezeTogether, OnFrozen, PrepareFrozen, Then};
@@ -96,31 +95,30 @@ pub(super) fn to<A: Actor>(id: ActorId) -> Option<Address<ActorState<A>>> {
     id.0.of_type()
 }
 
+/// Sends a request to the cell. It bounces if the actor has ended.
+fn request_now<A: Actor>(id: ActorId, request: impl Control<ActorState<A>>) {
+    match to::<A>(id) {
+        Some(address) => address.send_control(request),
+        None => request.bounce(Undelivered::Stopped),
+    }
+}
+
+/// Sends a request to the cell, behind earlier sends of the same worker. It bounces if the actor has ended.
+fn request_behind<A: Actor>(id: ActorId, request: impl Control<ActorState<A>>) {
+    match to::<A>(id) {
+        Some(address) => address.send_control_behind(request),
+        None => request.bounce(Undelivered::Stopped),
+    }
+}
+
 impl MigrationVTable {
     pub(crate) const fn of<A: Mobile>() -> MigrationVTable {
         MigrationVTable {
-            prepare: |id, offer| match to::<A>(id) {
-                Some(address) => address.send_control(Prepare { offer, asks_again: true }),
-                None => drop(offer(Err(MigrateError::Stopped))),
-            },
-            when_freezable: |id, on_frozen| match to::<A>(id) {
-                Some(address) => address.send_control(FreezeTogether { on_frozen, asks_again: true }),
-                None => on_frozen(Err(Undelivered::Stopped)),
-            },
-            prepare_frozen: |id, offer| match to::<A>(id) {
-                Some(address) => address.send_control(PrepareFrozen(offer)),
-                None => drop(offer(Err(MigrateError::Stopped))),
-            },
-            abort: |id, why| {
-                if let Some(address) = to::<A>(id) {
-                    address.send_control_behind(Abort(why));
-                }
-            },
-            commit: |id, forwarder, route| {
-                if let Some(address) = to::<A>(id) {
-                    address.send_control_behind(Commit(forwarder, route));
-                }
-            },
+            prepare: |id, offer| request_now::<A>(id, Prepare { offer, asks_again: true }),
+            when_freezable: |id, on_frozen| request_now::<A>(id, FreezeTogether { on_frozen, asks_again: true }),
+            prepare_frozen: |id, offer| request_now::<A>(id, PrepareFrozen(offer)),
+            abort: |id, why| request_behind::<A>(id, Abort(why)),
+            commit: |id, forwarder, route| request_behind::<A>(id, Commit(forwarder, route)),
             read: read::<A>,
             read_new: |bytes, codec, is_child| {
                 let is_new = ActorMetadata { is_new: true, ..ActorMetadata::default() };
@@ -140,38 +138,24 @@ impl MigrationVTable {
                 let address = system.arrival_buffer(to::<A>(id)?);
                 Some(ActorId(address.raw()))
             },
-            begin_reroute: |id, number, marker| match to::<A>(id) {
-                Some(address) => address.send_control_behind(BeginReroute { number, marker }),
-                None => (marker.answer)(Err(AskError::Stopped)),
-            },
-            pass_marker: |id, marker| match to::<A>(id) {
-                // The marker passes a waiting handler, or an undecided crash. Mail that came before the marker waits in
-                // its order, and the supervisor that decides about the crash may be waiting for the answer.
-                Some(address) => address.send_control_behind(Pass::new(marker)),
-                None => (marker.answer)(Err(AskError::Stopped)),
-            },
-            settle: |id, settled, settling| match (to::<A>(id), settled) {
-                (address, Settled::Begins { arrival_buffer }) => {
-                    let begins = Begins::<A>::new(arrival_buffer.and_then(to::<A>), settling);
-                    match address {
-                        Some(address) => address.send_control_behind(begins),
-                        None => begins.forget_arrival_buffer(),
-                    }
+            begin_reroute: |id, number, marker| request_behind::<A>(id, BeginReroute { number, marker }),
+            // The marker passes a waiting handler, or an undecided crash. Mail that came before the marker waits in its
+            // order, and the supervisor that decides about the crash may be waiting for the answer.
+            pass_marker: |id, marker| request_behind::<A>(id, Pass::new(marker)),
+            settle: |id, settled, settling| match settled {
+                Settled::Begins { arrival_buffer } => {
+                    request_behind::<A>(id, Begins::<A>::new(arrival_buffer.and_then(to::<A>), settling));
                 }
-                (Some(address), Settled::Turned { number, forwarder }) => {
-                    address.send_control_behind(EndReroute { number, forwarder, settling });
+                Settled::Turned { number, forwarder } => {
+                    request_behind::<A>(id, EndReroute { number, forwarder, settling });
                 }
-                (None, Settled::Turned { .. }) => {}
             },
             failed: |id, why| {
                 if let Some(address) = to::<A>(id) {
                     address.send(MigrationFailedHook(why));
                 }
             },
-            then: |id, call| match to::<A>(id) {
-                Some(address) => address.send_control_behind(Then(call)),
-                None => call(),
-            },
+            then: |id, call| request_behind::<A>(id, Then(call)),
         }
     }
 }

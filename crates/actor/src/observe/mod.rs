@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use playhouse_executor::{HandlerOutcome, Handling, MailKind, Observer, RawAddress, SystemCore, contained};
@@ -21,6 +21,7 @@ use rustc_hash::FxHashMap;
 
 use crate::actor::ActorId;
 use crate::actor::names::{Label, ShortType};
+use crate::lock::lock;
 use crate::observe::histogram::Histogram;
 
 /// The number of actors that are counted one by one for each worker. The messages of further actors are counted
@@ -98,10 +99,6 @@ pub struct ActivityCounts {
     pub stages: BTreeMap<u16, u64>,
     /// The time that each worker was in handlers.
     pub busy: BTreeMap<u16, Duration>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the text as one line with its end: characters that would end it, or move the cursor of a terminal, are escaped.

@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem;
 use std::num::NonZeroU64;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use playhouse_executor::{HandlerOutcome, Handling, MailKind, RawAddress, contained};
 use rustc_hash::FxHashMap;
@@ -16,6 +16,7 @@ use tracing::Span;
 
 use crate::actor::ActorId;
 use crate::actor::names::{Label, ShortType};
+use crate::lock::lock;
 use crate::observe::SlowHandler;
 
 /// The number of causes kept. Older ones are dropped, because the causes of messages that got lost with a system would
@@ -65,10 +66,6 @@ thread_local! {
     /// The spans of the handlers that run on this thread; `None` for a handler without a span. In the destructors of
     /// the thread's other thread-locals this one may be destroyed. Handlers have no spans then.
     static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // No span is closed under a lock, because the close calls the subscriber.

@@ -3,7 +3,7 @@
 use std::any::{TypeId, type_name};
 use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::ThreadId;
 
 use playhouse_executor::SystemCore;
@@ -15,6 +15,7 @@ use crate::actor::reference::ActorRef;
 use crate::ask::recipient::Recipient;
 use crate::codec::crossing::{Crossing, crossing, during};
 use crate::codec::{Codec, WireError, unreadable};
+use crate::lock::lock;
 use crate::message::Message;
 use crate::message::forward::Forwarder;
 use crate::remote::any::{ActorType, AnyActor};
@@ -118,7 +119,7 @@ thread_local! {
 static LATE_REF_CODECS: Mutex<Vec<(ThreadId, Arc<dyn RefCodec>)>> = Mutex::new(Vec::new());
 
 fn late_ref_codecs() -> MutexGuard<'static, Vec<(ThreadId, Arc<dyn RefCodec>)>> {
-    LATE_REF_CODECS.lock().unwrap_or_else(PoisonError::into_inner)
+    lock(&LATE_REF_CODECS)
 }
 
 /// Calls `f`, which writes or reads values that cross `ref_codec`.

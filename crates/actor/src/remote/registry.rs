@@ -1,7 +1,7 @@
 //! The actors of a binary that other theaters reach.
 //!
 //! The compiler knows whether a message has a wire form ([`Message::WIRE`]). The binary has a list of the actors and
-//! the messages that they take over the wire ([`Handles`], and `Spawns` of the migration). `#[actor(remote)]` or
+//! the messages that they take over the wire ([`Handles`], and `Spawns` in `migration/spawns.rs`). `#[actor(remote)]` or
 //! [`remote!`](crate::remote!) adds the entries.
 
 use std::any::TypeId;

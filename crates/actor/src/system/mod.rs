@@ -10,7 +10,7 @@ pub(crate) mod report;
 pub(crate) mod services;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use playhouse_executor::{Counters, SystemCore};
@@ -21,6 +21,7 @@ use crate::actor::outside::assert_outside_of;
 use crate::actor::reference::ActorRef;
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId};
+use crate::lock::lock;
 use crate::message::send::OwnedActor;
 use crate::system::builder::{BuildError, SystemBuilder};
 use crate::system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
@@ -348,13 +349,13 @@ impl System {
         let waited = Arc::clone(&deferred);
         let waited = move |who, actor, message| {
             let actor = Label::of_type(actor, ActorId(who)).to_string();
-            *waited.lock().unwrap_or_else(PoisonError::into_inner).entry((actor, message)).or_default() += 1;
+            *lock(&waited).entry((actor, message)).or_default() += 1;
         };
         let grace = GRACE_MIN.max(limit / 10);
         let left = limit.saturating_sub(start.elapsed());
         let (actors_stopped, stuck) = self.core.end_in_time((left, grace), Box::new(waited));
         let stats = self.stats();
-        let deferred = std::mem::take(&mut *deferred.lock().unwrap_or_else(PoisonError::into_inner));
+        let deferred = std::mem::take(&mut *lock(&deferred));
         if stuck > 0 {
             let at_work = self.core.actors_at_work();
             let actors =

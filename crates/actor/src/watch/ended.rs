@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 
@@ -12,6 +12,7 @@ use playhouse_executor::{SystemCore, WaitOutside, WaitsOutside, contained};
 use crate::actor::outside::assert_outside;
 use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, Ended, Notify, StopReason, Watcher};
+use crate::lock::lock;
 use crate::watch::Watch;
 
 /// A future of the reason for which an actor ends: see [`ActorRef::ended`].
@@ -63,7 +64,7 @@ struct State {
 
 impl End {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Records the reason, if none is recorded. Returns the waker of the waiting task.
