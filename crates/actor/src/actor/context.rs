@@ -121,7 +121,7 @@ impl<A: Actor> Context<A> {
     /// The error may be a text. A supervisor tells errors apart by their types, so an error with a directive of its own
     /// needs a type of its own.
     ///
-    /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`]. If the
+    /// The handler still runs to its end. Its answer is dropped, and the asker gets [`AskError::Panicked`](crate::AskError::Panicked). If the
     /// handler calls [`Context::stop`] later, the actor ends by the error, and its supervisor does not decide.
     #[track_caller]
     #[doc(alias("escalate", "abort", "raise"))]

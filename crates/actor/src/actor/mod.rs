@@ -59,7 +59,7 @@ pub trait Actor: Sized + Send + 'static {
     /// Called once before the first message, and again after each restart.
     fn started(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// Called once after the actor has stopped by [`Context::stop`], [`ActorRef::stop`], [`ActorRef::drain`], or the
+    /// Called once after the actor has stopped by [`Context::stop`], [`ActorRef::stop`](crate::ActorRef::stop), [`ActorRef::drain`](crate::ActorRef::drain), or the
     /// end of its system.
     ///
     /// The hook is not called after a kill or a crash, and not when the actor is stopped while its restart is pending.

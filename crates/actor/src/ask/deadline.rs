@@ -10,7 +10,7 @@ use crate::ask::Ask;
 use crate::message::Message;
 
 impl<M: Message> Ask<M> {
-    /// Sets a deadline: the ask fails with [`AskError::Deadline`] if the answer takes longer. The resolution is 1 ms.
+    /// Sets a deadline: the ask fails with [`AskError::Deadline`](crate::AskError::Deadline) if the answer takes longer. The resolution is 1 ms.
     ///
     /// The time counts from the send of the request. A call after the first poll has therefore no effect.
     ///

@@ -289,7 +289,7 @@ impl Observer for Observing {
     }
 }
 
-/// The times that the handlers of one type of actor took for one type of message: see [`System::handler_times`].
+/// The times that the handlers of one type of actor took for one type of message: see [`System::handler_times`](crate::System::handler_times).
 ///
 /// # Examples
 ///
@@ -401,7 +401,7 @@ impl fmt::Display for SlowHandler {
     }
 }
 
-/// A guard that keeps the timing of handlers on: see [`System::time_handlers`].
+/// A guard that keeps the timing of handlers on: see [`System::time_handlers`](crate::System::time_handlers).
 ///
 /// # Examples
 ///

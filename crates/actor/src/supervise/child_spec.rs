@@ -92,13 +92,13 @@ impl<A: Actor> ChildSpec<A> {
     ///
     /// A crashed child is parked with its mailbox in its theater until the directive arrives. A restart sends a new
     /// state. The supervisor receives the text of the panic or the error, and not the error itself: see
-    /// [`SupervisionPolicy::when`].
+    /// [`SupervisionPolicy::when`](crate::SupervisionPolicy::when).
     ///
-    /// The loss of the child's theater is a crash with a [`TheaterLost`], one for all children of that theater. The
+    /// The loss of the child's theater is a crash with a [`TheaterLost`](crate::TheaterLost), one for all children of that theater. The
     /// restart calls the theater's address again. If a theater answers, the children are started anew in it. They are
     /// *other actors* then: references to the former ones are invalid, and [`FindChild`] returns the new ones.
     ///
-    /// If no theater answers, that is another crash. With a [backoff](SupervisionPolicy::backoff) the supervisor calls
+    /// If no theater answers, that is another crash. With a [backoff](crate::SupervisionPolicy::backoff) the supervisor calls
     /// repeatedly; without one it soon gives up. In the other direction, a child whose supervisor has ended or is lost
     /// is stopped.
     pub fn at<H: Host + Clone>(mut self, theater: &H) -> Self

@@ -28,7 +28,7 @@ use crate::supervise::restart::Verdict;
 
 /// An actor that starts children and restarts them when they crash. The children are stopped when the supervisor ends.
 ///
-/// Ask it for a [`ChildSpec`] to start a child.
+/// Ask it for a [`ChildSpec`](crate::ChildSpec) to start a child.
 ///
 /// # Examples
 ///

@@ -40,7 +40,7 @@ pub(super) enum Strategy {
 
 type Rule = (Box<dyn Fn(&Crash) -> bool + Send>, Directive);
 
-/// The restart strategy, limits and rules of a [`Supervisor`].
+/// The restart strategy, limits and rules of a [`Supervisor`](crate::Supervisor).
 ///
 /// # Examples
 ///
@@ -118,11 +118,11 @@ impl SupervisionPolicy {
         self
     }
 
-    /// Sets the directive for crashes with an error of type `E`, by [`Context::fail`] or [`std::panic::panic_any`]. The
+    /// Sets the directive for crashes with an error of type `E`, by [`Context::fail`](crate::Context::fail) or [`std::panic::panic_any`]. The
     /// first rule that fits applies.
     ///
     /// The error of a child in another theater arrives as text only: use [`SupervisionPolicy::when`] for it.
-    /// [`TheaterLost`] is the exception: it is found by its type.
+    /// [`TheaterLost`](crate::TheaterLost) is the exception: it is found by its type.
     pub fn on<E: Error + 'static>(mut self, directive: Directive) -> Self {
         let fits = |crash: &Crash| match crash {
             Crash::Error(error) => error.is::<E>(),
