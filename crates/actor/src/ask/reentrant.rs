@@ -17,6 +17,7 @@ use crate::message::{AsyncHandler, Message};
 #[derive(Debug)]
 pub struct Waiter;
 
+#[diagnostic::do_not_recommend]
 impl Actor for Waiter {}
 
 /// The message with the future to await.
