@@ -9,27 +9,6 @@ use std::path::{Path, PathBuf};
 
 /// The pairs of folders that use each other, by crate.
 const PAIRS: &[(&str, &[(&str, &str)])] = &[
-    (
-        "crates/actor",
-        &[
-            ("actor", "ask"),
-            ("actor", "message"),
-            ("actor", "migration"),
-            ("actor", "remote"),
-            ("actor", "supervise"),
-            ("actor", "system"),
-            ("actor", "timer"),
-            ("ask", "message"),
-            ("ask", "remote"),
-            ("message", "remote"),
-            ("message", "timer"),
-            ("migration", "remote"),
-            ("migration", "system"),
-            ("observe", "supervise"),
-            ("observe", "system"),
-            ("remote", "supervise"),
-        ],
-    ),
     ("crates/theater", &[("link", "naming"), ("migration", "naming"), ("migration", "node"), ("naming", "proxy")]),
 ];
 

@@ -1,13 +1,17 @@
 //! Typed actors on the Playhouse executor: actors, messages, asks, supervision, systems.
 //!
-//! Programs use `playhouse`, which re-exports all of this with its macros. This crate has no unsafe code:
+//! Programs use `playhouse`, which re-exports the public part of this with its macros. This crate has no unsafe code:
 //! `playhouse-executor` has it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod actor;
+mod answer;
 mod ask;
+mod cell;
+mod codec;
+mod lock;
 mod message;
 mod migration;
 mod observe;
@@ -15,48 +19,82 @@ mod remote;
 mod supervise;
 mod system;
 mod timer;
+mod watch;
 
-pub use actor::any::{AnyActor, WrongType};
-pub use actor::context::{Context, ContextAsk, TimerKey};
-pub use actor::ended::UntilEnded;
+pub use actor::context::Context;
 pub use actor::group::Group;
 #[doc(hidden)]
 pub use actor::group::GroupName;
+pub use actor::migrate_error::MigrateError;
 #[doc(hidden)]
 pub use actor::names::{ShortType, name_of};
-pub use actor::reference::{ActorRef, AskTarget, OwnedActor, Recipient, ToRecipient, TrySendError};
+#[doc(hidden)]
+pub use actor::outside::assert_outside;
+pub use actor::reference::{ActorRef, TrySendError};
 pub use actor::spawn::{Placement, SpawnError, SpawnOptions};
 pub use actor::{Actor, ActorId, StopReason, Terminated};
 #[doc(hidden)]
 pub use actor::{Ended, Notify, Tell, Watcher};
+pub use answer::error::{AskError, AskPhase};
 #[doc(hidden)]
-pub use ask::outside::assert_outside;
+pub use answer::wait_graph as waiting;
+pub use ask::Ask;
+pub use ask::context::ContextAsk;
+pub use ask::recipient::{AskTarget, Recipient, ToRecipient};
 #[doc(hidden)]
 pub use ask::reentrant::{Await, Waiter};
 pub use ask::reply::{DeferredHandler, DeferredMode, Reply};
 #[doc(hidden)]
-pub use ask::waiting;
-pub use ask::{Ask, AskError, AskPhase};
+pub use message::clock::Pace;
 #[doc(hidden)]
 pub use message::clones;
+pub use message::send::OwnedActor;
 pub use message::stream::StreamKey;
 pub use message::{AsyncHandler, AsyncMode, Guard, HandledBy, Handler, Message, Repeated, SyncMode};
-pub use migration::{MigrateError, Mobile};
 #[doc(hidden)]
 pub use observe::{ActivityCounter, ActivityCounts};
 pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
-pub use remote::stub as away;
-pub use remote::wire;
-pub use supervise::crashes::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
+pub use remote::any::{AnyActor, WrongType};
+pub use remote::registry::Mobile;
+pub use supervise::Supervisor;
+pub use supervise::child_spec::{ChildSpec, FindChild};
+pub use supervise::crash_report::{AfterCrash, CrashReport, CrashedIn, DecisionReport};
+pub use supervise::policy::{Directive, SupervisionFailed, SupervisionPolicy};
 pub use supervise::remote::TheaterLost;
-pub use supervise::{ChildSpec, Directive, FindChild, SupervisionFailed, SupervisionPolicy, Supervisor};
+pub use system::System;
+#[doc(hidden)]
+pub use system::Uncounted;
+#[doc(hidden)]
+pub use system::builder::OnStart;
+pub use system::builder::{BuildError, SystemBuilder};
 pub use system::ending::Ending;
-pub use system::{
-    BuildError, DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats, System, SystemBuilder,
-};
-#[doc(hidden)]
-pub use system::{OnStart, Uncounted};
+pub use system::report::{DeadLetter, DeferredMessages, ShutdownError, ShutdownReport, Stats};
+pub use timer::context::TimerKey;
 pub use timer::sleep::Sleep;
-#[doc(hidden)]
-pub use timer::timers::Pace;
+pub use watch::ended::UntilEnded;
+
+/// Stubs of actors in other theaters, the mail that they forward, and the wire form of references.
+pub mod away {
+    pub use crate::answer::recall::{ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+    pub use crate::message::decision::{About, Decision};
+    pub use crate::message::forward::{ForwardedMessage, Forwarder, Marker, Origin, TakeAnswer, Write};
+    pub use crate::remote::reference_wire::{ActorLocation, MakeStub, RefCodec, RefName, Watched, at_ref_codec};
+    pub use crate::remote::stub::{StubPlacement, spawn_stub};
+    pub use crate::supervise::remote::{Found, Host};
+}
+
+/// Wire forms: the bytes of messages, answers and actors outside of a process, and the steps of a migration.
+pub mod wire {
+    pub use crate::actor::migration_host::MigrationHost;
+    pub use crate::codec::{Codec, WireError, Written};
+    pub use crate::message::wire_form::{Transferable, WireForm, transferable};
+    pub use crate::migration::gather::{Freeze, OnFrozen};
+    pub use crate::migration::offer::{ActorMetadata, Offer, PackedTimer, PreparedActor, ReadTimer};
+    pub use crate::migration::spawns::{Decide, SpawnFrom, Spawns, spawns};
+    pub use crate::migration::steps::{Arrival, ArrivalRoute, Install, MigrationVTable, New};
+    pub use crate::remote::registry::{Answer, AskFrom, Controls, Handles, Mobile, Remote, handles, submit};
+    pub use crate::remote::route::{Reroute, Settle, Settled, Settling, StubContent};
+    pub use crate::remote::timers::AnyTimer;
+    pub use crate::supervise::remote::SupervisorLink;
+}

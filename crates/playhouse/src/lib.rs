@@ -135,7 +135,16 @@ compile_error!(
      interface that only these have. Remove `theaters` from the features of the dependency `playhouse`; systems of one process need no sockets."
 );
 
-pub use playhouse_actor::*;
+pub use playhouse_actor::{
+    Actor, ActorId, ActorRef, AfterCrash, AnyActor, Ask, AskError, AskPhase, AskTarget, AsyncHandler, AsyncMode,
+    BuildError, ChildSpec, Context, ContextAsk, Counters, CrashReport, CrashedIn, DeadLetter, DecisionReport,
+    DeferredHandler, DeferredMessages, DeferredMode, Directive, Ending, FindChild, Group, Guard, HandledBy, Handler,
+    HandlerTimes, Mailbox, Message, MigrateError, Mobile, OnFull, OwnedActor, Placement, Recipient, Repeated, Reply,
+    ShutdownError, ShutdownReport, Sleep, SlowHandler, SpawnError, SpawnOptions, Stats, Stealing, StopReason,
+    StreamKey, SupervisionFailed, SupervisionPolicy, Supervisor, SyncMode, System, SystemBuilder, Terminated,
+    TheaterLost, TimedHandlers, TimerKey, ToRecipient, TrySendError, Undelivered, UntilEnded, WrongType, limits,
+    remote,
+};
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(all(feature = "theaters", any(unix, windows)))]
 #[cfg_attr(docsrs, doc(cfg(feature = "theaters")))]
@@ -145,8 +154,6 @@ pub use playhouse_theater::{
     NetworkStats, Peer, PeerState, PublishError, PutName, Rebalance, RebalanceGuard, RemoveName, Simulation, Snapshot,
     StageStats, Theater, TheaterBuilder, TheaterError, Tls, UpdateName, WorkerStats, transport,
 };
-#[doc(hidden)]
-pub use playhouse_toolbox::entry;
 pub use playhouse_toolbox::{asks, durable, receptionist, remote_topic, resource, router, shutdown, stdout, topic};
 /// The crate serde, whose traits messages to other theaters implement. A program without its own dependency on serde
 /// derives them with `#[serde(crate = "playhouse::serde")]`.
@@ -158,6 +165,25 @@ pub use serde;
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 /// A result with any error of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Wire forms: the bytes of messages, answers and actors outside of a process.
+///
+/// A message has a wire form if its [`WIRE`](Message::WIRE) says so. The binary has a list of the messages that actors
+/// take from other theaters, and of the actors that other theaters can start.
+pub mod wire {
+    pub use playhouse_actor::wire::{
+        Codec, Handles, Mobile, Remote, Spawns, Transferable, WireError, WireForm, handles, spawns, submit,
+    };
+}
+
+/// The names that the expansions of this crate's macros need. It is no part of the public interface.
+#[doc(hidden)]
+pub mod __macros {
+    pub use playhouse_actor::clones;
+    pub use playhouse_actor::wire::{Handles, Remote, Spawns, WireForm, submit, transferable};
+    pub use playhouse_toolbox::entry;
+    pub use serde;
+}
 
 /// The items that every program with actors uses: `use playhouse::prelude::*;`.
 pub mod prelude {

@@ -143,13 +143,13 @@ mod counted {
 // GUARANTEE: Functions with a system
 #[test]
 fn a_test_runs_once_for_each_seed() {
-    playhouse::entry::test(System::builder, 0..=4, |system| {
+    playhouse::__macros::entry::test(System::builder, 0..=4, |system| {
         RUNS.fetch_add(1, Ordering::Relaxed);
         system.spawn(Counter::default());
     });
     assert!([5, 6, 7, 8, 9, 10].contains(&RUNS.load(Ordering::Relaxed)));
     let runs = AtomicU64::new(0);
-    let failed = playhouse::entry::test(System::builder, 0..=4, |_| {
+    let failed = playhouse::__macros::entry::test(System::builder, 0..=4, |_| {
         if runs.fetch_add(1, Ordering::Relaxed) < 2 { Ok(()) } else { Err("at the third") }
     });
     assert_eq!((failed, runs.into_inner()), (Err("at the third"), 3));

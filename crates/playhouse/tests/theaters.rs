@@ -3,13 +3,13 @@
 use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
-use playhouse::away::RefName;
 use playhouse::prelude::*;
 use playhouse::serde::de::Error as _;
 use playhouse::serde::ser::Error as _;
 use playhouse::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use playhouse::wire::Codec;
 use playhouse::{CrashedIn, TheaterError};
+use playhouse_actor::away::RefName;
 
 fn theater() -> Theater {
     Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2)).start().unwrap()

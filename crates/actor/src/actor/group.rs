@@ -12,9 +12,8 @@ use std::any::type_name;
 use playhouse_executor::{Cx, Envelope, MailKind, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
+use crate::actor::of_system::migration_host_of;
 use crate::actor::{Actor, ActorId, ActorState};
-use crate::system::System;
-use crate::system::services::migration_host_of;
 
 /// The name of a group, the same in all theaters.
 #[doc(hidden)]
@@ -70,20 +69,6 @@ pub struct Group {
 }
 
 impl Group {
-    /// Makes a new group. Groups are spread over the stages in turn.
-    pub fn new(system: &System) -> Group {
-        let name = migration_host_of(system.core()).and_then(|migration_host| migration_host.new_group());
-        Group { stage: system.core().next_stage(), name }
-    }
-
-    /// Returns the group around an actor on this stage.
-    pub(crate) fn around(actor: ActorId, stage: u16, system: &System) -> Group {
-        Group {
-            stage,
-            name: migration_host_of(system.core()).and_then(|migration_host| migration_host.group_of(actor)),
-        }
-    }
-
     /// Returns the group with this name and this stage.
     #[doc(hidden)]
     pub fn of(name: GroupName, stage: u16) -> Group {

@@ -1,36 +1,27 @@
 //! Actors: their hooks, their identities, and their ends.
 
-pub(crate) mod any;
 pub(crate) mod context;
-pub(crate) mod ended;
 pub(crate) mod group;
+pub(crate) mod migrate_error;
+pub(crate) mod migration_host;
 pub(crate) mod names;
+pub(crate) mod of_system;
+pub(crate) mod outside;
 pub(crate) mod reference;
 pub(crate) mod spawn;
+pub(crate) mod watcher;
 
 use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use playhouse_executor::{
-    Address, AwayCx, Control, ControlCx, Crash, Cx, Decided, Ending, Lane, MailKind, Port, RawAddress, Resident,
-    SystemCore, Undelivered, contained,
-};
+use playhouse_executor::{AwayCx, Control, ControlCx, RawAddress, SystemCore, Undelivered};
 use serde::{Deserialize, Serialize};
 
-use crate::actor::any::{ActorType, AnyActor};
 use crate::actor::context::Context;
+use crate::actor::migrate_error::MigrateError;
 use crate::actor::names::Name;
-use crate::actor::reference::ActorRef;
-use crate::ask::reentrant::Waiters;
-use crate::message::stream::Streams;
-use crate::migration::{self, MigrateError};
-use crate::remote::stub::{self, ForwardedMessage, Forwarder};
-use crate::supervise::Child;
-use crate::supervise::crashes::{self, AfterCrash};
-use crate::timer::receive_timeout::Idle;
-use crate::timer::timers::{Timers, cancel_all, renew_all};
+pub use crate::actor::watcher::{Ended, Notify, Tell, Watcher};
 
 /// A unit of state that is reached only through messages, one at a time.
 ///
@@ -68,7 +59,7 @@ pub trait Actor: Sized + Send + 'static {
     /// Called once before the first message, and again after each restart.
     fn started(&mut self, _ctx: &mut Context<Self>) {}
 
-    /// Called once after the actor has stopped by [`Context::stop`], [`ActorRef::stop`], [`ActorRef::drain`], or the
+    /// Called once after the actor has stopped by [`Context::stop`], [`ActorRef::stop`](crate::ActorRef::stop), [`ActorRef::drain`](crate::ActorRef::drain), or the
     /// end of its system.
     ///
     /// The hook is not called after a kill or a crash, and not when the actor is stopped while its restart is pending.
@@ -288,175 +279,17 @@ pub struct ActorState<A> {
     pub(crate) actor: A,
 }
 
-/// State that few actors need: names, watchers, timers, streams and pending answers.
-#[doc(hidden)]
-pub struct Extra<A: Actor> {
+/// The name of an actor, and the number of its present state.
+#[derive(Default)]
+pub(crate) struct Identity {
     pub(crate) name: Option<Arc<Name>>,
-    pub(crate) watchers: Vec<(Watcher, Notify)>,
-    /// The number of [watches that queue behind](Behind) other mail: later watches queue behind them, too.
-    pub(crate) watches_behind: usize,
-    /// The actors that this one watches. Kept only for mobile actors, because the target theater of a migration watches
-    /// them anew.
-    pub(crate) watching: Vec<AnyActor>,
-    pub(crate) timers: Timers,
-    pub(crate) next_timer: u64,
     /// Counts the states that the actor has had in this theater: each new state has the next number.
     pub(crate) incarnation: u64,
-    /// The actor's receive timeout.
-    pub(crate) idle: Option<Idle>,
-    pub(crate) streams: Streams<A>,
-    pub(crate) waiters: Waiters,
-    pub(crate) child: Option<Child<A>>,
-    /// The forwarder to the actor's theater, if the actor is not in this one.
-    pub(crate) away: Option<Arc<dyn Forwarder>>,
-    /// The number of the reroute that the actor's stub waits for.
-    pub(crate) reroute: Option<u64>,
-    /// The end or crash that the hook `migrated` has decided on. It is carried out when the actor begins.
-    pub(crate) decided: Option<Decided>,
 }
 
-impl<A: Actor> Default for Extra<A> {
-    fn default() -> Self {
-        Extra {
-            name: None,
-            watchers: Vec::new(),
-            watches_behind: 0,
-            watching: Vec::new(),
-            timers: Timers::new(),
-            next_timer: 0,
-            incarnation: 0,
-            idle: None,
-            streams: Streams::new(),
-            waiters: Waiters::default(),
-            child: None,
-            away: None,
-            reroute: None,
-            decided: None,
-        }
-    }
-}
-
-impl<A: Actor> Extra<A> {
-    /// Counts one watch less that queues behind other mail. The watchers of such watches are notified of the actor's
-    /// end, too.
-    fn one_less_behind(&mut self) {
-        self.watches_behind = self.watches_behind.saturating_sub(1);
-    }
-
-    pub(crate) fn watched_by(&mut self, watchers: Vec<(Watcher, Notify)>) {
-        for (watcher, notify) in watchers {
-            watcher.begin(&mut self.watchers, notify);
-        }
-    }
-
-    /// Replaces the old state by a new one. The old state's timers end with it, except the kept ones.
-    pub(crate) fn renew(&mut self) {
-        self.incarnation += 1;
-        renew_all(&mut self.timers);
-        self.idle.take().into_iter().for_each(Idle::cancel);
-        let (streams, _waiters) = (std::mem::take(&mut self.streams), std::mem::take(&mut self.waiters));
-        contained(|| drop(streams));
-    }
-}
-
-/// A function of its own and not inlined, because many actors end, and few of them by a crash.
-#[cold]
-#[inline(never)]
-fn end_by_crash<A: Actor>(extra: Option<Box<Extra<A>>>, mut crash: Crash, id: ActorId) {
-    let name = extra.as_ref().and_then(|extra| extra.name.as_ref());
-    crashes::report(type_name::<A>(), id, name.map(|name| name.text().to_string()), &mut crash, AfterCrash::Ends);
-    let text = crash.describe();
-    let reason = match crash {
-        Crash::Panic(_) => StopReason::Panicked(text),
-        Crash::Error(_) => StopReason::Failed(text),
-    };
-    drop(TellOthers { extra, id, reason });
-}
-
-impl<A: Actor> Resident for ActorState<A> {
-    type Extra = Extra<A>;
-
-    fn name() -> &'static str {
-        type_name::<A>()
-    }
-
-    fn ended(&mut self, mut extra: Option<Box<Extra<A>>>, ending: Ending, cx: &mut Cx<Self>) {
-        let id = ActorId(cx.address().raw());
-        crate::ask::waiting::forget_asks(id);
-        let crashed = extra.as_ref().and_then(|extra| extra.child.as_ref()).is_some_and(|child| child.crashed);
-        let reason = match ending {
-            Ending::Stopped => StopReason::Stopped,
-            Ending::Killed => StopReason::Killed,
-            Ending::Shutdown => StopReason::Shutdown,
-            Ending::Crashed(crash) => return end_by_crash(extra, crash, id),
-        };
-        let calm = reason != StopReason::Killed && !crashed;
-        if let Some(extra) = extra.as_mut().filter(|_| calm) {
-            extra.waiters.let_go();
-        }
-        let _tell = TellOthers { extra, id, reason };
-        if calm {
-            contained(|| self.actor.stopped(Context::of(cx)));
-            // Children and timers that the hook has started end with the actor.
-            let started = cx.with_extra_if_any(|extra| {
-                extra.waiters.let_go();
-                (std::mem::take(&mut extra.timers), extra.idle.take(), std::mem::take(&mut extra.streams))
-            });
-            if let Some((timers, idle, streams)) = started {
-                cancel_all(timers);
-                contained(|| idle.into_iter().for_each(Idle::cancel));
-                contained(|| drop(streams));
-            }
-        }
-    }
-
-    fn crashed(mut crash: Crash, cx: &mut ControlCx<Self>) {
-        let this = ActorRef::new(cx.address());
-        let extra = cx.extra();
-        let name = extra.name.as_ref().map(|name| name.text().to_string());
-        match &mut extra.child {
-            Some(child) => {
-                crashes::report(type_name::<A>(), this.id(), name, &mut crash, AfterCrash::SupervisorDecides);
-                child.crashed = true;
-                let report = child.report(crash, this);
-                cx.hold();
-                report();
-            }
-            None => cx.give_up(crash),
-        }
-    }
-}
-
-/// Notifies the watchers and the supervisor, and cancels the timers, even if `stopped` panics.
-struct TellOthers<A: Actor> {
-    extra: Option<Box<Extra<A>>>,
-    id: ActorId,
-    reason: StopReason,
-}
-
-impl<A: Actor> Drop for TellOthers<A> {
-    fn drop(&mut self) {
-        let Some(extra) = self.extra.take() else { return };
-        let Extra { name, watchers, child, timers, idle, streams, .. } = *extra;
-        // Each step runs even if another one panics: a full mailbox calls the hook for dead letters, and timers own
-        // messages.
-        contained(|| tell_watchers(watchers, self.id, name, &self.reason));
-        contained(|| child.map(|child| child.ended()));
-        cancel_all(timers);
-        contained(|| idle.into_iter().for_each(Idle::cancel));
-        contained(|| drop(streams));
-    }
-}
-
-// Not inlined and not generic: code that does not depend on the types of actors and messages is compiled once, and not
-// once for each type.
-
-#[inline(never)]
-fn tell_watchers(watchers: Vec<(Watcher, Notify)>, who: ActorId, name: Option<Arc<Name>>, reason: &StopReason) {
-    for (_, watcher) in watchers {
-        let name = name.as_ref().map(|name| name.text().to_string());
-        watcher.tell(Terminated { who, name, reason: reason.clone() });
-    }
+/// The state of a cell with the actor's name.
+pub(crate) trait HasIdentity {
+    fn identity(&mut self) -> &mut Identity;
 }
 
 /// Counts a message that reached no actor.
@@ -468,283 +301,6 @@ pub(crate) fn dead_letter<A, M>(why: Undelivered) {
 fn count_dead_letter(actor: &'static str, message: &'static str, why: Undelivered) {
     if let Some(system) = SystemCore::of_dead_letter() {
         system.dead_letter(actor, message, why);
-    }
-}
-
-/// Requests that every actor understands.
-pub(crate) enum Request {
-    Stop,
-    Kill,
-}
-
-impl Request {
-    #[inline(never)]
-    fn forwarded(self, lane: Lane) -> ForwardedMessage<'static> {
-        match self {
-            Request::Stop => ForwardedMessage::Stop { drain: lane != Lane::System },
-            Request::Kill => ForwardedMessage::Kill,
-        }
-    }
-}
-
-impl<A: Actor> Control<ActorState<A>> for Request {
-    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        match self {
-            Request::Stop => cx.stop(),
-            Request::Kill => cx.kill(),
-        }
-    }
-
-    fn describe(&self) -> (MailKind, &'static str) {
-        (MailKind::Control, if matches!(self, Request::Stop) { "stop" } else { "kill" })
-    }
-
-    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        // A request that cannot be forwarded is dropped: an unreachable actor counts as stopped.
-        let _ = stub::carry(self.forwarded(cx.lane()), cx);
-    }
-}
-
-/// The identity of a watcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Watcher {
-    /// An actor of this system. Its later watches have higher numbers.
-    Here(ActorId, u64),
-    /// A watcher in the theater behind the link with the first number. The second number is the watcher's own.
-    There(u64, u64),
-    /// The theater of the actor. This watch does not migrate with the actor.
-    Theater,
-    /// A thread or a task, which has this number.
-    Outside(u64),
-}
-
-/// The last number that was given to a watch of a local actor.
-static LAST_WATCH: AtomicU64 = AtomicU64::new(0);
-
-impl Watcher {
-    /// Returns the next watch of the local actor `watcher`.
-    pub(crate) fn next(watcher: ActorId) -> Watcher {
-        // Relaxed: the handlers of an actor run one after the other, so the actor sees all numbers that were given to
-        // it before.
-        Watcher::Here(watcher, LAST_WATCH.fetch_add(1, Ordering::Relaxed) + 1)
-    }
-
-    /// Returns a watcher that covers all watches of the local actor `watcher` up to now.
-    pub(crate) fn last(watcher: ActorId) -> Watcher {
-        Watcher::Here(watcher, LAST_WATCH.load(Ordering::Relaxed))
-    }
-
-    /// Adds a watch with its `value`. An existing watch of the same watcher continues under the later number.
-    ///
-    /// Returns whether the watch is new.
-    pub fn begin<T>(self, watchers: &mut Vec<(Watcher, T)>, value: T) -> bool {
-        if let Watcher::Outside(_) = self {
-            // The number of a new watch is higher than all earlier ones.
-            watchers.push((self, value));
-            return true;
-        }
-        let known = watchers.iter_mut().map(|(known, _)| known).find(|known| self.is_of(known));
-        let is_new = known.is_none();
-        match (self, known) {
-            (_, None) => watchers.push((self, value)),
-            (Watcher::Here(_, later), Some(Watcher::Here(_, number))) => *number = later.max(*number),
-            (_, Some(_)) => {}
-        }
-        is_new
-    }
-
-    /// Returns whether the end of this watch ends the watch `known`. It does not end a watch that the same watcher
-    /// began later.
-    pub fn ends(&self, known: &Watcher) -> bool {
-        match (self, known) {
-            (Watcher::Here(_, last), Watcher::Here(_, number)) => self.is_of(known) && number <= last,
-            _ => self == known,
-        }
-    }
-
-    fn is_of(&self, known: &Watcher) -> bool {
-        match (self, known) {
-            (Watcher::Here(watcher, _), Watcher::Here(other, _)) => watcher == other,
-            _ => self == known,
-        }
-    }
-}
-
-/// The route of a notice to its watcher.
-pub enum Notify {
-    /// The notice is a message.
-    Port(Port<Terminated>),
-    /// The notice is a call.
-    Call(Tell),
-}
-
-/// The function called when an actor has ended.
-pub type Tell = Box<dyn FnOnce(Ended) + Send>;
-
-/// The end of an actor: its name and the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// The name given to the actor, if it is known.
-    pub name: Option<String>,
-    /// The reason for the end.
-    pub reason: StopReason,
-}
-
-impl From<StopReason> for Ended {
-    /// Returns the end of an actor of unknown name.
-    fn from(reason: StopReason) -> Ended {
-        Ended { name: None, reason }
-    }
-}
-
-impl Notify {
-    fn tell(self, Terminated { who, name, reason }: Terminated) {
-        match self {
-            Notify::Port(port) => port.send(Terminated { who, name, reason }),
-            Notify::Call(call) => call(Ended { name, reason }),
-        }
-    }
-}
-
-/// The beginning or the end of a watch on this actor.
-pub(crate) enum Watch {
-    Begin { watcher: Watcher, notify: Notify, who: ActorId },
-    End { watcher: Watcher },
-}
-
-impl Watch {
-    /// Returns a call that notifies the watcher of the end of `who`.
-    pub(crate) fn telling(who: ActorId, notify: Notify) -> Tell {
-        // A notice that was forwarded before is not wrapped again, because it would grow with each migration.
-        let notify = match notify {
-            Notify::Call(tell) => return tell,
-            port @ Notify::Port(_) => port,
-        };
-        Box::new(move |Ended { name, reason }| notify.tell(Terminated { who, name, reason }))
-    }
-
-    #[inline(never)]
-    fn note<A: Actor>(self, who: ActorId, extra: &mut Extra<A>) {
-        match self {
-            Watch::Begin { watcher, notify, .. } => drop(watcher.begin(&mut extra.watchers, notify)),
-            Watch::End { watcher } => {
-                // A notice that is dropped uncalled notifies no watcher.
-                let ended = extra.watchers.extract_if(.., |(known, _)| watcher.ends(known)).count();
-                if ended == 0 && ActorType::moves::<A>() {
-                    migration::forget_watch(who, watcher);
-                }
-            }
-        }
-    }
-
-    /// Returns the watcher if this end of a watch may have overtaken the watch's beginning, which is `deferred` with
-    /// other mail.
-    ///
-    /// Watches are numbered, so the end may be handled a second time later. A supervisor may watch again under the same
-    /// key, so the end of its watch may not be repeated.
-    fn is_early(&self, deferred: bool) -> Option<Watcher> {
-        match self {
-            Watch::End { watcher } if deferred && !matches!(watcher, Watcher::There(u64::MAX, _)) => Some(*watcher),
-            Watch::End { .. } | Watch::Begin { .. } => None,
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn refuse(self) {
-        if let Watch::Begin { notify, who, .. } = self {
-            notify.tell(Terminated { who, name: None, reason: StopReason::NotAlive });
-        }
-    }
-
-    #[inline(never)]
-    fn forwarded(self) -> ForwardedMessage<'static> {
-        match self {
-            Watch::Begin { watcher, notify, who } => {
-                ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) }
-            }
-            Watch::End { watcher } => ForwardedMessage::Unwatch { watcher },
-        }
-    }
-}
-
-impl<A: Actor> Control<ActorState<A>> for Watch {
-    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        if cx.extra().watches_behind > 0 {
-            let to = cx.address();
-            return Behind::put(self, cx.extra(), to);
-        }
-        if let Some(watcher) = self.is_early(cx.has_deferred()) {
-            cx.address().send_control_in_order(LateEnd(watcher));
-        }
-        self.note(ActorId(cx.address().raw()), cx.extra());
-    }
-
-    fn bounce(self, _: Undelivered) {
-        self.refuse();
-    }
-
-    fn describe(&self) -> (MailKind, &'static str) {
-        (MailKind::Control, if matches!(self, Watch::Begin { .. }) { "watch" } else { "unwatch" })
-    }
-
-    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if cx.is_closed() || cx.extra().watches_behind > 0 {
-            let to = cx.address();
-            return Behind::put(self, cx.extra(), to);
-        }
-        if let Some(watcher) = self.is_early(cx.has_deferred()) {
-            cx.address().send_control_in_order(LateEnd(watcher));
-        }
-        // If the request cannot be forwarded, the forwarder notifies the watcher.
-        let _ = stub::carry(self.forwarded(), cx);
-    }
-}
-
-/// A watch that queues behind an actor about to arrive, because the incoming actor brings its watchers along. It also
-/// queues behind earlier watches of this kind.
-struct Behind(Watch);
-
-impl Behind {
-    fn put<A: Actor>(watch: Watch, extra: &mut Extra<A>, to: Address<ActorState<A>>) {
-        extra.watches_behind += 1;
-        to.send_control_behind(Behind(watch));
-    }
-}
-
-impl<A: Actor> Control<ActorState<A>> for Behind {
-    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        cx.extra().one_less_behind();
-        self.0.note(ActorId(cx.address().raw()), cx.extra());
-    }
-
-    fn bounce(self, _: Undelivered) {
-        self.0.refuse();
-    }
-
-    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if cx.is_closed() {
-            return cx.address().send_control_behind(self);
-        }
-        cx.extra().one_less_behind();
-        let _ = stub::carry(self.0.forwarded(), cx);
-    }
-}
-
-/// A [`Watch::End`] that queues behind all mail sent to the actor before, including deferred mail.
-struct LateEnd(Watcher);
-
-impl<A: Actor> Control<ActorState<A>> for LateEnd {
-    fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        Watch::End { watcher: self.0 }.note(ActorId(cx.address().raw()), cx.extra());
-    }
-
-    fn bounce(self, _: Undelivered) {}
-
-    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if cx.is_closed() {
-            return cx.address().send_control_behind(self);
-        }
-        let _ = stub::carry(Watch::End { watcher: self.0 }.forwarded(), cx);
     }
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use playhouse_executor::{Cx, Envelope, MailKind, Mailbox, StageChoice, SystemCore, Undelivered};
 
+use crate::actor::HasIdentity;
+use crate::actor::context::Context;
 use crate::actor::group::{Group, Joined, join};
 use crate::actor::names::{Name, ShortType};
 use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, ActorId, ActorState};
-use crate::message::mail::Start;
 
 /// The placement of an actor: its stage, or a thread of its own.
 ///
@@ -199,7 +200,7 @@ impl<A: Actor> Envelope<ActorState<A>> for Named {
 /// Gives the running actor its name.
 pub(crate) fn take_name<A: Actor>(cx: &mut Cx<ActorState<A>>, name: Arc<Name>) {
     name.belongs_to(ActorId(cx.address().raw()));
-    cx.with_extra(|extra| extra.name = Some(name));
+    cx.with_extra(|extra| extra.identity().name = Some(name));
 }
 
 pub(crate) fn spawn<A: Actor>(
@@ -268,4 +269,20 @@ fn settle<A: Actor>(
         Some(mailbox) => system.spawn_bounded(ActorState { actor }, choice, start, mailbox),
     };
     spawned.map(ActorRef::new).map_err(|(_, why)| why)
+}
+
+/// The first message of an actor.
+pub(crate) struct Start;
+
+impl<A: Actor> Envelope<ActorState<A>> for Start {
+    #[inline(always)]
+    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
+        state.actor.started(Context::of(cx));
+    }
+
+    fn describe() -> (MailKind, &'static str) {
+        (MailKind::Start, "start")
+    }
+
+    fn bounce(self, _: Undelivered) {}
 }

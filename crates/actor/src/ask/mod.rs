@@ -1,13 +1,10 @@
 //! Asks: messages with answers. Every ask ends, and its error says why.
 
+pub(crate) mod context;
 pub(crate) mod deadline;
-pub(crate) mod error;
-pub(crate) mod outside;
+pub(crate) mod recipient;
 pub(crate) mod reentrant;
 pub(crate) mod reply;
-pub(crate) mod reply_to;
-#[doc(hidden)]
-pub mod waiting;
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -15,16 +12,17 @@ use std::sync::Arc;
 use std::task::{Context as PollContext, Poll, Waker};
 use std::time::Duration;
 
-use playhouse_executor::{Borrowing, RequestPort, Sleeper, SystemCore, TimerKey, WaitOutside, with_current_system};
+use playhouse_executor::{Borrowing, RequestPort, Sleeper, SystemCore, WaitOutside, with_current_system};
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
-use crate::actor::reference::AskTarget;
-use crate::ask::deadline::{Due, cap};
-pub use crate::ask::error::{AskError, AskPhase};
-use crate::ask::outside::assert_outside;
-use crate::ask::reply_to::{Asker, ReplyTo, Slot};
-use crate::ask::waiting::{Attempt, Waiting, polled};
+use crate::actor::outside::assert_outside;
+use crate::answer::error::AskError;
+use crate::answer::inherited_deadline::{Due, cap};
+use crate::answer::reply_to::{Asker, ReplyTo, Slot};
+use crate::answer::wait_graph::{Attempt, Waiting, polled};
+use crate::ask::deadline::Deadline;
+use crate::ask::recipient::AskTarget;
 use crate::message::Message;
 
 /// The port to a receiver of requests of type `M`.
@@ -118,17 +116,6 @@ impl<M: Message> Ask<M> {
         self.to.request(&mut self.request, reply, None);
     }
 
-    /// Sets a deadline: the ask fails with [`AskError::Deadline`] if the answer takes longer. The resolution is 1 ms.
-    ///
-    /// The time counts from the send of the request. A call after the first poll has therefore no effect.
-    ///
-    /// A handler that answers an ask with a deadline may await this ask. This ask then also ends at that deadline, if
-    /// both asks are in this process and not in different theaters.
-    pub fn within(mut self, deadline: Duration) -> Self {
-        self.within = Some(deadline);
-        self
-    }
-
     /// Sends the request and blocks this thread until the answer comes. In a simulated system, this call runs the
     /// system until then.
     ///
@@ -203,47 +190,6 @@ impl<R: Send + 'static> Blocked<R> {
             slot.abandon();
             Err(if system.is_closed() { AskError::Shutdown } else { AskError::Unanswered })
         })
-    }
-}
-
-/// The timer of an ask.
-struct Deadline {
-    system: Arc<SystemCore>,
-    key: TimerKey,
-    /// The asker is a task, which may run workers.
-    borrows: bool,
-}
-
-impl Deadline {
-    fn start<R: Send + 'static>(
-        system: &Arc<SystemCore>,
-        within: Duration,
-        slot: &Arc<Slot<R>>,
-        borrows: bool,
-    ) -> Deadline {
-        let slot = Arc::clone(slot);
-        let borrowing = borrows.then(Borrowing::begin);
-        let key = system.start_timer(
-            within,
-            Box::new(move || {
-                slot.expire();
-                None
-            }),
-        );
-        if let Some(borrowing) = borrowing {
-            borrowing.run_no_actors();
-        }
-        Deadline { system: Arc::clone(system), key, borrows }
-    }
-}
-
-impl Drop for Deadline {
-    fn drop(&mut self) {
-        let borrowing = self.borrows.then(Borrowing::begin);
-        self.system.cancel_timer(self.key);
-        if let Some(borrowing) = borrowing {
-            borrowing.run_no_actors();
-        }
     }
 }
 

@@ -7,7 +7,7 @@
 use crate::actor::Actor;
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
-use crate::ask::AskError;
+use crate::answer::error::AskError;
 use crate::ask::reply::Reply;
 use crate::message::{AsyncHandler, Message};
 
@@ -17,6 +17,7 @@ use crate::message::{AsyncHandler, Message};
 #[derive(Debug)]
 pub struct Waiter;
 
+#[diagnostic::do_not_recommend]
 impl Actor for Waiter {}
 
 /// The message with the future to await.
@@ -37,6 +38,11 @@ impl<F: Future<Output: Send + 'static> + Send + 'static> AsyncHandler<Await<F>> 
 /// The waiters of one actor. Dropping this ends them.
 #[derive(Default)]
 pub(crate) struct Waiters(Vec<ActorRef<Waiter>>);
+
+/// The state of a cell with the actor's waiters.
+pub(crate) trait HasWaiters {
+    fn waiters(&mut self) -> &mut Waiters;
+}
 
 impl Waiters {
     fn add(&mut self, waiter: ActorRef<Waiter>) {
@@ -143,6 +149,6 @@ impl<T: Send + 'static> Reply<T> {
 
 impl<A: Actor> Context<A> {
     fn add_waiter(&mut self, waiter: ActorRef<Waiter>) {
-        self.cx.with_extra(|extra| extra.waiters.add(waiter));
+        self.cx.with_extra(|extra| extra.waiters().add(waiter));
     }
 }

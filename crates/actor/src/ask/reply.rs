@@ -8,7 +8,7 @@
 //!
 //! A forwarded request waits in a mailbox again, so it can be taken back again. An actor that awaits the answer waits
 //! for the new receiver from then on: its edge in the graph of waiting actors is redirected before the request is sent
-//! ([`waiting`](crate::ask::waiting)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
+//! ([`wait_graph`](crate::answer::wait_graph)). If the edge closes a cycle, the ask fails, and nothing is sent. At any time at
 //! most 1 actor has the request and can redirect the edge.
 //!
 //! The edge of an asker in another theater is not redirected. The forwarding theater records the new receiver, and
@@ -23,13 +23,13 @@ use playhouse_executor::{
 
 use crate::actor::context::Context;
 use crate::actor::names::Label;
-use crate::actor::reference::AskTarget;
 use crate::actor::{Actor, ActorId, ActorState, dead_letter};
-use crate::ask::AskError;
-use crate::ask::reply_to::ReplyTo;
+use crate::answer::error::AskError;
+use crate::answer::reply_to::ReplyTo;
+use crate::ask::recipient::AskTarget;
+use crate::message::forward;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
 use crate::message::{Guard, HandledBy, Message};
-use crate::remote::stub;
 
 /// The right to answer one request: given to a handler with a parameter `reply: Reply<T>`, and used when the answer is
 /// known.
@@ -347,7 +347,7 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredTell
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::send_on::<A, M>(&self.0, cx);
+        forward::send_on::<A, M>(&self.0, cx);
     }
 }
 
@@ -382,7 +382,7 @@ impl<A: DeferredHandler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> f
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+        forward::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
 
@@ -407,8 +407,8 @@ impl<A: DeferredHandler<M>, M: Message> Envelope<ActorState<A>> for DeferredFire
     fn bounce(self, _: Undelivered) {}
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if let Some(message) = self.0.take::<A>(cx.extra()) {
-            stub::send_on::<A, M>(&message, cx);
+        if let Some(message) = self.0.take(cx.extra()) {
+            forward::send_on::<A, M>(&message, cx);
         }
     }
 }

@@ -11,30 +11,14 @@ use playhouse_executor::{
 };
 
 use crate::actor::context::Context;
-use crate::actor::{Actor, ActorState, Extra, Terminated, dead_letter};
-use crate::ask::AskError;
-use crate::ask::deadline::as_answering;
-use crate::ask::reply_to::{ReplyTo, TakeAnswer};
-use crate::ask::waiting;
+use crate::actor::{Actor, ActorState, Terminated, dead_letter};
+use crate::answer::error::AskError;
+use crate::answer::inherited_deadline::as_answering;
+use crate::answer::reply_to::{ReplyTo, TakeAnswer};
+use crate::answer::wait_graph;
+use crate::message::clock::{Clock, TimersOfActor};
+use crate::message::forward;
 use crate::message::{AsyncHandler, Guard, Handler, Message};
-use crate::remote::stub;
-use crate::timer::timers::Clock;
-
-/// The first message of an actor.
-pub(crate) struct Start;
-
-impl<A: Actor> Envelope<ActorState<A>> for Start {
-    #[inline(always)]
-    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        state.actor.started(Context::of(cx));
-    }
-
-    fn describe() -> (MailKind, &'static str) {
-        (MailKind::Start, "start")
-    }
-
-    fn bounce(self, _: Undelivered) {}
-}
 
 /// A message without an answer.
 #[repr(transparent)]
@@ -64,7 +48,7 @@ impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Tell<M> {
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::send_on::<A, M>(&self.0, cx);
+        forward::send_on::<A, M>(&self.0, cx);
     }
 }
 
@@ -79,7 +63,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let ctx = Context::of(cx);
-        waiting::as_actor(ctx.id(), async move {
+        wait_graph::as_actor(ctx.id(), async move {
             let _unasked = state.actor.handle(self.0, ctx).await;
         })
     }
@@ -102,7 +86,7 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncTell<
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::send_on::<A, M>(&self.0, cx);
+        forward::send_on::<A, M>(&self.0, cx);
     }
 }
 
@@ -181,7 +165,7 @@ impl<A: Handler<M>, M: Message, C: Carries<M>> Envelope<ActorState<A>> for AskMa
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+        forward::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
 
@@ -226,7 +210,7 @@ impl<A: AsyncHandler<M>, M: Message, C: Carries<M>> AsyncEnvelope<ActorState<A>>
     }
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        stub::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
+        forward::ask_on::<A, M>(self.message.borrow(), self.reply, cx);
     }
 }
 
@@ -363,33 +347,27 @@ pub struct Fired<M> {
 }
 
 impl<M: Message> Fired<M> {
-    /// Returns whether the actor still has this timer.
-    fn is_wanted<A: Actor>(&self, extra: &Extra<A>) -> bool {
-        let timer = extra.timers.get(&self.id);
-        timer.is_some_and(|timer| timer.left_at.is_none_or(|left_at| self.number <= left_at))
-    }
-
     /// Returns the admission that the message's guard decides. A message whose timer was cancelled is not deferred.
     #[inline(always)]
     pub(crate) fn admission<A: Actor>(&self, cx: &mut Cx<ActorState<A>>, guard: impl FnOnce(&M) -> Guard) -> Admission {
         match self.clock.look(guard).unwrap_or(Guard::Holds) {
             Guard::Holds => Admission::Run,
-            _ if !cx.with_extra_if_any(|extra| self.is_wanted(extra)).unwrap_or(false) => Admission::Run,
+            _ if !cx.with_extra_if_any(|extra| extra.wants(self.id, self.number)).unwrap_or(false) => Admission::Run,
             Guard::Defer => Admission::Wait,
             other => {
-                cx.with_extra(|extra| go_on(extra, self.id));
+                cx.with_extra(|extra| extra.go_on(self.id));
                 other.of_tell()
             }
         }
     }
 
     /// Returns the message, if the actor still has this timer.
-    pub(crate) fn take<A: Actor>(self, extra: &mut Extra<A>) -> Option<M> {
-        if !self.is_wanted(extra) {
+    pub(crate) fn take(self, timers: &mut impl TimersOfActor) -> Option<M> {
+        if !timers.wants(self.id, self.number) {
             return None;
         }
         if self.clock.is_once() {
-            extra.timers.remove(&self.id);
+            timers.forget(self.id);
         }
         self.clock.take()
     }
@@ -401,9 +379,9 @@ impl<M: Message> Fired<M> {
         handle: impl FnOnce(M, &mut Cx<ActorState<A>>),
     ) {
         let id = self.id;
-        if let Some(message) = cx.with_extra(|extra| self.take::<A>(extra)) {
+        if let Some(message) = cx.with_extra(|extra| self.take(extra)) {
             handle(message, cx);
-            cx.with_extra(|extra| go_on(extra, id));
+            cx.with_extra(|extra| extra.go_on(id));
         }
     }
 }
@@ -411,13 +389,6 @@ impl<M: Message> Fired<M> {
 impl<M> Drop for Fired<M> {
     fn drop(&mut self) {
         self.clock.has_come();
-    }
-}
-
-/// Continues the timer after its message was handled, or was dropped unhandled.
-fn go_on<A: Actor>(extra: &mut Extra<A>, id: u64) {
-    if let Some(timer) = extra.timers.get_mut(&id) {
-        timer.go_on();
     }
 }
 
@@ -438,8 +409,8 @@ impl<A: Handler<M>, M: Message> Envelope<ActorState<A>> for Fired<M> {
     fn bounce(self, _: Undelivered) {}
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if let Some(message) = self.take::<A>(cx.extra()) {
-            stub::send_on::<A, M>(&message, cx);
+        if let Some(message) = self.take(cx.extra()) {
+            forward::send_on::<A, M>(&message, cx);
         }
     }
 }
@@ -455,12 +426,12 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
         cx: &'a mut Cx<ActorState<A>>,
     ) -> impl Future<Output = ()> + Send + 'a {
         let id = self.0.id;
-        let message = cx.with_extra(|extra| self.0.take::<A>(extra));
+        let message = cx.with_extra(|extra| self.0.take(extra));
         let actor = Context::of(cx).id();
-        waiting::as_actor(actor, async move {
+        wait_graph::as_actor(actor, async move {
             if let Some(message) = message {
                 let _unasked = state.actor.handle(message, Context::of(cx)).await;
-                cx.with_extra(|extra| go_on(extra, id));
+                cx.with_extra(|extra| extra.go_on(id));
             }
         })
     }
@@ -477,8 +448,8 @@ impl<A: AsyncHandler<M>, M: Message> AsyncEnvelope<ActorState<A>> for AsyncFired
     fn bounce(self, _: Undelivered) {}
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        if let Some(message) = self.0.take::<A>(cx.extra()) {
-            stub::send_on::<A, M>(&message, cx);
+        if let Some(message) = self.0.take(cx.extra()) {
+            forward::send_on::<A, M>(&message, cx);
         }
     }
 }

@@ -1,15 +1,20 @@
 //! Messages and their handlers.
 
+pub(crate) mod clock;
 #[doc(hidden)]
 pub mod clones;
+pub(crate) mod decision;
+pub(crate) mod forward;
 pub(crate) mod mail;
+pub(crate) mod send;
 pub(crate) mod stream;
+pub(crate) mod wire_form;
 
 use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState};
-use crate::ask::reply_to::ReplyTo;
+use crate::answer::reply_to::ReplyTo;
 use crate::message::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
-use crate::remote::wire::WireForm;
+use crate::message::wire_form::WireForm;
 use playhouse_executor::{Address, Admission, MaySend, Undelivered};
 
 /// A value that can be sent to an actor. It is moved to the receiver, never copied.

@@ -1,6 +1,6 @@
 //! Streams whose items become messages of an actor.
 //!
-//! The stream is in the actor's [`Extra`](crate::actor::Extra), and is polled while the actor runs, when a [`Ready`]
+//! The stream is in the actor's cell, and is polled while the actor runs, when a [`Ready`]
 //! arrives. A `Ready` is sent when the stream is attached, when its waker is called, and behind the messages of the
 //! items that the stream has given. The actor therefore handles these messages before the stream is polled again, and
 //! the stream ends with the actor.
@@ -141,7 +141,7 @@ impl<A: Actor> Context<A> {
         let post = |message: M, to| message.try_post(to);
         let flow =
             Flow { stream: Box::pin(stream), message, post, held: None, stream_waker: Arc::clone(&stream_waker) };
-        self.cx.with_extra(|extra| extra.streams.insert(number, Some(Box::new(flow))));
+        self.cx.with_extra(|extra| extra.streams().insert(number, Some(Box::new(flow))));
         stream_waker.ring();
         StreamKey(number)
     }
@@ -149,13 +149,18 @@ impl<A: Actor> Context<A> {
     /// Drops an attached stream. Messages that were made of its items already are handled. Returns whether the stream
     /// was still attached.
     pub fn detach(&mut self, StreamKey(number): StreamKey) -> bool {
-        let detached = self.cx.with_extra(|extra| extra.streams.remove(&number));
+        let detached = self.cx.with_extra(|extra| extra.streams().remove(&number));
         detached.is_some()
     }
 }
 
 /// The streams of an actor by their numbers. A stream that is being polled is taken out of the map.
 pub(crate) type Streams<A> = BTreeMap<u64, Option<Box<dyn Attached<A>>>>;
+
+/// The state of a cell with the actor's streams.
+pub(crate) trait HasStreams<A> {
+    fn streams(&mut self) -> &mut Streams<A>;
+}
 
 /// A stream with items of any type.
 pub(crate) trait Attached<A: Actor>: Send {
@@ -270,14 +275,14 @@ struct Ready {
 impl<A: Actor> Envelope<ActorState<A>> for Ready {
     fn run(self, _: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
         let number = self.number;
-        let taken = cx.with_extra(|extra| extra.streams.get_mut(&number)?.take());
+        let taken = cx.with_extra(|extra| extra.streams().get_mut(&number)?.take());
         let Some(mut attached) = taken else { return };
         let has_ended = attached.flow();
         let dropped = cx.with_extra(|extra| {
             if has_ended {
-                extra.streams.remove(&number);
+                extra.streams().remove(&number);
             }
-            match extra.streams.get_mut(&number) {
+            match extra.streams().get_mut(&number) {
                 Some(place) => place.replace(attached),
                 // The stream has ended, or was detached.
                 None => Some(attached),

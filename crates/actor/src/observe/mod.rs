@@ -5,16 +5,15 @@
 //! message path otherwise.
 
 pub(crate) mod histogram;
-#[cfg(feature = "metrics")]
-pub(crate) mod metrics;
 #[cfg(feature = "tracing")]
 pub(crate) mod spans;
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use playhouse_executor::{HandlerOutcome, Handling, MailKind, Observer, RawAddress, SystemCore, contained};
@@ -22,9 +21,8 @@ use rustc_hash::FxHashMap;
 
 use crate::actor::ActorId;
 use crate::actor::names::{Label, ShortType};
+use crate::lock::lock;
 use crate::observe::histogram::Histogram;
-use crate::supervise::crashes::{CrashReport, DecisionReport};
-use crate::system::System;
 
 /// The number of actors that are counted one by one for each worker. The messages of further actors are counted
 /// together.
@@ -41,8 +39,7 @@ pub(crate) struct Observing {
     /// The limit for slow handlers; `u64::MAX`: no limit.
     slow_ns: AtomicU64,
     slow: Hooks<SlowHandler>,
-    crashes: Hooks<CrashReport>,
-    decisions: Hooks<DecisionReport>,
+    reports: Hooks<dyn Report>,
     /// `true` if crashes and decisions of supervisors are printed on stderr.
     prints_crashes: AtomicBool,
     /// One for each worker, because workers would otherwise wait for each other.
@@ -53,12 +50,19 @@ pub(crate) struct Observing {
     pub(crate) spans: crate::observe::spans::Spans,
 }
 
+/// A report that is printed, and for which a program may have hooks.
+pub(crate) trait Report: fmt::Display + Any {
+    /// Makes the report an event of the `tracing` crate.
+    #[cfg(feature = "tracing")]
+    fn trace(&self);
+}
+
 type Hook<T> = Arc<dyn Fn(&T) + Send + Sync>;
 
 /// User functions that are called with each report.
-struct Hooks<T>(Mutex<Vec<Hook<T>>>);
+struct Hooks<T: ?Sized>(Mutex<Vec<Hook<T>>>);
 
-impl<T> Hooks<T> {
+impl<T: ?Sized> Hooks<T> {
     const fn new() -> Hooks<T> {
         Hooks(Mutex::new(Vec::new()))
     }
@@ -97,10 +101,6 @@ pub struct ActivityCounts {
     pub busy: BTreeMap<u16, Duration>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns the text as one line with its end: characters that would end it, or move the cursor of a terminal, are escaped.
 fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len() + 1);
@@ -123,8 +123,7 @@ impl Observing {
             actors_wanted: AtomicUsize::new(0),
             slow_ns: AtomicU64::new(u64::MAX),
             slow: Hooks::new(),
-            crashes: Hooks::new(),
-            decisions: Hooks::new(),
+            reports: Hooks::new(),
             prints_crashes: AtomicBool::new(true),
             shards: (0..workers).map(|_| Mutex::default()).collect(),
             waiting: Mutex::default(),
@@ -159,26 +158,47 @@ impl Observing {
         self.slow.call(&slow);
     }
 
-    pub(crate) fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
-        self.crashes.add(hook);
+    /// Returns the times of all handlers, the longest total first.
+    pub(crate) fn handler_times(&self) -> Vec<HandlerTimes> {
+        let mut merged = BTreeMap::<(&str, &str), Histogram>::new();
+        for shard in &self.shards {
+            for (actor, message, histogram) in lock(shard).times.values() {
+                merged.entry((*actor, *message)).or_insert_with(Histogram::new).add(histogram);
+            }
+        }
+        let times = merged.into_iter().map(|((actor, message), histogram)| HandlerTimes {
+            actor,
+            message,
+            count: histogram.count,
+            total: Duration::from_nanos(histogram.total_ns),
+            max: Duration::from_nanos(histogram.max_ns),
+            histogram,
+        });
+        let mut times: Vec<_> = times.collect();
+        times.sort_by_key(|times| std::cmp::Reverse(times.total));
+        times
     }
 
-    pub(crate) fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
-        self.decisions.add(hook);
+    pub(crate) fn on_slow_handler(&self, hook: impl Fn(&SlowHandler) + Send + Sync + 'static) {
+        self.slow.add(hook);
     }
 
-    pub(crate) fn crashed(&self, report: &CrashReport) {
+    /// Calls `hook` for each report of the type `R`.
+    pub(crate) fn on_report<R: Report>(&self, hook: impl Fn(&R) + Send + Sync + 'static) {
+        self.reports.add(move |report| {
+            let report: &dyn Any = report;
+            if let Some(report) = report.downcast_ref() {
+                hook(report);
+            }
+        });
+    }
+
+    /// Prints the report, makes it an event of the `tracing` crate, and calls the hooks for it.
+    pub(crate) fn report(&self, report: &impl Report) {
         self.print(report);
         #[cfg(feature = "tracing")]
-        contained(|| crate::observe::spans::tell_of_crash(report));
-        self.crashes.call(report);
-    }
-
-    pub(crate) fn decided(&self, report: &DecisionReport) {
-        self.print(report);
-        #[cfg(feature = "tracing")]
-        contained(|| crate::observe::spans::tell_of_decision(report));
-        self.decisions.call(report);
+        contained(|| report.trace());
+        self.reports.call(report);
     }
 
     /// Prints the report as one line, to the output of Rust's own panic hook: a test captures the prints of its own
@@ -269,7 +289,7 @@ impl Observer for Observing {
     }
 }
 
-/// The times that the handlers of one type of actor took for one type of message: see [`System::handler_times`].
+/// The times that the handlers of one type of actor took for one type of message: see [`System::handler_times`](crate::System::handler_times).
 ///
 /// # Examples
 ///
@@ -381,7 +401,7 @@ impl fmt::Display for SlowHandler {
     }
 }
 
-/// A guard that keeps the timing of handlers on: see [`System::time_handlers`].
+/// A guard that keeps the timing of handlers on: see [`System::time_handlers`](crate::System::time_handlers).
 ///
 /// # Examples
 ///
@@ -418,7 +438,7 @@ pub struct TimedHandlers {
 }
 
 impl TimedHandlers {
-    fn new(core: &Arc<SystemCore>) -> TimedHandlers {
+    pub(crate) fn new(core: &Arc<SystemCore>) -> TimedHandlers {
         Observing::change(core, |this| _ = this.times_wanted.fetch_add(1, Ordering::Relaxed));
         TimedHandlers { core: Arc::clone(core) }
     }
@@ -438,6 +458,11 @@ pub struct ActivityCounter {
 }
 
 impl ActivityCounter {
+    pub(crate) fn new(core: &Arc<SystemCore>) -> ActivityCounter {
+        Observing::change(core, |this| _ = this.actors_wanted.fetch_add(1, Ordering::Relaxed));
+        ActivityCounter { core: Arc::clone(core) }
+    }
+
     /// Returns the activity since the last call by any user.
     pub fn take(&self) -> ActivityCounts {
         let mut all = ActivityCounts::default();
@@ -498,61 +523,6 @@ impl Observed {
             #[cfg(feature = "tracing")]
             observing.spans.want(self.spans);
         });
-    }
-}
-
-impl System {
-    /// Returns the times of handlers by types of actors and messages, the longest sum first. The list is empty if timing
-    /// was never on.
-    ///
-    /// The times cover the handlers that ran while timing was on, by
-    /// [`SystemBuilder::handler_times`](crate::SystemBuilder::handler_times) or [`System::time_handlers`].
-    ///
-    /// The waits of an async handler are not counted; its parts are added up. Starts, stops and other requests are
-    /// listed under names of their own. In a simulation all times are zero, because no time passes in handlers.
-    pub fn handler_times(&self) -> Vec<HandlerTimes> {
-        let mut merged = BTreeMap::<(&str, &str), Histogram>::new();
-        for shard in &Observing::of(self.core()).shards {
-            for (actor, message, histogram) in lock(shard).times.values() {
-                merged.entry((*actor, *message)).or_insert_with(Histogram::new).add(histogram);
-            }
-        }
-        let times = merged.into_iter().map(|((actor, message), histogram)| HandlerTimes {
-            actor,
-            message,
-            count: histogram.count,
-            total: Duration::from_nanos(histogram.total_ns),
-            max: Duration::from_nanos(histogram.max_ns),
-            histogram,
-        });
-        let mut times: Vec<_> = times.collect();
-        times.sort_by_key(|times| std::cmp::Reverse(times.total));
-        times
-    }
-
-    /// Times each handler while the returned guard lives. Timing costs each message about 0.1 µs; it costs nothing
-    /// while it is off.
-    pub fn time_handlers(&self) -> TimedHandlers {
-        TimedHandlers::new(self.core())
-    }
-
-    /// Calls `hook` for each slow handler: when it has run for longer than
-    /// [`SystemBuilder::slow_handlers`](crate::SystemBuilder::slow_handlers) allows and still runs, and again when it
-    /// has returned. A handler that returns within the few milliseconds between two checks is reported once. Hooks run
-    /// in the order of their registration; none is ever removed. Without a limit no hook is called.
-    ///
-    /// The hook is called on a thread of the system, and must not block. For a handler that still runs, that thread is
-    /// the monitor of stuck handlers. Messages of the hook are sent at once, regardless of the receiver's backlog; a
-    /// full mailbox refuses them.
-    pub fn on_slow_handler(&self, hook: impl Fn(&SlowHandler) + Send + Sync + 'static) {
-        Observing::of(self.core()).slow.add(hook);
-    }
-
-    /// Counts the activity of each actor while the returned guard lives.
-    #[doc(hidden)]
-    pub fn look(&self) -> ActivityCounter {
-        Observing::change(self.core(), |this| _ = this.actors_wanted.fetch_add(1, Ordering::Relaxed));
-        ActivityCounter { core: Arc::clone(self.core()) }
     }
 }
 

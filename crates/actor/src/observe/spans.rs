@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem;
 use std::num::NonZeroU64;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use playhouse_executor::{HandlerOutcome, Handling, MailKind, RawAddress, contained};
 use rustc_hash::FxHashMap;
@@ -16,8 +16,8 @@ use tracing::Span;
 
 use crate::actor::ActorId;
 use crate::actor::names::{Label, ShortType};
+use crate::lock::lock;
 use crate::observe::SlowHandler;
-use crate::supervise::crashes::{CrashReport, DecisionReport};
 
 /// The number of causes kept. Older ones are dropped, because the causes of messages that got lost with a system would
 /// be kept forever.
@@ -66,33 +66,6 @@ thread_local! {
     /// The spans of the handlers that run on this thread; `None` for a handler without a span. In the destructors of
     /// the thread's other thread-locals this one may be destroyed. Handlers have no spans then.
     static ENTERED: RefCell<Vec<Option<Entered>>> = const { RefCell::new(Vec::new()) };
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Reports a crash as an event of the level ERROR, even if handlers have no spans: in the span of the handler, if it
-/// has one.
-pub(crate) fn tell_of_crash(crash: &CrashReport) {
-    let (who, during) = (Label::of_type(crash.actor, crash.who), crash.during.map(|during| during.to_string()));
-    tracing::error!(
-        target: "playhouse",
-        actor = %who,
-        message = during,
-        place = crash.place,
-        "{crash}"
-    );
-}
-
-/// Reports a decision of a supervisor as an event of the level WARN.
-pub(crate) fn tell_of_decision(decision: &DecisionReport) {
-    tracing::warn!(
-        target: "playhouse",
-        supervisor = decision.name,
-        child = decision.child,
-        "{decision}"
-    );
 }
 
 // No span is closed under a lock, because the close calls the subscriber.

@@ -1,8 +1,10 @@
 //! Actors in other theaters: stubs, wire forms of what is sent to them, and requests that are taken back.
 
-pub(crate) mod nesting;
-pub(crate) mod recall;
+pub(crate) mod any;
+pub(crate) mod reference_wire;
+pub(crate) mod registry;
 pub(crate) mod route;
-pub(crate) mod shape;
-pub mod stub;
-pub mod wire;
+pub(crate) mod slot;
+pub(crate) mod stub;
+pub(crate) mod timers;
+mod watch;

@@ -11,10 +11,13 @@ use std::sync::Arc;
 
 use playhouse_executor::{Address, AwayCx, Control, ControlCx, Undelivered};
 
-use crate::actor::{Actor, ActorId, ActorState, Extra, Notify, ReleaseStub, Watch, Watcher};
-use crate::ask::AskError;
-use crate::migration::Mobile;
-use crate::remote::stub::{ForwardedMessage, Forwarder, Marker};
+use crate::actor::watcher::HasWatches;
+use crate::actor::{Actor, ActorId, ActorState, Notify, ReleaseStub, Watcher};
+use crate::answer::error::AskError;
+use crate::message::forward::{ForwardedMessage, Forwarder, HasForwarder, Marker};
+use crate::remote::registry::Mobile;
+use crate::remote::slot::HasRemote;
+use crate::watch::Watch;
 
 /// The condition under which the waiting mail of a stub continues.
 pub enum Settled {
@@ -56,7 +59,7 @@ pub enum StubContent<'a> {
 pub type Reroute = Box<dyn FnOnce(StubContent<'_>) -> Vec<(Watcher, Notify)> + Send>;
 
 /// Sends a marker along the route of the mail.
-pub(crate) fn send_marker<A: Actor>(marker: Marker, extra: &Extra<A>) {
+pub(crate) fn send_marker(marker: Marker, extra: &mut impl HasForwarder) {
     match extra.forwarder() {
         // If the marker cannot be forwarded, the forwarder reports it.
         Ok(forwarder) => drop(forwarder.carry(ForwardedMessage::Marker(marker))),
@@ -89,7 +92,7 @@ impl<A: Mobile> Control<ActorState<A>> for BeginReroute {
 
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         cx.freeze();
-        cx.extra().reroute = Some(self.number);
+        cx.extra().remote().reroute = Some(self.number);
         send_marker(self.marker, cx.extra());
     }
 }
@@ -107,15 +110,15 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
 
     fn run(mut self, cx: &mut ControlCx<ActorState<A>>) {
         // The actor has arrived in the meantime, and another reroute handles the waiting mail.
-        cx.extra().watched_by(self.settling.take_watchers());
+        cx.extra().watches().watched_by(self.settling.take_watchers());
     }
 
     fn send_on(mut self, cx: &mut AwayCx<ActorState<A>>) {
-        let present = cx.extra().reroute;
-        cx.extra().watched_by(self.settling.take_watchers());
+        let present = cx.extra().remote().reroute;
+        cx.extra().watches().watched_by(self.settling.take_watchers());
         if self.number.is_some() && cx.is_closed() {
             // The actor is about to arrive, and the waiting mail waits for it.
-            cx.extra().reroute = None;
+            cx.extra().remote().reroute = None;
             return;
         }
         let who = ActorId(cx.address().raw());
@@ -124,13 +127,13 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
         if self.number <= present
             && let Some(forwarder) = self.forwarder
         {
-            extra.away = Some(forwarder);
+            *extra.away() = Some(forwarder);
         }
-        if let Some(forwarder) = &extra.away {
+        if let Some(forwarder) = extra.away().clone() {
             forwarder.is_route_from(who);
             // If another reroute has begun, the watchers wait for its end, as the mail does.
             let another_reroute = self.number.is_some() && present.is_some() && self.number != present;
-            let watchers = if another_reroute { Vec::new() } else { std::mem::take(&mut extra.watchers) };
+            let watchers = if another_reroute { Vec::new() } else { std::mem::take(&mut extra.watches().watchers) };
             for (watcher, notify) in watchers {
                 let _ = forwarder.carry(ForwardedMessage::Watch { watcher, notify: Watch::telling(who, notify) });
             }
@@ -139,7 +142,7 @@ impl<A: Mobile> Control<ActorState<A>> for EndReroute {
         // takes the new route.
         if self.number.is_none() || self.number == present {
             cx.reroute();
-            cx.extra().reroute = None;
+            cx.extra().remote().reroute = None;
             cx.thaw();
             // The waiting mail is sent after this request, and before later mail.
             cx.address().send_control_behind(AfterWaiting(self.settling));
@@ -192,7 +195,7 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
     fn run(mut self, cx: &mut ControlCx<ActorState<A>>) {
         if !cx.is_frozen() {
             // A request to the cell has panicked, and the cell has another state now.
-            cx.extra().watched_by(self.settling.take_watchers());
+            cx.extra().watches().watched_by(self.settling.take_watchers());
             self.forget_arrival_buffer();
         } else {
             if let Some(arrival_buffer) = self.arrival_buffer {
@@ -209,9 +212,9 @@ impl<A: Mobile> Control<ActorState<A>> for Begins<A> {
                 }
             }
             let extra = cx.extra();
-            extra.watched_by(self.settling.take_watchers());
-            extra.away = None;
-            match extra.decided.take() {
+            extra.watches().watched_by(self.settling.take_watchers());
+            *extra.away() = None;
+            match extra.remote().decided.take() {
                 Some(decided) => cx.carry_out(decided),
                 None => cx.thaw(),
             }
@@ -237,7 +240,7 @@ impl<A: Actor> Control<ActorState<A>> for Rerouted {
     }
 
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        cx.extra().watched_by((self.0)(StubContent::Here));
+        cx.extra().watches().watched_by((self.0)(StubContent::Here));
     }
 
     fn bounce(self, _: Undelivered) {
@@ -247,12 +250,12 @@ impl<A: Actor> Control<ActorState<A>> for Rerouted {
     fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
         let is_coming = cx.is_closed();
         let extra = cx.extra();
-        let present = match &mut extra.away {
+        let present = match extra.away() {
             Some(forwarder) if !is_coming => StubContent::Way(forwarder),
             _ => StubContent::Here,
         };
         let watchers = (self.0)(present);
-        extra.watched_by(watchers);
+        extra.watches().watched_by(watchers);
     }
 }
 

@@ -32,14 +32,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::actor::context::Context;
 use crate::actor::reference::ActorRef;
+use crate::actor::spawn::Start;
 use crate::actor::spawn::{Placement, spawn_named};
-use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watch, Watcher};
-use crate::message::mail::Start;
+use crate::actor::{ActorId, ActorState, Ended, Notify, StopReason, Watcher};
+use crate::codec::{Codec, WireError};
+use crate::message::decision::{About, Decision};
+use crate::message::forward::{self, ForwardedMessage, Write, guarded};
+use crate::message::wire_form::WireForm;
 use crate::message::{Handler, Message};
-use crate::remote::stub::{ForwardedMessage, MakeStub, Write, guarded, spawn_stub};
-use crate::remote::wire::{Codec, Remote, WireError, WireForm};
-use crate::supervise::{Child, StartChild, Supervisor};
+use crate::remote::reference_wire::MakeStub;
+use crate::remote::registry::Remote;
+use crate::remote::stub::spawn_stub;
+use crate::supervise::Supervisor;
+use crate::supervise::child::HasChild;
+use crate::supervise::child::{Child, StartChild};
+use crate::timer::HasTimers;
 use crate::timer::timers::go_on_all;
+use crate::watch::Watch;
 use crate::{Actor, remote};
 
 /// Another theater as a host of children: a `Peer` of `playhouse-theater`.
@@ -116,41 +125,6 @@ impl TheaterLost {
     /// Returns whether the crash is the loss itself, and not a failed call afterwards.
     pub(crate) fn is_first(crash: &Crash) -> bool {
         matches!(crash, Crash::Error(error) if error.downcast_ref::<TheaterLost>().is_some_and(|lost| lost.why.is_none()))
-    }
-}
-
-/// The numbers of a supervisor's decision. Decisions are sent as control requests. If an actor migrates, a later one
-/// may arrive before an earlier one, which is outdated then.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct About {
-    /// The number of the decision among those about this child.
-    pub nth: u64,
-    /// The number of the crash that it is about; 0 if it is about none.
-    pub crash: u64,
-}
-
-/// A decision about a crashed child. `S` gives the new state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Decision<S> {
-    /// The child restarts.
-    Restart(S),
-    /// The child resumes.
-    Resume,
-    /// The child ends.
-    GiveUp,
-    /// The child ends without a report, because it has no supervisor any more.
-    Dismiss,
-}
-
-impl<S> Decision<S> {
-    /// Returns the same decision, with the state given in another form.
-    pub fn map<T>(self, f: impl FnOnce(S) -> T) -> Decision<T> {
-        match self {
-            Decision::Restart(state) => Decision::Restart(f(state)),
-            Decision::Resume => Decision::Resume,
-            Decision::GiveUp => Decision::GiveUp,
-            Decision::Dismiss => Decision::Dismiss,
-        }
     }
 }
 
@@ -654,7 +628,7 @@ struct Remind;
 
 impl<A: Actor> Control<ActorState<A>> for Remind {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        let Some(child) = &mut cx.extra().child else { return };
+        let Some(child) = cx.extra().child() else { return };
         let supervisor_link = child.supervisor_link();
         if let Some(news) = child.supervised_remotely().and_then(|supervised_remotely| supervised_remotely.news()) {
             supervisor_link.report(news);
@@ -677,7 +651,7 @@ impl<A: Actor> Control<ActorState<A>> for Orphaned {
 
 /// Ends the child without a supervisor: as crashed, if it is parked.
 fn dismiss<A: Actor>(cx: &mut ControlCx<ActorState<A>>) {
-    let child = &mut cx.extra().child;
+    let child = cx.extra().child();
     if child.as_mut().and_then(Child::supervised_remotely).is_none() {
         return;
     }
@@ -696,7 +670,7 @@ struct Verdict<A> {
 impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
         let extra = cx.extra();
-        let Some(child) = &mut extra.child else { return };
+        let Some(child) = extra.child() else { return };
         let (crashed, Some(supervised_remotely)) = (child.crashed, child.supervised_remotely()) else { return };
         let About { nth, crash } = self.about;
         let was_told = crash != 0 && !(crashed && crash == supervised_remotely.crashes);
@@ -716,7 +690,7 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
             Decision::Resume => {
                 supervised_remotely.decided();
                 child.crashed = false;
-                go_on_all(&mut extra.timers);
+                go_on_all(&mut extra.timer_slot().timers);
                 cx.resume();
             }
             Decision::Restart(actor) => {
@@ -743,7 +717,7 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
             cx: &mut AwayCx<ActorState<A>>,
         ) -> Result<(), WireError> {
             let (actor, name) = (TypeId::of::<A>(), type_name::<A>());
-            crate::remote::stub::carry(ForwardedMessage::Verdict { actor, name, about, verdict }, cx)
+            forward::carry(ForwardedMessage::Verdict { actor, name, about, verdict }, cx)
         }
         let carried = match self.decision {
             Decision::Restart(state) => {

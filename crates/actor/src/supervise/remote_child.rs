@@ -1,8 +1,15 @@
 //! The supervisor's side of children in other theaters.
 
-use playhouse_executor::Failure;
+use std::sync::Arc;
+use std::time::Duration;
 
-use super::*;
+use playhouse_executor::{Crash, Failure};
+
+use crate::actor::context::Context;
+use crate::message::decision::Decision;
+use crate::supervise::policy::{Directive, Strategy};
+use crate::supervise::remote::{ChildLocation, ChildLostOrEnded, End, Reached, RemoteChild, TheaterLost};
+use crate::supervise::{ChildEntry, ChildHandle, Supervisor, new_key};
 
 impl Supervisor {
     pub(crate) fn remote_child(&mut self, key: u64) -> Option<&mut RemoteChild> {

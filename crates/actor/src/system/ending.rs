@@ -1,12 +1,13 @@
 //! Shutdowns that are awaited.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use crate::ask::outside::assert_outside_of;
+use crate::actor::outside::assert_outside_of;
+use crate::lock::lock;
 use crate::system::{ShutdownError, ShutdownReport, System};
 
 /// A shutdown in a thread of its own: see [`System::shutdown_async`]. The future is ready when the shutdown has ended.
@@ -35,10 +36,6 @@ struct State {
     waker: Option<Waker>,
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Ending {
     /// Runs `shutdown` in a thread, or in this one if there is none.
     #[doc(hidden)]
@@ -49,7 +46,7 @@ impl Ending {
         let run = {
             let shutdown = Arc::clone(&shutdown);
             move || {
-                let shutdown = shutdown.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let shutdown = lock(&shutdown).take();
                 let Some(shutdown) = shutdown else { return };
                 let ended = shutdown();
                 let waker = {

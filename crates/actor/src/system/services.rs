@@ -1,61 +1,13 @@
 //! Services of a system, which its actors find by their types, and the system's theater.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
-use playhouse_executor::{SystemCore, contained};
+use playhouse_executor::contained;
 
-use crate::migration::MigrationHost;
+use crate::actor::migration_host::MigrationHost;
+use crate::actor::of_system::OfSystem;
 use crate::system::System;
-
-/// The data of this crate in each system, set before the system has actors.
-#[derive(Default)]
-pub(crate) struct OfSystem {
-    services: Mutex<Services>,
-    migration_host: OnceLock<Arc<dyn MigrationHost>>,
-    /// The number of the system's handles ([`System`]).
-    handles: AtomicUsize,
-}
-
-#[derive(Default)]
-struct Services {
-    by_type: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
-    /// `true` if the system has ended, and takes no more services.
-    closed: bool,
-}
-
-impl OfSystem {
-    fn get(system: &SystemCore) -> &OfSystem {
-        system.above().expect("it is set where a system is started")
-    }
-
-    /// Counts one more handle.
-    pub(crate) fn handle_more(system: &SystemCore) {
-        OfSystem::get(system).handles.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts one handle less. Returns whether it was the last one.
-    pub(crate) fn handle_less(system: &SystemCore) -> bool {
-        // AcqRel: the thread that drops the last handle sees what others did with theirs.
-        OfSystem::get(system).handles.fetch_sub(1, Ordering::AcqRel) == 1
-    }
-
-    /// Returns whether the system has no handles.
-    pub(crate) fn is_without_handles(system: &SystemCore) -> bool {
-        OfSystem::get(system).handles.load(Ordering::Acquire) == 0
-    }
-
-    fn with_services<R>(&self, act: impl FnOnce(&mut Services) -> R) -> R {
-        act(&mut self.services.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// Returns the theater that the system is part of.
-pub(crate) fn migration_host_of(system: &SystemCore) -> Option<&Arc<dyn MigrationHost>> {
-    OfSystem::get(system).migration_host.get()
-}
 
 impl System {
     /// Provides `service` to all actors of this system, which find it by its type: a connection pool, a thread pool, a

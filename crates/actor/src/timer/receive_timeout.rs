@@ -13,6 +13,7 @@ use playhouse_executor::{
 
 use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState};
+use crate::timer::HasTimers;
 
 /// The receive timeout of an actor.
 pub(crate) struct Idle {
@@ -54,7 +55,9 @@ struct CheckIdle {
 
 impl<A: Actor> Control<ActorState<A>> for CheckIdle {
     fn run(self, cx: &mut ControlCx<ActorState<A>>) {
-        let Some(idle) = cx.extra().idle.as_ref().filter(|idle| idle.number == self.number) else { return };
+        let Some(idle) = cx.extra().timer_slot().idle.as_ref().filter(|idle| idle.number == self.number) else {
+            return;
+        };
         let after = idle.after;
         let Some(handled_at) = cx.handled_at() else { return };
         let now = with_current_system(|system| system.expect("an actor runs on a worker").now());
@@ -75,7 +78,7 @@ impl<A: Actor> Control<ActorState<A>> for CheckIdle {
         };
         let address = cx.address();
         // The hook may have set another timeout, or none.
-        if let Some(idle) = cx.extra().idle.as_mut().filter(|idle| idle.number == self.number) {
+        if let Some(idle) = cx.extra().timer_slot().idle.as_mut().filter(|idle| idle.number == self.number) {
             idle.timer = check_in(address, self.number, left);
         }
     }

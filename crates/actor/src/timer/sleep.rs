@@ -1,7 +1,7 @@
 //! Futures that wait for time.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context as PollContext, Poll, Waker};
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use playhouse_executor::{SystemCore, TimerKey, with_current_system};
 
 use crate::actor::Actor;
 use crate::actor::context::Context;
+use crate::lock::lock;
 
 /// A future that is ready after some time of a system. The time is virtual in a simulation, and begins at the first
 /// poll. See [`Context::sleep`].
@@ -50,10 +51,6 @@ pub struct Sleep {
 struct Alarm {
     rung: bool,
     waker: Option<Waker>,
-}
-
-fn lock(alarm: &Mutex<Alarm>) -> MutexGuard<'_, Alarm> {
-    alarm.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sleep {

@@ -74,14 +74,14 @@ pub(crate) fn entries(options: &ActorOptions, actor: &ActorType, messages: &[Mes
     let mobile = options.mobile.is_some();
     let spawns = (mobile || options.spawn.is_some()).then(|| {
         let how = Ident::new(if mobile { "mobile" } else { "of" }, span);
-        quote_spanned!(span=> ::playhouse::wire::submit! { ::playhouse::wire::Spawns::#how::<#ty>() })
+        quote_spanned!(span=> ::playhouse::__macros::submit! { ::playhouse::__macros::Spawns::#how::<#ty>() })
     });
     let mobile = mobile.then(|| quote_spanned!(span=> #[automatically_derived] impl ::playhouse::Mobile for #ty {}));
     let is_mobile = options.mobile.is_some();
     quote_spanned! {span=>
         #mobile
         #[automatically_derived]
-        impl ::playhouse::wire::Remote for #ty {
+        impl ::playhouse::__macros::Remote for #ty {
             const MOBILE: bool = #is_mobile;
 
             fn wire_name() -> &'static str {

@@ -1,7 +1,7 @@
 //! `#[warn_needless_clones]`: warnings about clones whose original is unused afterwards.
 //!
 //! The module [reading] finds the uses of variables in the text. The compiler knows types, and decides in
-//! `playhouse::clones` about references and cloned values.
+//! `playhouse::__macros::clones` about references and cloned values.
 
 mod marks;
 mod reading;
@@ -102,7 +102,7 @@ fn ask_of_variable(expr: &mut Expr) {
     let span = Span::mixed_site().located_at(span);
     let warning = warning(span);
     *expr = parse_quote_spanned! {span=>
-        (match (::playhouse::clones::original(&#original), #expr) { (types, clone) => #warning })
+        (match (::playhouse::__macros::clones::original(&#original), #expr) { (types, clone) => #warning })
     };
 }
 
@@ -114,7 +114,7 @@ fn ask_of_value(expr: &mut Expr) {
     // The `ref` keeps the value alive to the end of its statement, as without the macro.
     *expr = parse_quote_spanned! {span=>
         (match #receiver {
-            ref original => match (::playhouse::clones::original(original), (*original).#method()) {
+            ref original => match (::playhouse::__macros::clones::original(original), (*original).#method()) {
                 (types, clone) => #warning
             }
         })
@@ -125,7 +125,7 @@ fn ask_of_value(expr: &mut Expr) {
 fn warning(span: Span) -> TokenStream {
     quote_spanned! {span=> {
         #[allow(unused_imports)]
-        use ::playhouse::clones::{Needed as _, Needless as _};
+        use ::playhouse::__macros::clones::{Needed as _, Needless as _};
         (&types.and(&clone)).cloned();
         clone
     }}

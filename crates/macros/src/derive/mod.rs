@@ -45,8 +45,8 @@ pub(crate) fn expand(item: TokenStream) -> TokenStream {
     if remote.is_some() && generic {
         let clause = generics.make_where_clause();
         for ty in [&parse_quote!(Self), &reply] {
-            clause.predicates.push(parse_quote!(#ty: ::playhouse::serde::Serialize));
-            clause.predicates.push(parse_quote!(#ty: ::playhouse::serde::de::DeserializeOwned));
+            clause.predicates.push(parse_quote!(#ty: ::playhouse::__macros::serde::Serialize));
+            clause.predicates.push(parse_quote!(#ty: ::playhouse::__macros::serde::de::DeserializeOwned));
         }
     }
     let (generics, arguments, clause) = generics.split_for_impl();

@@ -85,20 +85,20 @@ fn expand(args: TokenStream, item: TokenStream, is_test: bool) -> Result<TokenSt
     let name = &sig.ident;
     let inner = quote_spanned!(span=> #asyncness fn #name(#system: #ty) #output #block);
     let body = if is_async {
-        quote_spanned!(span=> |__system: &::playhouse::System| ::playhouse::entry::block_on(__system, #name(__system)))
+        quote_spanned!(span=> |__system: &::playhouse::System| ::playhouse::__macros::entry::block_on(__system, #name(__system)))
     } else {
         quote_spanned!(span=> #name)
     };
     let run = match (is_test, options.on_threads) {
-        (false, _) => quote_spanned!(span=> ::playhouse::entry::main(#builder, #body)),
-        (true, true) => quote_spanned!(span=> ::playhouse::entry::test_on_threads(#builder, #body)),
+        (false, _) => quote_spanned!(span=> ::playhouse::__macros::entry::main(#builder, #body)),
+        (true, true) => quote_spanned!(span=> ::playhouse::__macros::entry::test_on_threads(#builder, #body)),
         (true, false) => {
             let seeds = match (options.seed, options.seeds) {
                 (Some(seed), _) => quote_spanned!(span=> #seed..=#seed),
                 (None, Some(seeds)) => quote_spanned!(span=> 0..=(#seeds - 1)),
-                (None, None) => quote_spanned!(span=> ::playhouse::entry::SEEDS),
+                (None, None) => quote_spanned!(span=> ::playhouse::__macros::entry::SEEDS),
             };
-            quote_spanned!(span=> ::playhouse::entry::test(|| #builder, #seeds, #body))
+            quote_spanned!(span=> ::playhouse::__macros::entry::test(|| #builder, #seeds, #body))
         }
     };
     let test = is_test.then(|| quote_spanned!(span=> #[::core::prelude::v1::test]));

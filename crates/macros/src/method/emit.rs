@@ -31,7 +31,7 @@ pub(crate) fn entry(method: &MessageMethod, actor: &ActorType) -> TokenStream {
     let (cfgs, name, actor) = (&method.inherited.cfgs, &method.name, &actor.ty);
     let span = Span::mixed_site().located_at(method.method.span());
     let submit = quote_spanned! {span=>
-        ::playhouse::wire::submit! { ::playhouse::wire::Handles::of::<#actor, #name, _>() }
+        ::playhouse::__macros::submit! { ::playhouse::__macros::Handles::of::<#actor, #name, _>() }
     };
     if !method.inherited.deprecated {
         return quote!(#(#cfgs)* #submit);
@@ -75,8 +75,8 @@ impl<'a> Message<'a> {
         let derives = (!derives.is_empty()).then(|| quote!(#[derive(#(#derives),*)]));
         let serde = self.method.wire.as_ref().map(|_| {
             quote_spanned! {self.span=>
-                #[derive(::playhouse::serde::Serialize, ::playhouse::serde::Deserialize)]
-                #[serde(crate = "::playhouse::serde")]
+                #[derive(::playhouse::__macros::serde::Serialize, ::playhouse::__macros::serde::Deserialize)]
+                #[serde(crate = "::playhouse::__macros::serde")]
             }
         });
         let (generics, _, clause) = self.generics.split_for_impl();
@@ -167,7 +167,7 @@ impl<'a> Message<'a> {
         // The derive of serde checks the arguments with its own texts. These checks say what to write.
         let wire_types = self.method.wire.as_ref().map(|_| {
             let checks = self.method.arguments().map(|(_, ty)| {
-                quote_spanned!(Span::mixed_site().located_at(ty.span())=> ::playhouse::wire::transferable::<#ty>();)
+                quote_spanned!(Span::mixed_site().located_at(ty.span())=> ::playhouse::__macros::transferable::<#ty>();)
             });
             let allows = inherited
                 .on_struct

@@ -31,11 +31,11 @@ impl WireName {
     /// Returns the `const WIRE` of a message. An error about a missing wire form is shown at `span`.
     pub(crate) fn constant(&self, span: Span) -> TokenStream {
         let form = match self {
-            Self::OfType => quote_spanned!(span=> ::playhouse::wire::WireForm::of()),
-            Self::Given(name) => quote_spanned!(span=> ::playhouse::wire::WireForm::named(#name)),
+            Self::OfType => quote_spanned!(span=> ::playhouse::__macros::WireForm::of()),
+            Self::Given(name) => quote_spanned!(span=> ::playhouse::__macros::WireForm::named(#name)),
         };
         quote! {
-            const WIRE: ::core::option::Option<::playhouse::wire::WireForm<Self>> =
+            const WIRE: ::core::option::Option<::playhouse::__macros::WireForm<Self>> =
                 ::core::option::Option::Some(#form);
         }
     }

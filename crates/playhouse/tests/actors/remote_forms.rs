@@ -6,7 +6,8 @@ use std::sync::mpsc::channel;
 use crate::support::{LIMIT, threads};
 use playhouse::prelude::*;
 use playhouse::serde::{Deserialize, Serialize};
-use playhouse::wire::{self, Answer, Codec, Handles, Spawns, WireError};
+use playhouse::wire::{self, Codec, Handles, Spawns, WireError};
+use playhouse_actor::wire::Answer;
 use playhouse_executor::Lane;
 
 const CODECS: [Codec; 2] = [Codec::Positional, Codec::Named];

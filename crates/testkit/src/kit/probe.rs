@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use playhouse::{Actor, Context, Handler, Message, Recipient, ShortType};
+use playhouse::{Actor, Context, Handler, Message, Recipient};
+use playhouse_actor::ShortType;
 
 use crate::run::{Session, lock};
 

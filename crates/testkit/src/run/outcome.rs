@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use playhouse::ShortType;
+use playhouse_actor::ShortType;
 
 use super::state::{ActorInfo, RunState};
 use super::step::{Origin, Participant, Step};

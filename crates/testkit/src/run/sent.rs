@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use playhouse::ShortType;
+use playhouse_actor::ShortType;
 use playhouse_executor::MailKind;
 
 use super::outcome::FinishedRun;

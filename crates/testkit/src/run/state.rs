@@ -5,7 +5,8 @@ use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use playhouse::{ActorId, System, name_of};
+use playhouse::{ActorId, System};
+use playhouse_actor::name_of;
 use playhouse_executor::{Deliveries, Delivery, MailKind, RawAddress};
 
 use super::choose::Scheduler;

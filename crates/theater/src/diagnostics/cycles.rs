@@ -88,7 +88,8 @@ pub(crate) struct Wait {
     /// The display name of the awaited actor.
     label: String,
     /// The awaited actor lives in another theater than the asker, or did so when it was asked.
-    afar: bool,
+    #[serde(rename = "afar")]
+    is_remote: bool,
     /// The count of forwards to other theaters at the time when a handler began the request. It cannot be taken back from that
     /// handler.
     begun: Option<u32>,
@@ -102,7 +103,7 @@ pub(crate) struct Wait {
 
 impl Wait {
     fn key(&self) -> (Name, u64, Name, &str, bool, u32, u64) {
-        (self.from, self.token, self.to, &self.label, self.afar, self.forwards, self.at)
+        (self.from, self.token, self.to, &self.label, self.is_remote, self.forwards, self.at)
     }
 
     /// Returns whether the request cannot be taken back, as far as this theater knows.
@@ -342,8 +343,8 @@ impl TheaterCore {
             Stage::Begun => (Some(0), 0, None),
             Stage::Away { begun, whereabouts } => (begun, whereabouts.forwards, whereabouts.route),
         };
-        let (token, label, afar, at) = (wait.token, wait.label(), self.may_be_remote(wait), self.incarnation);
-        Some(Wait { from, token, to, label, afar, begun, forwards, route, at })
+        let (token, label, is_remote, at) = (wait.token, wait.label(), self.may_be_remote(wait), self.incarnation);
+        Some(Wait { from, token, to, label, is_remote, begun, forwards, route, at })
     }
 
     /// Returns whether the awaited actor is or may be remote, because its theater may have forwarded the request.
@@ -493,7 +494,7 @@ impl TheaterCore {
         };
         for cycle in certain {
             let may_fail = (0..cycle.len()).filter(|at| !cycle[*at].has_begun());
-            let Some(at) = may_fail.min_by_key(|at| (!cycle[*at].afar, &cycle[*at])) else { continue };
+            let Some(at) = may_fail.min_by_key(|at| (!cycle[*at].is_remote, &cycle[*at])) else { continue };
             let path: Vec<String> = cycle[at..].iter().chain(&cycle[..=at]).map(|wait| wait.label.clone()).collect();
             let victim = &cycle[at];
             if victim.at == self.incarnation {
@@ -581,7 +582,7 @@ fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
         by_name.entry(wait.from).or_default().push(wait);
     }
     let mut found = BTreeSet::new();
-    for start in waits.iter().filter(|wait| wait.afar) {
+    for start in waits.iter().filter(|wait| wait.is_remote) {
         if let Some(mut path) = path_back(&by_name, start) {
             let lowest = path.iter().enumerate().min_by_key(|(_, wait)| **wait).map_or(0, |(at, _)| at);
             path.rotate_left(lowest);
@@ -671,7 +672,7 @@ mod tests {
             token,
             to: (to, 0, 0),
             label: to.to_string(),
-            afar: true,
+            is_remote: true,
             begun: None,
             forwards: 0,
             route: None,
@@ -768,8 +769,8 @@ mod tests {
             let mut waits: Vec<Wait> = (0..WAITS).map(|at| wait(at, 0, at + 1)).collect();
             assert_eq!(find(&waits), BTreeSet::new());
             // One wait for a remote actor, in a ring.
-            waits.iter_mut().skip(1).for_each(|wait| wait.afar = false);
-            waits.push(Wait { afar: false, ..wait(WAITS, 0, 0) });
+            waits.iter_mut().skip(1).for_each(|wait| wait.is_remote = false);
+            waits.push(Wait { is_remote: false, ..wait(WAITS, 0, 0) });
             assert_eq!(find(&waits), BTreeSet::from([waits.clone()]));
         };
         std::thread::Builder::new().stack_size(256 << 10).spawn(look).unwrap().join().unwrap();

@@ -10,8 +10,9 @@ use playhouse_executor::SystemCore;
 
 use crate::actor::reference::ActorRef;
 use crate::actor::{Actor, ActorId, ActorState, Notify, Watcher};
-use crate::remote::stub::{Forwarder, StubPlacement};
-use crate::remote::wire::{Controls, Remote, handles, spawns};
+use crate::message::forward::Forwarder;
+use crate::remote::registry::{Controls, Remote, handles};
+use crate::remote::stub::StubPlacement;
 
 /// A reference to a remotely reachable actor of any type. It is `Copy`, keeps no actor alive, and stays valid wherever
 /// the actor migrates.
@@ -169,22 +170,38 @@ pub(crate) struct ActorType {
     is_mobile: bool,
 }
 
+/// Returns the types of the binary's actors that can be started from outside. It is set when the first system starts.
+static STARTABLE: OnceLock<fn() -> Vec<ActorType>> = OnceLock::new();
+
 impl ActorType {
+    pub(crate) fn new(
+        name: &'static str,
+        resident: TypeId,
+        stub: fn(&SystemCore, StubPlacement, Arc<dyn Forwarder>) -> ActorId,
+        controls: &'static Controls,
+        is_mobile: bool,
+    ) -> ActorType {
+        ActorType { name, resident, stub, controls, is_mobile }
+    }
+
+    /// Sets the function that returns the types that can be started from outside.
+    pub(crate) fn set_startable(types: fn() -> Vec<ActorType>) {
+        let _former = STARTABLE.set(types);
+    }
+
+    fn startable() -> Vec<ActorType> {
+        STARTABLE.get().map_or_else(Vec::new, |types| types())
+    }
+
     /// Returns the type with the wire name `name`.
     pub(crate) fn named(name: &str) -> Option<&'static ActorType> {
         static ALL: OnceLock<HashMap<&'static str, ActorType>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
-            let of_messages = handles().map(|of| ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, false));
-            let of_spawns = spawns().map(|of| {
-                let is_mobile = of.moves.is_some();
-                ((of.actor_name)(), (of.resident)(), of.stub, &of.controls, is_mobile)
-            });
-            // The entries of types that can be started come last, because they know whether the type is mobile.
-            let all = of_messages.chain(of_spawns);
-            all.map(|(name, resident, stub, controls, is_mobile)| {
-                (name, ActorType { name, resident, stub, controls, is_mobile })
-            })
-            .collect()
+            let of_messages =
+                handles().map(|of| ActorType::new((of.actor_name)(), (of.resident)(), of.stub, &of.controls, false));
+            // The types that can be started come last, because they know whether the type is mobile.
+            let all = of_messages.chain(ActorType::startable());
+            all.map(|known| (known.name, known)).collect()
         });
         all.get(name)
     }
@@ -194,7 +211,7 @@ impl ActorType {
         static ALL: OnceLock<HashMap<TypeId, &'static str>> = OnceLock::new();
         let all = ALL.get_or_init(|| {
             let of_messages = handles().map(|of| ((of.resident)(), (of.actor_name)()));
-            of_messages.chain(spawns().map(|of| ((of.resident)(), (of.actor_name)()))).collect()
+            of_messages.chain(ActorType::startable().into_iter().map(|known| (known.resident, known.name))).collect()
         });
         ActorType::named(all.get(&TypeId::of::<ActorState<A>>())?)
     }

@@ -13,10 +13,11 @@
 //! that theater ([`RequestLocation`]). The asker receives that count together with the news that the request was begun,
 //! so it knows the receiver that the news is about.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
+use crate::lock::lock;
 
 /// A link that a request went over, or the request itself in its receiver's mailbox.
 pub trait TakesBack: Send + Sync {
@@ -141,7 +142,7 @@ impl Recall {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

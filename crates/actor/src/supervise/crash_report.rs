@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use playhouse_executor::{Crash, MailKind, Origin};
 
+#[cfg(feature = "tracing")]
+use crate::actor::names::Label;
 use crate::actor::names::ShortType;
 use crate::actor::{ActorId, StopReason};
-use crate::observe::Observing;
-use crate::supervise::Directive;
+use crate::observe::{Observing, Report};
+use crate::supervise::policy::Directive;
 use crate::system::System;
 
 /// The report of a crash: a handler or hook of an actor has panicked, or has called
@@ -187,7 +189,7 @@ pub(crate) fn report(actor: &'static str, who: ActorId, name: Option<String>, cr
     };
     let Origin { during, place, .. } = crash.origin().clone();
     let during = during.and_then(CrashedIn::of);
-    Observing::of(&system).crashed(&CrashReport { actor, who, name, during, reason, place, then });
+    Observing::of(&system).report(&CrashReport { actor, who, name, during, reason, place, then });
 }
 
 /// The decision of a supervisor about a child that has crashed, or is lost with its theater. See [`System::on_decision`].
@@ -260,7 +262,36 @@ impl fmt::Display for DecisionReport {
 pub(crate) fn decided(report: &DecisionReport) {
     let system = playhouse_executor::with_current_system(|system| system.cloned());
     if let Some(system) = system {
-        Observing::of(&system).decided(report);
+        Observing::of(&system).report(report);
+    }
+}
+
+impl Report for CrashReport {
+    /// Makes the crash an event of the level ERROR, even if handlers have no spans: in the span of the handler, if it
+    /// has one.
+    #[cfg(feature = "tracing")]
+    fn trace(&self) {
+        let (who, during) = (Label::of_type(self.actor, self.who), self.during.map(|during| during.to_string()));
+        tracing::error!(
+            target: "playhouse",
+            actor = %who,
+            message = during,
+            place = self.place,
+            "{self}"
+        );
+    }
+}
+
+impl Report for DecisionReport {
+    /// Makes the decision an event of the level WARN.
+    #[cfg(feature = "tracing")]
+    fn trace(&self) {
+        tracing::warn!(
+            target: "playhouse",
+            supervisor = self.name,
+            child = self.child,
+            "{self}"
+        );
     }
 }
 
@@ -294,7 +325,7 @@ impl System {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_crash(&self, hook: impl Fn(&CrashReport) + Send + Sync + 'static) {
-        Observing::of(self.core()).on_crash(hook);
+        Observing::of(self.core()).on_report(hook);
     }
 
     /// Calls `hook` when a supervisor in this system has decided about a child that has crashed, or is lost with its
@@ -305,6 +336,6 @@ impl System {
     /// panic hook and has no other effect. These reports are printed and are events of `tracing`, like those of
     /// crashes.
     pub fn on_decision(&self, hook: impl Fn(&DecisionReport) + Send + Sync + 'static) {
-        Observing::of(self.core()).on_decision(hook);
+        Observing::of(self.core()).on_report(hook);
     }
 }

@@ -3,15 +3,17 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context as PollContext, Poll, Waker};
 use std::thread::Thread;
 
 use playhouse_executor::{SystemCore, WaitOutside, WaitsOutside, contained};
 
+use crate::actor::outside::assert_outside;
 use crate::actor::reference::ActorRef;
-use crate::actor::{Actor, Ended, Notify, StopReason, Watch, Watcher};
-use crate::ask::outside::assert_outside;
+use crate::actor::{Actor, Ended, Notify, StopReason, Watcher};
+use crate::lock::lock;
+use crate::watch::Watch;
 
 /// A future of the reason for which an actor ends: see [`ActorRef::ended`].
 ///
@@ -62,7 +64,7 @@ struct State {
 
 impl End {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 
     /// Records the reason, if none is recorded. Returns the waker of the waiting task.
@@ -220,6 +222,7 @@ mod tests {
 
     use super::*;
     use crate::actor::context::Context;
+    use crate::actor::watcher::HasWatches;
     use crate::message::{Handler, Message};
     use crate::system::System;
 
@@ -233,7 +236,7 @@ mod tests {
 
     impl Handler<CountWatchers> for Job {
         fn handle(&mut self, _: CountWatchers, ctx: &mut Context<Self>) -> usize {
-            ctx.cx.with_extra(|extra| extra.watchers.len())
+            ctx.cx.with_extra(|extra| extra.watches().watchers.len())
         }
     }
 

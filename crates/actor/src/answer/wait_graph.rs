@@ -46,7 +46,7 @@ use std::future::poll_fn;
 use std::iter::once;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread::ThreadId;
 
 use rustc_hash::FxHashSet;
@@ -54,7 +54,8 @@ use smallvec::SmallVec;
 
 use crate::actor::ActorId;
 use crate::actor::names::Label;
-use crate::remote::recall::RequestLocation;
+use crate::answer::recall::RequestLocation;
+use crate::lock::lock;
 
 thread_local! {
     static POLLED: Cell<Option<ActorId>> = const { Cell::new(None) };
@@ -78,7 +79,7 @@ fn with_attempts<R>(f: impl FnOnce(&mut Vec<Tried>) -> R) -> R {
 
 #[cold]
 fn with_late_attempts<R>(f: impl FnOnce(&mut Vec<Tried>) -> R) -> R {
-    let late = || LATE_ATTEMPTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let late = || lock(&LATE_ATTEMPTS);
     let this = std::thread::current().id();
     let taken = {
         let mut all = late();
@@ -224,7 +225,7 @@ struct Edges {
 
 impl Node {
     fn lock(&self) -> MutexGuard<'_, Edges> {
-        self.edges.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.edges)
     }
 
     fn add(&self, from: ActorId, to: Label, ask: Option<Arc<dyn Awaited>>) -> Waiting {
@@ -382,7 +383,7 @@ fn waits_of(actor: ActorId) -> Waits {
 pub fn waits(system: u16) -> Vec<Wait> {
     // While one thread has lowered a flag, no other thread skips that chunk.
     static READING: Mutex<()> = Mutex::new(());
-    let _reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _reading = lock(&READING);
     let chunks = (NODES_USED.load(Ordering::SeqCst) as usize).min(BLOCKS * CHUNK * CHUNK).div_ceil(CHUNK);
     let mut waits = Vec::new();
     for chunk in (0..chunks).map(chunk_at).filter(|chunk| chunk.has_edges.swap(false, Ordering::SeqCst)) {
@@ -517,7 +518,7 @@ fn judge(edge: Edge, to: Label) -> Result<(), Vec<String>> {
     if from != to.id && path(to.id, from, &mut waits_of).is_none() {
         return Ok(());
     }
-    let judging = JUDGING.lock().unwrap_or_else(PoisonError::into_inner);
+    let judging = lock(&JUDGING);
     let path = if from == to.id { Some(Vec::new()) } else { lasting_path(to.id, from, &mut waits_of) };
     let Some(path) = path else { return Ok(()) };
     edge.remove();

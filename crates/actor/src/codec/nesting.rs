@@ -12,7 +12,7 @@ use std::fmt;
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde::ser::{self, Serialize, Serializer};
 
-use crate::remote::wire::unreadable;
+use crate::codec::unreadable;
 
 /// The number of options, lists, maps and enums that may lie in one another.
 pub(crate) const NESTING_MAX: u32 = 256;
@@ -519,7 +519,7 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
-    use crate::remote::wire::Codec;
+    use crate::codec::Codec;
 
     const CODECS: [Codec; 2] = [Codec::Positional, Codec::Named];
 

@@ -1,6 +1,6 @@
 //! The targets of answers: a slot at which an asker waits, or a continuation.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::task::Waker;
 use std::thread::Thread;
 use std::time::Duration;
@@ -8,10 +8,11 @@ use std::time::Duration;
 use playhouse_executor::{Sleeper, SystemCore, TimerKey, WaitsOutside, contained, with_current_system};
 
 use crate::actor::names::Label;
-use crate::ask::deadline::Due;
-use crate::ask::error::{AskError, AskPhase};
-use crate::ask::waiting::{Awaited, Edge, Stage};
-use crate::remote::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+use crate::answer::error::{AskError, AskPhase};
+use crate::answer::inherited_deadline::Due;
+use crate::answer::recall::{self, ForCycle, Recall, RequestLocation, TakesBack, TooLate};
+use crate::answer::wait_graph::{Awaited, Edge, Stage};
+use crate::lock::lock;
 
 /// A slot at which an asker waits for an answer.
 pub(crate) struct Slot<R> {
@@ -85,7 +86,7 @@ impl<R> Slot<R> {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, SlotState<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Notes that the request is going to be handled. Returns `None` if no asker waits for its answer any more.
@@ -318,7 +319,7 @@ impl<R> Pending<R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingState<R>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn answer(&self, answer: Result<R, AskError>) {

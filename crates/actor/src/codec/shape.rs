@@ -625,7 +625,7 @@ mod tests {
     /// Theaters of other builds compare these fingerprints, and write by names where they differ.
     #[test]
     fn references_and_phases_have_the_fingerprints_of_their_former_names() {
-        let now = [fingerprint::<crate::remote::stub::RefName>(), fingerprint::<crate::AskPhase>()];
+        let now = [fingerprint::<crate::remote::reference_wire::RefName>(), fingerprint::<crate::AskPhase>()];
         assert!(now.iter().all(Option::is_some), "{now:?}");
         assert_eq!(now, [fingerprint::<former::RefName>(), fingerprint::<former::Phase>()]);
     }

@@ -1,0 +1,168 @@
+//! Codecs: the bytes of values outside of a process.
+
+pub(crate) mod crossing;
+pub(crate) mod nesting;
+pub(crate) mod shape;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::codec::crossing::looking_at_shapes;
+use crate::codec::nesting::Nested;
+
+/// The codec of values on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Codec {
+    /// Fields in their order, without names: for 2 sides with the same types (postcard).
+    Positional,
+    /// Fields by name (MessagePack). Unknown fields are ignored. Missing fields get their defaults, if the type has
+    /// some.
+    Named,
+}
+
+/// The error of a value without a wire form, or of bytes that are not the wire form of the type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireError(String);
+
+impl WireError {
+    /// Returns an error with the text `text`.
+    pub fn new(text: impl Into<String>) -> WireError {
+        WireError(text.into())
+    }
+}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WireError {}
+
+impl Codec {
+    /// Appends `value` to `out`. After an error, the appended bytes are no complete value.
+    ///
+    /// # Errors
+    /// Returns the error of the type's `Serialize`, or an error if more than 256 options, lists, maps and enums lie in
+    /// one another.
+    pub fn write<T: Serialize>(self, value: &T, out: &mut Vec<u8>) -> Result<(), WireError> {
+        match self {
+            Codec::Positional => {
+                let mut serializer = postcard::Serializer { output: Append(out) };
+                value.serialize(Nested::new(&mut serializer)).map_err(|error| {
+                    // This codec drops the text of the type's error, but the other codec keeps it.
+                    write_named(value, std::io::sink()).err().unwrap_or_else(|| WireError(error.to_string()))
+                })
+            }
+            Codec::Named => write_named(value, out),
+        }
+    }
+
+    /// Reads a value from all of `bytes`.
+    ///
+    /// # Errors
+    /// Returns an error if the bytes are not the value's wire form, or if bytes follow it. Also returns an error if
+    /// more than 256 options, lists, maps and enums lie in one another.
+    pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
+        let rest = match self {
+            Codec::Positional => {
+                take_unreadable();
+                let mut deserializer = postcard::Deserializer::from_bytes(bytes);
+                let read = T::deserialize(Nested::new(&mut deserializer));
+                let read = read.and_then(|value| Ok((value, deserializer.finalize()?)));
+                read.map_err(not_positional)
+            }
+            Codec::Named => {
+                let mut rest = bytes;
+                let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
+                // Its own limit counts structs, too, and does not count enums.
+                deserializer.set_max_depth(usize::MAX);
+                let value = T::deserialize(Nested::new(&mut deserializer));
+                value.map(|value| (value, rest)).map_err(not_named)
+            }
+        };
+        match rest? {
+            (value, []) => Ok(value),
+            (_, rest) => Err(left_behind(rest)),
+        }
+    }
+}
+
+// Each type that can be read calls these functions. They are not inlined, so that their code is compiled once.
+
+#[cold]
+#[inline(never)]
+fn not_positional(error: postcard::Error) -> WireError {
+    WireError(take_unreadable().unwrap_or_else(|| error.to_string()))
+}
+
+#[cold]
+#[inline(never)]
+fn not_named(error: rmp_serde::decode::Error) -> WireError {
+    WireError(error.to_string())
+}
+
+#[cold]
+#[inline(never)]
+fn left_behind(rest: &[u8]) -> WireError {
+    WireError(format!("{} bytes are left behind the value", rest.len()))
+}
+
+fn write_named<T: Serialize>(value: &T, out: impl std::io::Write) -> Written {
+    let mut serializer = rmp_serde::Serializer::new(out).with_struct_map();
+    value.serialize(Nested::new(&mut serializer)).map_err(|error| WireError(error.to_string()))
+}
+
+/// Appends the output of the positional codec, in most cases the few bytes of a number.
+struct Append<'a>(&'a mut Vec<u8>);
+
+impl postcard::ser_flavors::Flavor for Append<'_> {
+    type Output = ();
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        /// Up to this length, single pushes cost less than a call of `memcpy`.
+        const FEW: usize = 4;
+        if bytes.len() <= FEW {
+            bytes.iter().for_each(|byte| self.0.push(*byte));
+        } else {
+            self.0.extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+thread_local! {
+    /// The error text of a type of this crate that could not be read, because the positional codec drops the text.
+    static UNREADABLE: std::cell::Cell<Option<String>> = const { std::cell::Cell::new(None) };
+}
+
+/// Returns the error of a `Deserialize`.
+pub(crate) fn unreadable<E: serde::de::Error>(why: impl fmt::Display) -> E {
+    let error = E::custom(&why);
+    // In the destructors of a thread's thread-locals it may be destroyed. The codec's own text is then the error.
+    let _ = UNREADABLE.try_with(|unreadable| unreadable.set(Some(why.to_string())));
+    error
+}
+
+fn take_unreadable() -> Option<String> {
+    UNREADABLE.try_with(std::cell::Cell::take).ok().flatten()
+}
+
+/// The result of writing a value.
+pub type Written = Result<(), WireError>;
+
+/// Returns the fingerprint of a type on the wire. `None` if it is unknown.
+pub(crate) fn schema_of<T: DeserializeOwned>() -> Option<u64> {
+    looking_at_shapes(shape::fingerprint::<T>)
+}

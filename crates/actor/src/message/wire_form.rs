@@ -1,0 +1,81 @@
+//! The wire form of a message: the bytes of the message and of its answer outside of a process.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{Codec, WireError, Written, schema_of};
+use crate::message::Message;
+
+/// The wire form of a message and of its answer.
+pub struct WireForm<M: Message> {
+    name: Option<&'static str>,
+    write: fn(&M, Codec, &mut Vec<u8>) -> Written,
+    pub(crate) read: fn(&[u8], Codec) -> Result<M, WireError>,
+    pub(crate) write_answer: fn(&M::Reply, Codec, &mut Vec<u8>) -> Written,
+    read_answer: fn(&[u8], Codec) -> Result<M::Reply, WireError>,
+    pub(crate) schema: fn() -> Option<u64>,
+}
+
+impl<M: Message> fmt::Debug for WireForm<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WireForm({:?})", self.name())
+    }
+}
+
+/// A value with a wire form: its type has serde's `Serialize` and `Deserialize`.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be sent to other theaters",
+    label = "it has no wire form",
+    note = "write `#[derive(Serialize, Deserialize)]` at the type. If serde is no dependency of the program: `use playhouse::serde::{{Deserialize, Serialize}};`, and `#[serde(crate = \"playhouse::serde\")]` below the derive",
+    note = "`#[message(local)]` is for messages that are sent within a theater only"
+)]
+pub trait Transferable: Serialize + for<'de> Deserialize<'de> {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + for<'de> Deserialize<'de>> Transferable for T {}
+
+/// Compiles if `T` has a wire form: for the arguments of messages.
+#[doc(hidden)]
+pub const fn transferable<T: Transferable>() {}
+
+impl<M> WireForm<M>
+where
+    M: Message<Reply: Transferable> + Transferable,
+{
+    /// Returns serde's form of the message, with the path of its type as the wire name.
+    pub const fn of() -> WireForm<M> {
+        WireForm {
+            name: None,
+            write: |message, codec, out| codec.write(message, out),
+            read: |bytes, codec| codec.read(bytes),
+            write_answer: |answer, codec, out| codec.write(answer, out),
+            read_answer: |bytes, codec| codec.read(bytes),
+            schema: || Some(schema_of::<M>()? ^ schema_of::<M::Reply>()?.rotate_left(1)),
+        }
+    }
+
+    /// Returns the same form as [`WireForm::of`], with the wire name `name`: the type may be renamed or moved later.
+    pub const fn named(name: &'static str) -> WireForm<M> {
+        WireForm { name: Some(name), ..WireForm::of() }
+    }
+}
+
+impl<M: Message> WireForm<M> {
+    pub(crate) fn write(&self, message: &M, codec: Codec, out: &mut Vec<u8>) -> Result<(), WireError> {
+        (self.write)(message, codec, out)
+    }
+
+    pub(crate) fn read(&self, bytes: &[u8], codec: Codec) -> Result<M, WireError> {
+        (self.read)(bytes, codec)
+    }
+
+    pub(crate) fn read_answer(&self, bytes: &[u8], codec: Codec) -> Result<M::Reply, WireError> {
+        (self.read_answer)(bytes, codec)
+    }
+
+    /// Returns the wire name of the message.
+    pub fn name(&self) -> &'static str {
+        self.name.unwrap_or_else(std::any::type_name::<M>)
+    }
+}
