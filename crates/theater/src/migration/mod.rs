@@ -101,17 +101,17 @@ pub(crate) mod announce_shutdown;
 pub(crate) mod arrivals;
 pub(crate) mod at_link;
 pub(crate) mod authority;
+pub(crate) mod commit;
 pub(crate) mod drain;
 pub(crate) mod group;
+pub(crate) mod group_members;
 pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod rebalance;
+pub(crate) mod reroute;
 pub(crate) mod view;
 
 mod accept;
-pub(crate) mod commit;
 #[cfg(test)]
 mod explored;
-pub(crate) mod group_members;
 mod markers;
-pub(crate) mod reroute;
