@@ -7,8 +7,9 @@
 //! - [`session`]: the state of one end of a link, without any input or output.
 //! - `link`: sending and receiving.
 //! - `naming`: references to remote actors.
-//! - `proxy`: the routes of their mail.
-//! - `migration`, `diagnostics`.
+//! - `proxy`: the routes of their mail without a link.
+//! - `migration`: actors that migrate.
+//! - `diagnostics`: the inspector, figures, cycles of asks.
 //! - `sim`: theaters on one thread, for tests.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -1,4 +1,4 @@
-//! The routes of mail to remote actors, and their changes: see `moves.rs` of `playhouse-theater`.
+//! The routes of mail to remote actors, and their changes: see `migration/mod.rs` of `playhouse-theater`.
 //!
 //! Each change of a stub's route is a request to its cell. Any thread that finds out about the change sends the
 //! request, so requests of several threads come in any order. Each request therefore checks the state that it finds:

@@ -59,6 +59,7 @@
 pub(crate) mod frame;
 pub(crate) mod node;
 pub(crate) mod poller;
+pub(crate) mod proxy;
 pub(crate) mod registry;
 
 mod connection;
@@ -66,7 +67,6 @@ mod fault;
 mod fences;
 mod handles;
 mod overload_timeout;
-pub(crate) mod proxy;
 mod recall;
 mod receive;
 mod ref_codec;
@@ -89,9 +89,8 @@ use playhouse_actor::away::{
 };
 use playhouse_actor::wire::{Codec, WireError, Written};
 use playhouse_actor::{ActorId, AskError, Ended, Notify, StopReason, Tell, Watcher};
-use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
-
 use playhouse_executor::jitter::seam;
+use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::frame::{Handle, Head, Kind};
@@ -102,14 +101,14 @@ use crate::lock::lock;
 use crate::naming::Directory;
 use crate::naming::locate::LostActor;
 use crate::session::{self, FrameError, Inbound, Outbound};
-pub(crate) use connection::{Connection, Stream};
-pub(crate) use fault::Fault;
 use fault::{HANDLES_MAX, WATCHES_MAX};
-pub(crate) use fault::{LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX};
 use handles::StubHandles;
 use overload_timeout::OverloadTimeout;
-pub(crate) use receive::Unanswered;
 use targets::{Target, Targets};
+
+pub(crate) use connection::{Connection, Stream};
+pub(crate) use fault::{Fault, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX};
+pub(crate) use receive::Unanswered;
 
 /// Bytes that may be under way before a sender is slowed, unless the settings say otherwise.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;

@@ -3,8 +3,7 @@
 use playhouse_actor::away::{Decision, Recall, TakesBack};
 
 use super::*;
-use crate::naming::Epoch;
-use crate::naming::Key;
+use crate::naming::{Epoch, Key};
 
 /// Returns whether the pending bytes are many enough that the other end should begin with them before the sending handler is over. If a handler
 /// starts 1,000 actors in the other theater, for example, they run a fifth sooner then. The check happens once for each packet, so that a full

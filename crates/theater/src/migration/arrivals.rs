@@ -10,8 +10,7 @@ use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
 use crate::migration::view::Attempt;
-use crate::naming::Epoch;
-use crate::naming::{Key, RemoteActorId};
+use crate::naming::{Epoch, Key, RemoteActorId};
 
 /// An actor that was read from a frame.
 pub(crate) struct IncomingActor {

@@ -18,8 +18,7 @@ use crate::migration::drain::MigrationDeadline;
 use crate::migration::group_members::PreparedMember;
 use crate::migration::host::Done;
 use crate::migration::view::{Action, Event, Word};
-use crate::naming::{Epoch, Host};
-use crate::naming::{Key, RemoteActorId};
+use crate::naming::{Epoch, Host, Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 
 /// The written form of a frozen actor, and its name.

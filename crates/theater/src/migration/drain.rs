@@ -19,7 +19,7 @@
 //! # Why no two wait for each other
 //!
 //! A marker is answered at once where the actor lives, also if the actor is frozen for a migration. It waits where a stub reroutes, and where an
-//! arrived actor waits for the end of a reroute. Reroutes wait for markers of their own only ([`host`](crate::migration::host)), and never for a
+//! arrived actor waits for the end of a reroute. Reroutes wait for markers of their own only ([`reroute`](crate::migration::reroute)), and never for a
 //! drain.
 
 use std::any::Any;

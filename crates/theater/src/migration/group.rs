@@ -2,7 +2,7 @@
 //!
 //! # The steps of a group migration
 //!
-//! An actor of a group migrates like any other ([`host`](crate::migration::host)), but with all members that live beside it, as one *group
+//! An actor of a group migrates like any other ([`migration`](crate::migration)), but with all members that live beside it, as one *group
 //! migration*:
 //!
 //! 1. *Freeze.* All members that live in this theater are frozen at one moment, when none of them is in a handler. They share a stage, so a request

@@ -14,8 +14,7 @@ use crate::lock::lock;
 use crate::migration::arrivals::IncomingActor;
 use crate::migration::commit::{Ready, received, unwritable};
 use crate::migration::host::Done;
-use crate::naming::Epoch;
-use crate::naming::RemoteActorId;
+use crate::naming::{Epoch, RemoteActorId};
 use crate::node::core::TheaterCore;
 
 /// Members of groups that were sent, and wait for the others.

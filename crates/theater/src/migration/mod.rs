@@ -19,10 +19,10 @@
 //!    ([`Head::Move`](crate::link::frame::Head::Move)), with the actor's timers and its name. B reads it, and keeps it as an [incoming
 //!    actor](crate::migration::arrivals). If B cannot read it, B refuses it, and the actor continues in A as before. Otherwise B answers with its
 //!    stub.
-//! 2. *Note.* At the same time A tells the actor's birth theater the target ([`authority`](crate::migration::authority)), and waits until that is
+//! 2. *Note.* At the same time A tells the actor's birth theater the target ([`authority`]), and waits until that is
 //!    noted.
 //! 3. *Drain.* At the same time A waits until all that the actor has sent from A is in the mailboxes of its receivers
-//!    ([`drain`](crate::migration::drain)). If this or step 2 takes longer than 3 times `lost_after`, the actor stays, and A tells B so
+//!    ([`drain`]). If this or step 2 takes longer than 3 times `lost_after`, the actor stays, and A tells B so
 //!    ([`Stays`](crate::link::frame::Head::Stays)).
 //! 4. *Commit.* Its cell in A becomes a stub. The stub forwards the waiting mail and all later mail to B. Watchers of the actor watch it in B.
 //!    [`Begin`](crate::link::frame::Head::Begin) goes behind the mail that waited.
@@ -101,17 +101,17 @@ pub(crate) mod announce_shutdown;
 pub(crate) mod arrivals;
 pub(crate) mod at_link;
 pub(crate) mod authority;
+pub(crate) mod commit;
 pub(crate) mod drain;
 pub(crate) mod group;
+pub(crate) mod group_members;
 pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod rebalance;
+pub(crate) mod reroute;
 pub(crate) mod view;
 
 mod accept;
-pub(crate) mod commit;
 #[cfg(test)]
 mod explored;
-pub(crate) mod group_members;
 mod markers;
-pub(crate) mod reroute;

@@ -13,7 +13,7 @@
 //!   than its view.
 //! - A search may find no actor while the actor's stub reroutes. Then the search ends the reroute and begins again, and the stub reports nothing. A
 //!   search that finds no actor while the actor is incoming begins again about a tick later.
-//! - Actors of a group take the same events together, and begin together ([`arrivals`]).
+//! - Actors of a group take the same events together, and begin together ([`arrivals`](crate::migration::arrivals)).
 //!
 //! Supervision adds nothing to the views. A restarted child is the same actor in its cell, and a replacement for a lost child is another actor. The
 //! exploration leaves out a birth theater that asks others for a third theater, and calls to theaters without a link. It also leaves out refused or
@@ -23,7 +23,7 @@
 //!
 //! 1. *Move.* The source freezes the cell between two messages and sends the state. The target keeps the incoming actor and answers `Accepted`.
 //!    Nothing else changes in the target: mail for the actor keeps its route.
-//! 2. *Note.* At the same time the actor's [authority] notes that the actor may be in the target, too. Without the note, no theater may know that
+//! 2. *Note.* At the same time the actor's [authority](crate::migration::authority) notes that the actor may be in the target, too. Without the note, no theater may know that
 //!    when the source is lost.
 //! 3. *Drain.* At the same time the source waits until all that was sent from it before the freeze is in the mailboxes of its receivers. Otherwise
 //!    the actor could overtake those messages with messages from its target.

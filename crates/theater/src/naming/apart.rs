@@ -21,8 +21,7 @@ use crate::link::node::Callee;
 use crate::lock::lock;
 use crate::naming::directory::{Directory, LOST_MAX};
 use crate::naming::known::KnownActors;
-use crate::naming::names::Host;
-use crate::naming::names::{Key, RemoteActorId};
+use crate::naming::names::{Host, Key, RemoteActorId};
 use crate::proxy::pending::PendingProxy;
 
 /// Most stubs of actors of lost theaters that are kept. Each takes about half a KiB.

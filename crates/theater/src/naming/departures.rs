@@ -7,8 +7,7 @@ use playhouse_actor::ActorId;
 
 use crate::lock::lock;
 use crate::naming::directory::{Directory, LOST_MAX};
-use crate::naming::names::Key;
-use crate::naming::names::{Epoch, Host};
+use crate::naming::names::{Epoch, Host, Key};
 
 impl Directory {
     /// Returns the epoch of the next departure of an actor that lives in this theater.

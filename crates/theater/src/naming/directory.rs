@@ -22,8 +22,7 @@ use crate::naming::capability::Capability;
 use crate::naming::ends::{Again, Ends};
 use crate::naming::known::{KnownActors, Moved};
 use crate::naming::locate::Seen;
-use crate::naming::names::{Epoch, Host};
-use crate::naming::names::{Key, RemoteActorId};
+use crate::naming::names::{Epoch, Host, Key, RemoteActorId};
 use crate::proxy::pending::PendingProxy;
 
 /// Most lost theaters that a theater lists. The other end of a lost link gives it up at about the same time; until then at most this number of others

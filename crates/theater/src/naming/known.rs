@@ -9,8 +9,7 @@ use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
 use crate::migration::view::{Action, Event, Residence, View};
-use crate::naming::names::{BadName, Birth, Key, RemoteActorId};
-use crate::naming::names::{Epoch, Host};
+use crate::naming::names::{BadName, Birth, Epoch, Host, Key, RemoteActorId};
 
 #[derive(Default)]
 pub(super) struct KnownActors {

@@ -15,12 +15,22 @@ use crate::node::links::{KnownTheater, OTHER_CERTIFICATE};
 /// overflowing.
 const CONNECTIONS_MAX: u64 = u64::MAX / 2;
 
-/// The decision about a call that gets a connection.
+/// The decision about a call that is not rejected.
 enum Decision {
     /// The call makes a link, or continues one.
-    Connect(Reply, Connects),
+    Connect(Hello, Connects),
+    /// The caller has called by another address, and finds the link that there is.
+    Known(Hello),
     /// The other end has given this link up. When it is lost, the decision is made anew.
     LoseFirst(Arc<Link>),
+}
+
+/// The reason why a caller gets nothing but an answer.
+enum Rejection {
+    Refused(String),
+    Busy,
+    /// This theater has given up the link that the caller has.
+    GivenUp,
 }
 
 /// The connection that a call makes.
@@ -43,10 +53,13 @@ impl TheaterCore {
     pub(crate) fn receive_hello(&self, hello: &Hello, certificate: Option<Word32>) -> (Reply, Option<Connects>) {
         loop {
             match self.decide(hello, certificate) {
-                Ok(Decision::Connect(reply, connects)) => return (reply, Some(connects)),
+                Ok(Decision::Connect(hello, connects)) => return (Reply::Hello(hello), Some(connects)),
+                Ok(Decision::Known(hello)) => return (Reply::Hello(hello), None),
                 // The other end has given the link up. Another one may be made before the lock of the links is held again.
                 Ok(Decision::LoseFirst(link)) => link.lose(),
-                Err(reply) => return (reply, None),
+                Err(Rejection::Refused(why)) => return (Reply::Refused(why), None),
+                Err(Rejection::Busy) => return (Reply::Busy, None),
+                Err(Rejection::GivenUp) => return (Reply::GivenUp(self.incarnation), None),
             }
         }
     }
@@ -54,13 +67,13 @@ impl TheaterCore {
     /// Decides about a call.
     ///
     /// # Errors
-    /// The answer to a caller that gets no connection.
-    fn decide(&self, hello: &Hello, certificate: Option<Word32>) -> Result<Decision, Reply> {
+    /// The call is rejected.
+    fn decide(&self, hello: &Hello, certificate: Option<Word32>) -> Result<Decision, Rejection> {
         self.may_call(hello)?;
         let mut links = self.links();
         let known = links.by_incarnation.get(&hello.incarnation).filter(|known| !known.link.is_lost());
         if known.is_some_and(|known| known.certificate != certificate) {
-            return Err(Reply::Refused(OTHER_CERTIFICATE.to_owned()));
+            return Err(Rejection::Refused(OTHER_CERTIFICATE.to_owned()));
         }
         let asks = self.asks_of(hello)?;
         let calls = hello.listens.is_some_and(|address| links.calling.contains_key(&address));
@@ -81,46 +94,46 @@ impl TheaterCore {
         };
         match calling::answer_without(asks, without, is_lower) {
             Answer::Make => {}
-            Answer::GivenUp => return Err(Reply::GivenUp(self.incarnation)),
-            _ => return Err(Reply::Busy),
+            Answer::GivenUp => return Err(Rejection::GivenUp),
+            _ => return Err(Rejection::Busy),
         }
-        let given_up = links.make_room().map_err(Reply::Refused)?;
+        let given_up = links.make_room().map_err(Rejection::Refused)?;
         let number = links.number();
         let link = self.new_link(&mut links, number, hello, None, certificate);
         drop(links);
         given_up.inspect(|link| link.lose());
-        let reply = Reply::Hello(Hello { link: Some(number), ..self.hello(None) });
+        let reply = Hello { link: Some(number), ..self.hello(None) };
         Ok(Decision::Connect(reply, Connects { link, connection: 1, received: 0 }))
     }
 
     /// Checks that this theater takes calls of the caller.
-    fn may_call(&self, hello: &Hello) -> Result<(), Reply> {
+    fn may_call(&self, hello: &Hello) -> Result<(), Rejection> {
         if hello.cluster != self.settings.cluster {
-            return Err(Reply::Refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster)));
+            return Err(Rejection::Refused(handshake::other_cluster(&self.settings.cluster, &hello.cluster)));
         }
         if hello.incarnation == self.incarnation {
-            return Err(Reply::Refused("a theater cannot call itself".to_owned()));
+            return Err(Rejection::Refused("a theater cannot call itself".to_owned()));
         }
         if self.is_closing() {
-            return Err(Reply::Refused("it is closing".to_owned()));
+            return Err(Rejection::Refused("it is closing".to_owned()));
         }
         // The caller of a deaf theater could not read the bytes that come over the connection.
-        if self.poller.is_deaf() { Err(Reply::Busy) } else { Ok(()) }
+        if self.poller.is_deaf() { Err(Rejection::Busy) } else { Ok(()) }
     }
 
     /// Returns what the caller asks for. The caller of this holds the lock of the links.
-    fn asks_of(&self, hello: &Hello) -> Result<Asks, Reply> {
+    fn asks_of(&self, hello: &Hello) -> Result<Asks, Rejection> {
         match hello.resumes {
             Some(resumes) if resumes.connection > CONNECTIONS_MAX => {
                 let why = format!("connection {} of a session, and {CONNECTIONS_MAX} are allowed", resumes.connection);
-                Err(Reply::Refused(why))
+                Err(Rejection::Refused(why))
             }
             Some(resumes) if resumes.incarnation != self.incarnation => {
-                Err(Reply::Refused("the theater was restarted".to_owned()))
+                Err(Rejection::Refused("the theater was restarted".to_owned()))
             }
             Some(Resume { connection, link, .. }) => Ok(Asks::Again { connection, number: hello.link, link }),
             // Relaxed: it is written under the lock of the links.
-            None if self.leaving.load(Ordering::Relaxed) => Err(Reply::Refused("it is closing".to_owned())),
+            None if self.leaving.load(Ordering::Relaxed) => Err(Rejection::Refused("it is closing".to_owned())),
             None => Ok(Asks::First {
                 knows: hello.knows.contains(&self.incarnation),
                 has_lost: hello.lost.contains(&self.incarnation),
@@ -130,26 +143,31 @@ impl TheaterCore {
     }
 
     /// Carries out the answer to a caller with a known link. Returns `None` if the link is given up.
-    fn decide_known(&self, known: &mut KnownTheater, hello: &Hello, answer: Answer) -> Option<Result<Decision, Reply>> {
+    fn decide_known(
+        &self,
+        known: &mut KnownTheater,
+        hello: &Hello,
+        answer: Answer,
+    ) -> Option<Result<Decision, Rejection>> {
         let (link, connection) = (Arc::clone(&known.link), known.calls.connection);
         link.note_remote_number(known.calls.known_as);
         let hello_of_link = || Hello { link: Some(link.number()), ..self.hello(None) };
         Some(match answer {
-            Answer::Busy => Err(Reply::Busy),
-            Answer::Another => Err(Reply::Refused("the theaters have another link by now".to_owned())),
-            Answer::Known => Err(Reply::Hello(hello_of_link())),
+            Answer::Busy => Err(Rejection::Busy),
+            Answer::Another => Err(Rejection::Refused("the theaters have another link by now".to_owned())),
+            Answer::Known => Ok(Decision::Known(hello_of_link())),
             Answer::GoOn => {
                 known.terminated = None;
                 let received = link.prepare(connection);
                 let theirs = Resume { incarnation: hello.incarnation, received, connection, link: None };
                 let has_received = hello.resumes.map_or(0, |resumes| resumes.received);
                 let reply = Hello { link: Some(link.number()), ..self.hello(Some(theirs)) };
-                Ok(Decision::Connect(Reply::Hello(reply), Connects { link, connection, received: has_received }))
+                Ok(Decision::Connect(reply, Connects { link, connection, received: has_received }))
             }
             Answer::Adopt => {
                 known.terminated = None;
                 link.prepare(connection);
-                let reply = Reply::Hello(hello_of_link());
+                let reply = hello_of_link();
                 Ok(Decision::Connect(reply, Connects { link, connection, received: 0 }))
             }
             Answer::Lose | Answer::Make | Answer::GivenUp => return None,

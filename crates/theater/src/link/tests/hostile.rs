@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
 use crate::migration::at_link::MigrationsAtLink;
-use crate::naming::Epoch;
-use crate::naming::{BadName, NAMES_MAX, RemoteActorId};
+use crate::naming::{BadName, Epoch, NAMES_MAX, RemoteActorId};
 use crate::{Peer, Theater};
 
 pub(in crate::link) const LIMIT: Duration = Duration::from_secs(60);

@@ -1,5 +1,6 @@
 //! Tests: actors that come and leave, and their drains, frame by frame.
 
+mod drains;
 mod leaving;
 mod lost_actors;
 
@@ -21,8 +22,7 @@ use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::Departing;
 use crate::migration::view::{Action, Event, Request};
-use crate::naming::{APART_MAX, RemoteActorId};
-use crate::naming::{Epoch, Host};
+use crate::naming::{APART_MAX, Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
 use crate::proxy::pending::PendingProxy;
@@ -666,60 +666,6 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
     theater.theater_core.migrate(stub, Arc::clone(&target), Box::new(drop));
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (1, 1)));
-}
-
-/// A route that keeps its markers for a test. It checks for each message whether a drain would wait for the forwarding stub.
-struct Looks {
-    theater_core: Weak<TheaterCore>,
-    stub: OnceLock<ActorId>,
-    markers: Sender<Marker>,
-    messages: Sender<bool>,
-}
-
-impl Forwarder for Looks {
-    fn carry(&self, forwarded: ForwardedMessage<'_>) -> Written {
-        match forwarded {
-            ForwardedMessage::Marker(marker) => self.markers.send(marker).unwrap(),
-            ForwardedMessage::Tell { .. } => {
-                let awaited = self.theater_core.upgrade().unwrap().rerouting_stubs();
-                self.messages.send(awaited.contains(self.stub.get().unwrap())).unwrap();
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-}
-
-// GUARANTEE: Order holds while actors migrate
-#[test]
-fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
-    let (net, theater) = simulated();
-    let directory = &theater.theater_core.directory;
-    let ((markers, sent), (messages, sent_on)) = (mpsc::channel(), mpsc::channel());
-    let route = Arc::new(Looks {
-        theater_core: Arc::downgrade(&theater.theater_core),
-        stub: OnceLock::new(),
-        markers,
-        messages,
-    });
-    let elsewhere =
-        spawn_stub::<Guest>(&directory.core, StubPlacement::Link(0), Arc::clone(&route) as Arc<dyn Forwarder>);
-    route.stub.set(elsewhere.id()).unwrap();
-    directory.note(10, elsewhere.id(), remote(10, 1, 7)).unwrap();
-    theater.theater_core.reroute(elsewhere.id(), 10);
-    net.run_until_idle();
-    let marker = sent.try_recv().unwrap();
-    (0..3).for_each(|_| elsewhere.tell(Greet));
-    net.run_until_idle();
-    assert_eq!(sent_on.try_recv(), Err(mpsc::TryRecvError::Empty));
-    (marker.answer)(Err(AskError::Stopped));
-    net.run_until_idle();
-    assert_eq!(sent_on.try_iter().collect::<Vec<bool>>(), [true; 3]);
-    assert_eq!(theater.theater_core.rerouting_stubs(), []);
 }
 
 // GUARANTEE: Ended actors are forgotten
