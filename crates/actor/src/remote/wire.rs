@@ -130,6 +130,12 @@ fn left_behind(rest: &[u8]) -> WireError {
     WireError(format!("{} bytes are left behind the value", rest.len()))
 }
 
+#[cold]
+#[inline(never)]
+fn unreadable(part: &str, message: &str, error: &WireError) -> WireError {
+    WireError(format!("{part} `{message}` cannot be read: {error}"))
+}
+
 fn write_named<T: Serialize>(value: &T, out: impl std::io::Write) -> Written {
     let mut serializer = rmp_serde::Serializer::new(out).with_struct_map();
     value.serialize(Nested::new(&mut serializer)).map_err(|error| WireError(error.to_string()))
@@ -239,11 +245,11 @@ impl<M: Message> WireForm<M> {
     }
 
     pub(crate) fn read(&self, bytes: &[u8], codec: Codec) -> Result<M, WireError> {
-        (self.read)(bytes, codec)
+        (self.read)(bytes, codec).map_err(|error| unreadable("the message", self.name(), &error))
     }
 
     pub(crate) fn read_answer(&self, bytes: &[u8], codec: Codec) -> Result<M::Reply, WireError> {
-        (self.read_answer)(bytes, codec)
+        (self.read_answer)(bytes, codec).map_err(|error| unreadable("the answer to", self.name(), &error))
     }
 
     /// Returns the wire name of the message.

@@ -661,6 +661,7 @@ impl System {
     /// The hook is called on the worker (or thread) that detects the dead letter, and must not block. A panic in it is
     /// reported by the panic hook and has no other effect. The hook may send messages. If one of these becomes a dead
     /// letter, it is counted, and no hook is called for it, neither within the hook nor later.
+    /// A message that is sent after the end of the system reaches no hook, because the hooks have ended with it.
     #[doc(alias = "dead_letters")]
     pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
         self.core.on_dead_letter(Box::new(move |actor, message, why| {
@@ -794,7 +795,7 @@ impl fmt::Display for DeadLetter {
         let why = match self.why {
             Undelivered::Stopped => "the actor has stopped",
             Undelivered::Shutdown => "the system was shut down",
-            Undelivered::Unreachable => "it could not be sent to where the actor is",
+            Undelivered::Unreachable => "it could not be sent to where the actor is, or not be read there",
             Undelivered::Refused => "the actor does not take it in the state that it is in",
             Undelivered::Full => "the actor's mailbox was full",
         };
