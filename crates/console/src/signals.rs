@@ -76,13 +76,14 @@ fn reaction() -> MutexGuard<'static, Reaction> {
     REACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles the signals from now on. If the system refuses the handler, a signal has its usual effect.
+/// Handles the signals from now on. SIGHUP stays ignored where `nohup` has started the program. If the system refuses the handler, a signal has its
+/// usual effect.
 #[cfg(unix)]
 pub fn start() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-    let handled = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]);
-    if let Ok(mut signals) = handled {
+    let handled = if is_hang_up_ignored() { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(handled) {
         std::thread::spawn(move || {
             for number in signals.forever() {
                 arrive(match number {
@@ -93,6 +94,19 @@ pub fn start() {
             }
         });
     }
+}
+
+/// Returns whether the process that started this one has SIGHUP ignored. Only Linux tells.
+#[cfg(unix)]
+fn is_hang_up_ignored() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| is_first_signal_ignored(&status))
+}
+
+/// Returns whether the process with this `/proc/PID/status` ignores SIGHUP, which has the number 1.
+#[cfg(unix)]
+fn is_first_signal_ignored(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Handles Ctrl-C from now on.
@@ -169,9 +183,20 @@ pub fn exit(signal: Signal) -> ! {
     std::process::exit(i32::from(signal.code()));
 }
 
-/// Runs the clean-ups, for a command that ends the program while its work goes on.
+/// The time that the clean-ups may take. A stopped terminal takes no output, and a disk may not answer.
+const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
+
+/// Runs the clean-ups, for a command that ends the program while its work goes on. Does not wait longer than [`CLEAN_UP_MAX`].
 pub fn clean_up() {
-    CLEAN_UPS.run();
+    let (sender, ended) = mpsc::channel();
+    let run = move || {
+        CLEAN_UPS.run();
+        let _waited_too_long = sender.send(());
+    };
+    if std::thread::Builder::new().spawn(run).is_ok() {
+        // A clean-up that panics drops the sender.
+        let _late_or_failed = ended.recv_timeout(CLEAN_UP_MAX);
+    }
 }
 
 /// The number of the next clean-up, and the clean-ups with their numbers.
@@ -238,6 +263,25 @@ pub fn unless_stopped<T: Send + 'static>(
     update: impl Fn(),
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Stopped> {
+    unless(is_reader_gone, update, work)
+}
+
+/// Does the same as [`unless_stopped`], for work whose result is not on standard output: the work goes on without a reader.
+///
+/// # Errors
+/// The work has no result, but never because of [`Stopped::Unread`].
+pub fn unless_signalled<T: Send + 'static>(
+    update: impl Fn(),
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
+    unless(|| false, update, work)
+}
+
+fn unless<T: Send + 'static>(
+    is_unread: impl Fn() -> bool,
+    update: impl Fn(),
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
     let (events, received) = mpsc::channel();
     send_first(events.clone(), Some);
     let worker = std::thread::spawn(move || {
@@ -248,7 +292,7 @@ pub fn unless_stopped<T: Send + 'static>(
         match received.recv_timeout(REDRAW) {
             Ok(Some(signal)) => return Err(Stopped::Signalled(signal)),
             Ok(None) | Err(RecvTimeoutError::Disconnected) => return worker.join().map_err(|_| Stopped::Panicked),
-            Err(RecvTimeoutError::Timeout) if is_reader_gone() => return Err(Stopped::Unread),
+            Err(RecvTimeoutError::Timeout) if is_unread() => return Err(Stopped::Unread),
             Err(RecvTimeoutError::Timeout) => update(),
         }
     }
@@ -274,6 +318,15 @@ mod tests {
         assert_eq!(Signal::Terminate.code_after_drain(), ExitCode::SUCCESS);
         assert_eq!(Signal::HangUp.code_after_drain(), ExitCode::SUCCESS);
         assert_eq!(Signal::Interrupt.code_after_drain(), ExitCode::from(130));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_ignored_hang_up_is_read_from_the_status_of_the_process() {
+        let status = |mask: &str| format!("Name:\tplayhouse\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n");
+        assert!(is_first_signal_ignored(&status("0000000000001001")));
+        assert!(!is_first_signal_ignored(&status("0000000000001002")));
+        assert!(!is_first_signal_ignored("Name:\tplayhouse\n"));
     }
 
     #[test]
