@@ -96,7 +96,10 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
     let given = command.clone().ignore_errors(true).try_get_matches_from(&arguments);
     // The help, or the version.
     let Ok(given) = given else { return Ok(documented(&command).try_get_matches_from(arguments)?) };
-    let given = given.subcommand_matches(chosen.get_name()).unwrap_or(&given);
+    // An option in front of the command is wrong, and the command was not read.
+    let Some(given) = given.subcommand_matches(chosen.get_name()) else {
+        return Ok(documented(&command).try_get_matches_from(arguments)?);
+    };
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
 
     let mut set: Vec<&Arg> = options(chosen).filter(|option| is_given(option.get_id().as_str())).collect();
@@ -150,7 +153,7 @@ fn conflict(command: &Command, one: &Arg, other: &Arg) -> bool {
 enum Place {
     Named(usize),
     Missing(usize),
-    /// The help or the version of the program is asked for.
+    /// The help or the version of the program is asked for, or an option of all commands has no value.
     None,
 }
 
@@ -170,6 +173,9 @@ fn place_of_command(command: &Command, arguments: &[OsString]) -> Place {
             return Place::Missing(at);
         }
         at += if value.is_some() { 1 } else { 2 };
+        if at > arguments.len() {
+            return Place::None;
+        }
     }
     Place::Missing(arguments.len())
 }
@@ -536,6 +542,19 @@ mod tests {
         }
         assert_eq!(values(&["--log", "off"], &[], "log"), ["off"]);
         assert_eq!(values(&[], &[("PLAYHOUSE_LOG", "debug")], "log"), ["debug"]);
+    }
+
+    #[test]
+    fn wrong_options_in_front_of_the_command_are_named() {
+        for (arguments, words) in [
+            (&["--config"][..], "a value is required for '--config <FILE>'"),
+            (&["--log"], "a value is required for '--log <FILTER>'"),
+            (&["--log", "loud", "theater", "--listen", "host:1"], "invalid value 'loud' for '--log <FILTER>'"),
+            (&["--log=loud", "--local"], "invalid value 'loud' for '--log <FILTER>'"),
+        ] {
+            let error = refused(arguments, &[]);
+            assert!(error.contains(words), "{arguments:?}: {error}");
+        }
     }
 
     // GUARANTEE: Options are checked
