@@ -70,7 +70,7 @@ enum Reaction {
 }
 
 static REACTION: Mutex<Reaction> = Mutex::new(Reaction::Exit);
-static CLEAN_UPS: CleanUps = CleanUps(Mutex::new((0, Vec::new())));
+static CLEAN_UPS: CleanUps = CleanUps::new();
 
 fn reaction() -> MutexGuard<'static, Reaction> {
     REACTION.lock().unwrap_or_else(PoisonError::into_inner)
@@ -199,27 +199,48 @@ pub fn clean_up() {
     }
 }
 
-/// The number of the next clean-up, and the clean-ups with their numbers.
-struct CleanUps(Mutex<(u64, Vec<(u64, CleanUp)>)>);
+struct CleanUps(Mutex<Registered>);
+
+struct Registered {
+    /// The number of the next clean-up.
+    next: u64,
+    /// The clean-ups with their numbers.
+    all: Vec<(u64, CleanUp)>,
+    /// The clean-ups have run, and the program ends.
+    have_run: bool,
+}
 
 type CleanUp = Box<dyn FnOnce() + Send>;
 
 impl CleanUps {
-    fn lock(&self) -> MutexGuard<'_, (u64, Vec<(u64, CleanUp)>)> {
+    const fn new() -> CleanUps {
+        CleanUps(Mutex::new(Registered { next: 0, all: Vec::new(), have_run: false }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Registers a clean-up. It runs at once if the others have run, because the other threads go on until the program ends.
     fn add(&'static self, clean_up: CleanUp) -> AtExit {
-        let mut all = self.lock();
-        let number = all.0;
-        all.0 += 1;
-        all.1.push((number, clean_up));
+        let mut registered = self.lock();
+        let number = registered.next;
+        registered.next += 1;
+        if registered.have_run {
+            drop(registered);
+            clean_up();
+        } else {
+            registered.all.push((number, clean_up));
+        }
         AtExit { all: self, number }
     }
 
     /// Runs all, the latest first, as for values that go out of scope.
     fn run(&self) {
-        let clean_ups = std::mem::take(&mut self.lock().1);
+        let mut registered = self.lock();
+        registered.have_run = true;
+        let clean_ups = std::mem::take(&mut registered.all);
+        drop(registered);
         clean_ups.into_iter().rev().for_each(|(_, clean_up)| clean_up());
     }
 }
@@ -238,7 +259,7 @@ pub fn at_exit(clean_up: impl FnOnce() + Send + 'static) -> AtExit {
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        self.all.lock().1.retain(|(number, _)| *number != self.number);
+        self.all.lock().all.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -331,7 +352,7 @@ mod tests {
 
     #[test]
     fn a_dropped_guard_forgets_its_clean_up() {
-        static ALL: CleanUps = CleanUps(Mutex::new((0, Vec::new())));
+        static ALL: CleanUps = CleanUps::new();
         let (ran, runs) = mpsc::channel();
         let add = |number| {
             let ran = ran.clone();
@@ -341,6 +362,9 @@ mod tests {
         drop(second);
         ALL.run();
         assert_eq!(runs.try_iter().collect::<Vec<_>>(), [3, 1]);
-        drop((first, third));
+        // The program ends, and a file that another thread begins is removed at once.
+        let late = add(4);
+        assert_eq!(runs.try_iter().collect::<Vec<_>>(), [4]);
+        drop((first, third, late));
     }
 }
