@@ -8,7 +8,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use indicatif::{ProgressBar, WeakProgressBar};
 
-/// The command ran, and its check failed or its output could not be written.
+/// The command ran and failed: a check did not pass, an address could not be used or reached, or the output could not be written.
 pub const FAILED: u8 = 1;
 /// The command cannot do what was asked for; nothing ran.
 pub const BAD_INPUT: u8 = 2;
