@@ -278,6 +278,45 @@ fn two_signals_end_the_program_on_a_stopped_terminal() {
     tcflow(&theirs, Action::OOn).unwrap();
 }
 
+// GUARANTEE: Output may be closed or full
+/// A terminal window is closed, and no signal says so.
+#[cfg(unix)]
+#[test]
+fn the_program_ends_when_its_terminal_is_gone() {
+    use std::time::{Duration, Instant};
+
+    use rustix::fs::{Mode, OFlags};
+    use rustix::termios::tcgetattr;
+    use rustix::{fs, pty};
+
+    let host = Host::start(&[]);
+    let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    pty::grantpt(&ours).unwrap();
+    pty::unlockpt(&ours).unwrap();
+    let name = pty::ptsname(&ours, Vec::new()).unwrap();
+    let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let before = tcgetattr(&theirs).unwrap().local_modes;
+    let end = || Stdio::from(theirs.try_clone().unwrap());
+    let mut command = playhouse(&["top", &host.address]);
+    let mut program = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    while tcgetattr(&theirs).unwrap().local_modes == before {
+        std::thread::yield_now();
+    }
+    drop((ours, theirs, command));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let ended = loop {
+        if let Some(status) = program.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            program.kill().unwrap();
+            panic!("it goes on without its terminal");
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(ended.code(), Some(0));
+}
+
 #[test]
 fn wrong_arguments_are_refused() {
     refused(&["top"], &["HOST:PORT"]);
