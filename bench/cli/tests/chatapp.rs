@@ -225,7 +225,9 @@ fn a_recording_replaces_files_only_and_keeps_their_mode() {
     let kind = |path: &str| std::fs::symlink_metadata(path).unwrap().file_type();
     for (path, words) in [(&*fifo, "a FIFO"), (&*link, "is a link to"), ("/dev/full", "a device")] {
         let before = kind(path);
-        refused(&["chatapp", "record", &little, path], &[path, words]);
+        let (code, out, errors) = run(&["chatapp", "record", &little, path]);
+        assert_eq!((code, &*out), (1, ""), "{errors}");
+        assert!(errors.contains(path) && errors.contains(words), "{errors}");
         assert_eq!(kind(path), before, "{path}");
     }
     assert!(kind(&fifo).is_fifo() && kind(&link).is_symlink());
@@ -236,6 +238,19 @@ fn a_recording_replaces_files_only_and_keeps_their_mode() {
     assert_eq!(std::fs::metadata(&chat).unwrap().permissions().mode() & 0o777, 0o640);
     assert!(std::fs::read_to_string(&chat).unwrap().ends_with("close\n"));
     assert_eq!(folder.files(), ["fifo", "link", "little.chat", "little.toml"]);
+}
+
+/// The result is the file, and not the line about it.
+#[cfg(unix)]
+#[test]
+fn a_recording_is_written_without_a_reader_of_the_output() {
+    let folder = Folder::new("unread");
+    let (scenario, chat) = (folder.path("little.toml"), folder.path("other.chat"));
+    std::fs::write(&scenario, LITTLE.replace("turns = 5", "turns = 20000")).unwrap();
+    let (_, writer) = std::io::pipe().unwrap();
+    let ended = playhouse(&["chatapp", "record", &scenario, &chat]).stdout(writer).output().unwrap();
+    assert_eq!((ended.status.code(), &*String::from_utf8(ended.stderr).unwrap()), (Some(0), ""));
+    assert!(std::fs::read_to_string(&chat).unwrap().ends_with("close\n"));
 }
 
 #[cfg(target_os = "linux")]
@@ -273,7 +288,10 @@ fn what_cannot_be_recorded_leaves_no_file() {
     let expected = ["little.chat", "little.toml"];
     refused(&["chatapp", "record", "no/such.toml", &folder.path("x.chat")], &["\"no/such.toml\""]);
     for file in [folder.path("no/such.chat"), folder.path("")] {
-        refused(&["chatapp", "record", &little, &file], &[&file]);
+        let (code, out, errors) = run(&["chatapp", "record", &little, &file]);
+        assert_eq!((code, &*out), (1, ""), "{errors}");
+        let error = format!("error: the recording cannot be written: {}", file.trim_end_matches('/'));
+        assert!(errors.starts_with(&error), "{errors}");
     }
     assert_eq!(folder.files(), expected);
 }

@@ -76,7 +76,7 @@ fn counted(peer: &str, ns: u64) -> String {
 /// Opens the pipe of [`Peers::alive`] for as long as this process or one that it starts is there, and says so.
 const ALIVE: &str = "exec 3> \"$(dirname \"$0\")/../alive\"; echo here >&3";
 /// Longer than anything here takes that does not go on for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 
 #[test]
 fn peers_stand_beside_ours_in_the_same_run() {
@@ -202,12 +202,12 @@ fn no_peer_outlives_who_has_started_it() {
         let mut program = program::playhouse(&[&peers.always()[..], &["count", "--peers", "actix"]].concat());
         let started = program.process_group(0).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let mut child = started.unwrap();
-        assert_eq!(alive.recv_timeout(PATIENCE).as_deref(), Ok("here"));
+        assert_eq!(alive.recv_timeout(ANSWER_MAX).as_deref(), Ok("here"));
         // As a terminal does it: who is not in its group hears nothing.
         let group = format!("-{}", child.id());
         assert!(Command::new("kill").args([signal, "--", &group]).status().unwrap().success());
         child.wait().unwrap();
-        assert_eq!(alive.recv_timeout(PATIENCE), Err(std::sync::mpsc::RecvTimeoutError::Disconnected), "{signal}");
+        assert_eq!(alive.recv_timeout(ANSWER_MAX), Err(std::sync::mpsc::RecvTimeoutError::Disconnected), "{signal}");
     }
 }
 

@@ -95,7 +95,7 @@ playhouse::remote!(also ContextHost: Count);
 playhouse::wire::submit! { Spawns::of::<ContextHost>() }
 
 /// The time within which a theater must answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_MAX: Duration = Duration::from_secs(20);
 
 /// A world that is played in several theaters.
 pub struct SpreadWorld {
@@ -139,7 +139,7 @@ impl SpreadWorld {
         }
         // Others are told of them by the names that they were born with, which are known when they have answered.
         for directory in &directories {
-            directory.ask(Answer).within(PATIENCE).wait().map_err(failure)?;
+            directory.ask(Answer).within(ANSWER_MAX).wait().map_err(failure)?;
         }
         let migrator = system.spawn(Migrator::new(directories.clone(), scenario.seed));
         let mut spread = SpreadWorld {
@@ -154,7 +154,7 @@ impl SpreadWorld {
         };
         let here = theater.address().ok_or_else(|| failure("a world is led in a theater that listens"))?;
         let host = system.spawn(spread.host(here));
-        let context = host.ask(OwnContext).within(PATIENCE).wait().map_err(failure)?;
+        let context = host.ask(OwnContext).within(ANSWER_MAX).wait().map_err(failure)?;
         let context = context.ok_or_else(|| failure("the host has no context"))?;
         spread.hosts.push((here, host));
         for other in others {
@@ -175,7 +175,7 @@ impl SpreadWorld {
     pub fn add(&mut self, other: &Peer) -> Result<(), Failure> {
         let address = other.address().ok_or_else(|| failure("a theater that cannot be called"))?;
         let host = self.theater.spawn_at(other, &self.host(address)).map_err(failure)?;
-        host.ask(Count).within(PATIENCE).wait().map_err(failure)?;
+        host.ask(Count).within(ANSWER_MAX).wait().map_err(failure)?;
         self.hosts.push((address, host));
         Ok(())
     }
@@ -224,7 +224,7 @@ pub struct Watch {
 impl Watch {
     /// Returns the counts of the migrations; zeros without an answer.
     pub fn migrations(&self) -> MigrationCounts {
-        self.migrator.ask(migrator::Status).within(PATIENCE).wait().unwrap_or_default()
+        self.migrator.ask(migrator::Status).within(ANSWER_MAX).wait().unwrap_or_default()
     }
 
     /// Returns the counts of each theater, the leading one first; `None` without an answer within `limit`.

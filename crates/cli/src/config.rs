@@ -96,10 +96,14 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
     let given = command.clone().ignore_errors(true).try_get_matches_from(&arguments);
     // The help, or the version.
     let Ok(given) = given else { return Ok(documented(&command).try_get_matches_from(arguments)?) };
-    let given = given.subcommand_matches(chosen.get_name()).unwrap_or(&given);
+    // An option in front of the command is wrong, and the command was not read.
+    let Some(given) = given.subcommand_matches(chosen.get_name()) else {
+        return Ok(documented(&command).try_get_matches_from(arguments)?);
+    };
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
 
     let mut set: Vec<&Arg> = options(chosen).filter(|option| is_given(option.get_id().as_str())).collect();
+    let mut decided: Vec<_> = set.iter().map(|option| option.get_id()).collect();
     let mut settings = of_variables(chosen, variables)?;
     let path = given.get_one::<PathBuf>(CONFIG).cloned().or_else(|| variables("PLAYHOUSE_CONFIG").map(PathBuf::from));
     let mut of_file = None;
@@ -114,10 +118,14 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
         // Options of the same file that exclude each other are an error, which clap reports.
         let excludes =
             |other: &Arg| conflict(chosen, other, option) && !added.contains(&(other.get_id(), setting.from_file));
-        if set.iter().any(|other| other.get_id() == option.get_id() || excludes(other)) {
+        if decided.contains(&option.get_id()) || set.iter().any(|other| excludes(other)) {
             continue;
         }
-        set.push(option);
+        decided.push(option.get_id());
+        // An option that is switched off, or an empty list, excludes no other.
+        if !setting.arguments.is_empty() {
+            set.push(option);
+        }
         added.push((option.get_id(), setting.from_file));
         arguments.splice(at + 1..at + 1, setting.arguments);
     }
@@ -145,7 +153,7 @@ fn conflict(command: &Command, one: &Arg, other: &Arg) -> bool {
 enum Place {
     Named(usize),
     Missing(usize),
-    /// The help or the version of the program is asked for.
+    /// The help or the version of the program is asked for, or an option of all commands has no value.
     None,
 }
 
@@ -165,6 +173,9 @@ fn place_of_command(command: &Command, arguments: &[OsString]) -> Place {
             return Place::Missing(at);
         }
         at += if value.is_some() { 1 } else { 2 };
+        if at > arguments.len() {
+            return Place::None;
+        }
     }
     Place::Missing(arguments.len())
 }
@@ -220,6 +231,7 @@ fn of_variables<'a>(command: &'a Command, variables: Variables<'_>) -> Result<Ve
         let Some(name) = variable(option) else { continue };
         let Some(value) = variables(&name) else { continue };
         let values = match &value.to_str() {
+            Some("") if takes_several(option) => Vec::new(),
             Some(text) if takes_several(option) => text.split(',').map(|part| part.trim().into()).collect(),
             _ => vec![value.clone()],
         };
@@ -495,6 +507,7 @@ mod tests {
         assert_eq!(values(&config, &[], "join"), ["file:2", "file:3"]);
         let variables = [("PLAYHOUSE_JOIN", "variable:2, variable:3")];
         assert_eq!(values(&config, &variables, "join"), ["variable:2", "variable:3"]);
+        assert!(values(&config, &[("PLAYHOUSE_JOIN", "")], "join").is_empty());
         let flags = [&config[..], &["--join", "flag:2"]].concat();
         assert_eq!(values(&flags, &variables, "join"), ["flag:2"]);
     }
@@ -507,6 +520,13 @@ mod tests {
         assert!(values(&[&config[..], &["--plaintext"]].concat(), &[], "tls").is_empty());
         assert!(values(&config, &[("PLAYHOUSE_PLAINTEXT", "yes")], "tls").is_empty());
         assert_eq!(values(&config, &[("PLAYHOUSE_PLAINTEXT", "0")], "plaintext"), ["false"]);
+        // An option that is switched off does not switch the encryption off.
+        let off = [("PLAYHOUSE_PLAINTEXT", "0"), ("PLAYHOUSE_JOIN", "")];
+        assert_eq!(values(&config, &off, "tls"), ["dir/name"]);
+        let allowed = Written::new("allowed", "[theater]\nlisten = \"file:1\"\nplaintext = true\n");
+        let allowed = ["theater", "--config", allowed.path()];
+        assert_eq!(values(&allowed, &[], "plaintext"), ["true"]);
+        assert_eq!(values(&allowed, &off, "plaintext"), ["false"]);
         let both = Written::new("both", "[theater]\nlisten = \"file:1\"\ntls = \"dir/name\"\nplaintext = true\n");
         let error = refused(&["theater", "--config", both.path()], &[]);
         assert!(error.contains("--plaintext") && error.contains("--tls") && error.contains(both.path()), "{error}");
@@ -522,6 +542,19 @@ mod tests {
         }
         assert_eq!(values(&["--log", "off"], &[], "log"), ["off"]);
         assert_eq!(values(&[], &[("PLAYHOUSE_LOG", "debug")], "log"), ["debug"]);
+    }
+
+    #[test]
+    fn wrong_options_in_front_of_the_command_are_named() {
+        for (arguments, words) in [
+            (&["--config"][..], "a value is required for '--config <FILE>'"),
+            (&["--log"], "a value is required for '--log <FILTER>'"),
+            (&["--log", "loud", "theater", "--listen", "host:1"], "invalid value 'loud' for '--log <FILTER>'"),
+            (&["--log=loud", "--local"], "invalid value 'loud' for '--log <FILTER>'"),
+        ] {
+            let error = refused(arguments, &[]);
+            assert!(error.contains(words), "{arguments:?}: {error}");
+        }
     }
 
     // GUARANTEE: Options are checked

@@ -53,7 +53,7 @@ hold a list with commas. A variable of a flag without a value is true or false. 
 
 Exit codes:
   0    the command did what was asked; also after SIGTERM or SIGHUP, where it has drained
-  1    a check failed, or the output could not be written
+  1    the command failed: a check did not pass, an address could not be used or reached, or the output could not be written
   2    the options are wrong, and nothing ran
   130  Ctrl-C ended the command, also after a drain
   129, 143  SIGHUP or SIGTERM ended the command without a drain

@@ -28,7 +28,7 @@ struct Known {
 #[derive(Debug)]
 pub enum Change {
     Joined,
-    /// The peer announced its shutdown.
+    /// The peer announced its shutdown, or another process took its address within [`BROKEN_MIN`].
     Left,
     /// The connection broke.
     Unreachable,

@@ -111,7 +111,9 @@ pub fn run(args: &Args) -> ExitCode {
         End::Refused(error) => {
             // The theaters that were joined already hear it.
             let _ = theater.shutdown();
-            refuse(&error)
+            refuse(&error);
+            // Never the code for wrong options, because the theater has run.
+            ExitCode::from(FAILED)
         }
         End::OutputFailed => {
             let _ = theater.shutdown();

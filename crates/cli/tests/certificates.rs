@@ -1,5 +1,6 @@
 //! `playhouse certificates`, as a user runs it.
 
+#[allow(dead_code, reason = "other tests use all of it")]
 mod program;
 
 use std::fs;

@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use program::{playhouse, run};
+use program::{is_hang_up_ignored, playhouse, run};
 
 /// Known to the processes of one run, and to no others.
 const MARK: &str = "PLAYHOUSE_TEST";
@@ -109,6 +109,9 @@ fn a_table_says_what_has_come_of_it() {
 #[test]
 fn a_world_without_end_ends_with_its_results_after_a_signal() {
     for (name, code) in [("-INT", 130), ("-TERM", 0), ("-HUP", 0)] {
+        if name == "-HUP" && is_hang_up_ignored() {
+            continue;
+        }
         let mark = format!("serve{name}");
         let (mut child, errors) = serve(&mark);
         signal(&child, name);
@@ -152,9 +155,8 @@ fn a_second_interrupt_ends_all_processes_at_once() {
         .any(|line| line.contains("a second signal ends the program at once"));
     assert!(noted);
     signal(&child, "-INT");
-    let code = child.wait().unwrap().code();
-    // The program may have ended before the second signal.
-    assert!(code == Some(130) || code == Some(0), "{code:?}");
+    // The program may have ended before the second signal, with the same code.
+    assert_eq!(child.wait().unwrap().code(), Some(130));
     all_end("twice", errors);
 }
 

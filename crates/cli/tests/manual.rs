@@ -1,5 +1,6 @@
 //! `playhouse completions`, `playhouse man`, and the versions, as a user runs them.
 
+#[allow(dead_code, reason = "other tests use all of it")]
 mod program;
 
 use program::{refused, run};

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-use program::{playhouse, refused, run};
+use program::{is_hang_up_ignored, playhouse, refused, run};
 
 /// A theater in a process of its own, which ends with its test.
 struct Theater {
@@ -47,7 +47,7 @@ impl Theater {
     }
 }
 
-/// Reads the log up to the event with these words, and returns its line.
+/// Reads the log up to the event with these words, and returns its line. The lines before it are events, and none of them is a warning.
 fn event(log: &mut impl BufRead, words: &[&str]) -> String {
     loop {
         let line = line(log);
@@ -55,6 +55,11 @@ fn event(log: &mut impl BufRead, words: &[&str]) -> String {
         if words.iter().all(|word| line.contains(word)) {
             return line;
         }
+        let level = match serde_json::from_str::<serde_json::Value>(&line) {
+            Ok(event) => event["level"].as_str().map(str::to_owned),
+            Err(_) => line.split_whitespace().nth(1).map(str::to_owned),
+        };
+        assert_eq!(level.as_deref(), Some("INFO"), "before {words:?}: {line}");
     }
 }
 
@@ -215,6 +220,24 @@ fn a_second_interrupt_ends_a_theater_at_once() {
     event(&mut second.errors, &["interrupted"]);
 }
 
+// GUARANTEE: Signals drain
+/// `nohup` has the program ignore SIGHUP, and the program goes on after its terminal was closed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_theater_that_nohup_starts_ignores_the_end_of_its_terminal() {
+    let script = "trap '' HUP; exec \"$0\" theater --listen 127.0.0.1:0 --workers 1";
+    let mut command = Command::new("sh");
+    command.args(["-c", script, env!("CARGO_BIN_EXE_playhouse")]).stdin(Stdio::null());
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    assert!(line(&mut out).starts_with("listening at "));
+    for signal in ["-HUP", "-TERM"] {
+        assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+    }
+    drains(&mut BufReader::new(process.stderr.take().unwrap()), "SIGTERM");
+    assert_eq!((line(&mut out), process.wait().unwrap().code()), ("closed".to_owned(), Some(0)));
+}
+
 // GUARANTEE: A theater that ends is lost at once
 /// A process that a supervisor ends says goodbye: others lose it at once, and not when it was silent for long.
 #[cfg(unix)]
@@ -225,6 +248,9 @@ fn a_theater_joins_when_the_other_is_up_and_again_when_a_successor_is() {
     let mut joins = Theater::start(&["--join", &address]);
     event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "reason="]);
     for (signal, name) in [("-TERM", "SIGTERM"), ("-HUP", "SIGHUP")] {
+        if signal == "-HUP" && is_hang_up_ignored() {
+            continue;
+        }
         let mut other = Theater::start_at(&address, &[]);
         assert_eq!(line(&mut joins.out), format!("joined {address}"));
         other.signal(signal);
@@ -245,6 +271,10 @@ fn who_cannot_be_joined_is_named() {
     let (code, out, errors) = run(&["theater", "--listen", &host.address]);
     assert_eq!((code, &*out), (1, ""));
     assert!(errors.contains(&host.address), "{errors}");
+    // The theater has run, so this is no error of the options alone.
+    let (code, out, errors) = run(&["theater", "--listen", "127.0.0.1:0", "--join", "192.0.2.1:9"]);
+    assert_eq!((code, out.lines().count()), (1, 1), "{errors}");
+    assert!(errors.contains("192.0.2.1:9 is not on the loopback"), "{errors}");
 }
 
 #[test]

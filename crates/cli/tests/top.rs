@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use playhouse::prelude::*;
-use program::{playhouse, refused, run};
+use program::{is_hang_up_ignored, playhouse, refused, run};
 
 /// A theater in a process of its own, which ends with its test.
 struct Host {
@@ -195,6 +195,9 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
 
     let host = Host::start(&[]);
     for (signal, code) in [(Some(Signal::TERM), 0), (Some(Signal::HUP), 0), (Some(Signal::INT), 130), (None, 130)] {
+        if signal == Some(Signal::HUP) && is_hang_up_ignored() {
+            continue;
+        }
         let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
         pty::grantpt(&ours).unwrap();
         pty::unlockpt(&ours).unwrap();
@@ -239,6 +242,79 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
         assert!(shown.contains("\x1b[?1049l"), "the other screen is still shown");
         assert!(shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l"), "the cursor is still hidden");
     }
+}
+
+// GUARANTEE: The terminal is restored
+/// A stopped terminal takes no output, and the program waits to write. A second signal ends it nevertheless.
+#[cfg(unix)]
+#[test]
+fn two_signals_end_the_program_on_a_stopped_terminal() {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::termios::{Action, tcflow, tcgetattr};
+    use rustix::{fs, pty};
+
+    let host = Host::start(&[]);
+    let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    pty::grantpt(&ours).unwrap();
+    pty::unlockpt(&ours).unwrap();
+    let name = pty::ptsname(&ours, Vec::new()).unwrap();
+    let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let before = tcgetattr(&theirs).unwrap().local_modes;
+    let end = || Stdio::from(theirs.try_clone().unwrap());
+    let mut command = playhouse(&["top", &host.address]);
+    let mut program = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    while tcgetattr(&theirs).unwrap().local_modes == before {
+        std::thread::yield_now();
+    }
+    tcflow(&theirs, Action::OOff).unwrap();
+    // Two signals of one kind might be one.
+    for signal in [Signal::TERM, Signal::INT] {
+        kill_process(Pid::from_child(&program), signal).unwrap();
+    }
+    let code = program.wait().unwrap().code();
+    assert!(code == Some(130) || code == Some(143), "{code:?}");
+    assert_eq!(tcgetattr(&theirs).unwrap().local_modes, before);
+    tcflow(&theirs, Action::OOn).unwrap();
+}
+
+// GUARANTEE: Output may be closed or full
+/// A terminal window is closed, and no signal says so.
+#[cfg(unix)]
+#[test]
+fn the_program_ends_when_its_terminal_is_gone() {
+    use std::time::{Duration, Instant};
+
+    use rustix::fs::{Mode, OFlags};
+    use rustix::termios::tcgetattr;
+    use rustix::{fs, pty};
+
+    let host = Host::start(&[]);
+    let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    pty::grantpt(&ours).unwrap();
+    pty::unlockpt(&ours).unwrap();
+    let name = pty::ptsname(&ours, Vec::new()).unwrap();
+    let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let before = tcgetattr(&theirs).unwrap().local_modes;
+    let end = || Stdio::from(theirs.try_clone().unwrap());
+    let mut command = playhouse(&["top", &host.address]);
+    let mut program = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    while tcgetattr(&theirs).unwrap().local_modes == before {
+        std::thread::yield_now();
+    }
+    drop((ours, theirs, command));
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let ended = loop {
+        if let Some(status) = program.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            program.kill().unwrap();
+            panic!("it goes on without its terminal");
+        }
+        std::thread::yield_now();
+    };
+    assert_eq!(ended.code(), Some(0));
 }
 
 #[test]

@@ -50,10 +50,19 @@ impl Replacement {
         /// Tells the files of one process apart.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let mode = regular(path)?;
-        // Relaxed: the numbers only have to differ.
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_file_name(format!(".playhouse-{}-{number}.tmp", std::process::id()));
-        let (file, written) = open(&temporary, Readers::All).map_err(|error| format!("{}: {error}", path.display()))?;
+        // The mode of the old file comes with `commit`. Nobody else reads the new contents before.
+        let readers = if mode.is_some() { Readers::Owner } else { Readers::All };
+        let (temporary, opened) = loop {
+            // Relaxed: the numbers only have to differ.
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let temporary = path.with_file_name(format!(".playhouse-{}-{number}.tmp", std::process::id()));
+            match open(&temporary, readers) {
+                // A killed process with the same number has left its file. In a container, all processes have small numbers.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                opened => break (temporary, opened),
+            }
+        };
+        let (file, written) = opened.map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Replacement {
             path: path.to_owned(),
             mode,
@@ -209,6 +218,32 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
         assert_eq!(folder.names(), ["chart.svg"]);
+    }
+
+    // GUARANTEE: Files are replaced completely
+    #[test]
+    fn a_file_is_replaced_though_a_killed_process_with_the_same_number_left_its_files() {
+        let folder = Folder::new("left");
+        let left: Vec<_> = (0..100).map(|n| format!(".playhouse-{}-{n}.tmp", std::process::id())).collect();
+        left.iter().for_each(|name| fs::write(folder.0.join(name), "left").unwrap());
+        let path = folder.0.join("chart.svg");
+        replace(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(folder.names().len(), 101);
+        assert!(left.iter().all(|name| fs::read(folder.0.join(name)).unwrap() == b"left"));
+    }
+
+    #[test]
+    fn the_new_contents_of_a_private_file_are_private_from_the_beginning() {
+        let folder = Folder::new("private");
+        let path = folder.0.join("chart.svg");
+        create(&path, b"old", Readers::Owner).unwrap().keep();
+        let mut replacement = Replacement::begin(&path).unwrap();
+        replacement.write_all(b"new").unwrap();
+        let mode = |name: &String| fs::metadata(folder.0.join(name)).unwrap().mode() & 0o777;
+        assert_eq!(folder.names().iter().map(mode).collect::<Vec<_>>(), [0o600, 0o600]);
+        replacement.commit().unwrap();
+        assert_eq!((fs::read(&path).unwrap(), mode(&"chart.svg".to_owned())), (b"new".to_vec(), 0o600));
     }
 
     // GUARANTEE: Files are replaced completely

@@ -5,10 +5,11 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, WeakProgressBar};
 
-/// The command ran, and its check failed or its output could not be written.
+/// The command ran and failed: a check did not pass, an address could not be used or reached, or the output could not be written.
 pub const FAILED: u8 = 1;
 /// The command cannot do what was asked for; nothing ran.
 pub const BAD_INPUT: u8 = 2;
@@ -53,6 +54,29 @@ pub fn is_reader_gone() -> bool {
 #[cfg(not(unix))]
 pub fn is_reader_gone() -> bool {
     false
+}
+
+/// Waits until the terminal has input, at most `limit`. Returns `false` if standard output is a terminal that is gone.
+#[cfg(unix)]
+pub fn wait_for_terminal(limit: Duration) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let (out, input) = (std::io::stdout(), std::io::stdin());
+    let mut ends = vec![PollFd::new(&out, PollFlags::empty())];
+    // Other input, such as /dev/null, is always ready.
+    if input.is_terminal() {
+        ends.push(PollFd::new(&input, PollFlags::IN));
+    }
+    let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: limit.subsec_nanos().into() };
+    let _a_signal_interrupts_it = poll(&mut ends, Some(&limit));
+    !ends.iter().any(|end| end.revents().intersects(PollFlags::ERR | PollFlags::HUP))
+}
+
+/// Waits for `limit`: the system does not tell.
+#[cfg(not(unix))]
+pub fn wait_for_terminal(limit: Duration) -> bool {
+    std::thread::sleep(limit);
+    true
 }
 
 /// Returns whether writing to standard output has failed, other than because its reader has gone away.

@@ -70,19 +70,20 @@ enum Reaction {
 }
 
 static REACTION: Mutex<Reaction> = Mutex::new(Reaction::Exit);
-static CLEAN_UPS: CleanUps = CleanUps(Mutex::new((0, Vec::new())));
+static CLEAN_UPS: CleanUps = CleanUps::new();
 
 fn reaction() -> MutexGuard<'static, Reaction> {
     REACTION.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Handles the signals from now on. If the system refuses the handler, a signal has its usual effect.
+/// Handles the signals from now on. SIGHUP stays ignored where `nohup` has started the program. If the system refuses the handler, a signal has its
+/// usual effect.
 #[cfg(unix)]
 pub fn start() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-    let handled = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]);
-    if let Ok(mut signals) = handled {
+    let handled = if is_hang_up_ignored() { &[SIGINT, SIGTERM][..] } else { &[SIGINT, SIGTERM, SIGHUP] };
+    if let Ok(mut signals) = signal_hook::iterator::Signals::new(handled) {
         std::thread::spawn(move || {
             for number in signals.forever() {
                 arrive(match number {
@@ -93,6 +94,19 @@ pub fn start() {
             }
         });
     }
+}
+
+/// Returns whether the process that started this one has SIGHUP ignored. Only Linux tells.
+#[cfg(unix)]
+fn is_hang_up_ignored() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| is_first_signal_ignored(&status))
+}
+
+/// Returns whether the process with this `/proc/PID/status` ignores SIGHUP, which has the number 1.
+#[cfg(unix)]
+fn is_first_signal_ignored(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 != 0)
 }
 
 /// Handles Ctrl-C from now on.
@@ -169,32 +183,64 @@ pub fn exit(signal: Signal) -> ! {
     std::process::exit(i32::from(signal.code()));
 }
 
-/// Runs the clean-ups, for a command that ends the program while its work goes on.
+/// The time that the clean-ups may take. A stopped terminal takes no output, and a disk may not answer.
+const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
+
+/// Runs the clean-ups, for a command that ends the program while its work goes on. Does not wait longer than [`CLEAN_UP_MAX`].
 pub fn clean_up() {
-    CLEAN_UPS.run();
+    let (sender, ended) = mpsc::channel();
+    let run = move || {
+        CLEAN_UPS.run();
+        let _waited_too_long = sender.send(());
+    };
+    if std::thread::Builder::new().spawn(run).is_ok() {
+        // A clean-up that panics drops the sender.
+        let _late_or_failed = ended.recv_timeout(CLEAN_UP_MAX);
+    }
 }
 
-/// The number of the next clean-up, and the clean-ups with their numbers.
-struct CleanUps(Mutex<(u64, Vec<(u64, CleanUp)>)>);
+struct CleanUps(Mutex<Registered>);
+
+struct Registered {
+    /// The number of the next clean-up.
+    next: u64,
+    /// The clean-ups with their numbers.
+    all: Vec<(u64, CleanUp)>,
+    /// The clean-ups have run, and the program ends.
+    have_run: bool,
+}
 
 type CleanUp = Box<dyn FnOnce() + Send>;
 
 impl CleanUps {
-    fn lock(&self) -> MutexGuard<'_, (u64, Vec<(u64, CleanUp)>)> {
+    const fn new() -> CleanUps {
+        CleanUps(Mutex::new(Registered { next: 0, all: Vec::new(), have_run: false }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Registers a clean-up. It runs at once if the others have run, because the other threads go on until the program ends.
     fn add(&'static self, clean_up: CleanUp) -> AtExit {
-        let mut all = self.lock();
-        let number = all.0;
-        all.0 += 1;
-        all.1.push((number, clean_up));
+        let mut registered = self.lock();
+        let number = registered.next;
+        registered.next += 1;
+        if registered.have_run {
+            drop(registered);
+            clean_up();
+        } else {
+            registered.all.push((number, clean_up));
+        }
         AtExit { all: self, number }
     }
 
     /// Runs all, the latest first, as for values that go out of scope.
     fn run(&self) {
-        let clean_ups = std::mem::take(&mut self.lock().1);
+        let mut registered = self.lock();
+        registered.have_run = true;
+        let clean_ups = std::mem::take(&mut registered.all);
+        drop(registered);
         clean_ups.into_iter().rev().for_each(|(_, clean_up)| clean_up());
     }
 }
@@ -213,7 +259,7 @@ pub fn at_exit(clean_up: impl FnOnce() + Send + 'static) -> AtExit {
 
 impl Drop for AtExit {
     fn drop(&mut self) {
-        self.all.lock().1.retain(|(number, _)| *number != self.number);
+        self.all.lock().all.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -238,6 +284,25 @@ pub fn unless_stopped<T: Send + 'static>(
     update: impl Fn(),
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Stopped> {
+    unless(is_reader_gone, update, work)
+}
+
+/// Does the same as [`unless_stopped`], for work whose result is not on standard output: the work goes on without a reader.
+///
+/// # Errors
+/// The work has no result, but never because of [`Stopped::Unread`].
+pub fn unless_signalled<T: Send + 'static>(
+    update: impl Fn(),
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
+    unless(|| false, update, work)
+}
+
+fn unless<T: Send + 'static>(
+    is_unread: impl Fn() -> bool,
+    update: impl Fn(),
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Stopped> {
     let (events, received) = mpsc::channel();
     send_first(events.clone(), Some);
     let worker = std::thread::spawn(move || {
@@ -248,7 +313,7 @@ pub fn unless_stopped<T: Send + 'static>(
         match received.recv_timeout(REDRAW) {
             Ok(Some(signal)) => return Err(Stopped::Signalled(signal)),
             Ok(None) | Err(RecvTimeoutError::Disconnected) => return worker.join().map_err(|_| Stopped::Panicked),
-            Err(RecvTimeoutError::Timeout) if is_reader_gone() => return Err(Stopped::Unread),
+            Err(RecvTimeoutError::Timeout) if is_unread() => return Err(Stopped::Unread),
             Err(RecvTimeoutError::Timeout) => update(),
         }
     }
@@ -276,9 +341,18 @@ mod tests {
         assert_eq!(Signal::Interrupt.code_after_drain(), ExitCode::from(130));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn an_ignored_hang_up_is_read_from_the_status_of_the_process() {
+        let status = |mask: &str| format!("Name:\tplayhouse\nSigIgn:\t{mask}\nSigCgt:\t0000000000000001\n");
+        assert!(is_first_signal_ignored(&status("0000000000001001")));
+        assert!(!is_first_signal_ignored(&status("0000000000001002")));
+        assert!(!is_first_signal_ignored("Name:\tplayhouse\n"));
+    }
+
     #[test]
     fn a_dropped_guard_forgets_its_clean_up() {
-        static ALL: CleanUps = CleanUps(Mutex::new((0, Vec::new())));
+        static ALL: CleanUps = CleanUps::new();
         let (ran, runs) = mpsc::channel();
         let add = |number| {
             let ran = ran.clone();
@@ -288,6 +362,9 @@ mod tests {
         drop(second);
         ALL.run();
         assert_eq!(runs.try_iter().collect::<Vec<_>>(), [3, 1]);
-        drop((first, third));
+        // The program ends, and a file that another thread begins is removed at once.
+        let late = add(4);
+        assert_eq!(runs.try_iter().collect::<Vec<_>>(), [4]);
+        drop((first, third, late));
     }
 }

@@ -526,6 +526,15 @@ impl RemoteTopic for Unlisted {
     }
 }
 
+/// Theaters of earlier versions find the endpoints of topics by these names.
+#[test]
+fn endpoints_of_topics_keep_their_names_on_the_wire() {
+    use playhouse::wire::Remote;
+
+    assert_eq!(TopicEndpoint::<News>::wire_name(), "playhouse.Desk<topics_abroad.News>");
+    assert_eq!(TopicEndpoint::<Counted>::wire_name(), std::any::type_name::<Counted>());
+}
+
 // GUARANTEE: Topics track the joined theaters
 #[test]
 fn who_stops_a_desk_cuts_off_who_has_joined() {

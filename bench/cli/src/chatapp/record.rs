@@ -37,13 +37,13 @@ pub fn run(args: &Args) -> ExitCode {
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     let file = match Replacement::begin(&args.file) {
         Ok(file) => file,
-        Err(error) => return fail(BAD_INPUT, &error),
+        Err(error) => return fail(FAILED, &format!("the recording cannot be written: {error}")),
     };
 
     let (turns, shared) = (scenario.turns, Arc::new(Shared::default()));
     let bar = Bar::new(turns, args.quiet, Arc::clone(&shared));
     bar.say("recording");
-    let recorded = signals::unless_stopped(|| bar.update(), {
+    let recorded = signals::unless_signalled(|| bar.update(), {
         let (path, shared) = (args.file.clone(), Arc::clone(&shared));
         move || write(&scenario, &path, file, &shared)
     });
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> ExitCode {
             print(&format!("{file}: {turns}, {moves}, {friendships}, {} bytes", thousands(bytes)));
             ExitCode::SUCCESS
         }
-        Ok(Err(error)) => fail(FAILED, &error),
+        Ok(Err(error)) => fail(FAILED, &format!("the recording cannot be written: {error}")),
         Err(stopped) => {
             // The recorder may be writing still; it finds no file to put into place.
             signals::clean_up();
@@ -66,8 +66,8 @@ pub fn run(args: &Args) -> ExitCode {
                     note(&format!("{} after {turn} of {turns} turns; nothing was written", signal.ending()));
                     ExitCode::from(signal.code())
                 }
-                Stopped::Unread => fail(FAILED, "standard output has no reader; nothing was written"),
-                Stopped::Panicked => fail(FAILED, "the recorder panicked"),
+                // The recording goes on without a reader of standard output.
+                Stopped::Unread | Stopped::Panicked => fail(FAILED, "the recorder panicked"),
             }
         }
     }

@@ -143,7 +143,7 @@ impl fmt::Display for AskError {
             AskError::Full => f.write_str("the receiver's mailbox was full"),
             AskError::Panicked => f.write_str("the receiver's handler crashed"),
             AskError::Unanswered => f.write_str(
-                "there is no answer: the receiver has dropped its `Reply`, or nothing is left to do in the simulated system",
+                "there is no answer: the receiver has dropped its `Reply`, or has crashed or ended with it (in a simulated system: nothing is left to do)",
             ),
             AskError::Shutdown => f.write_str("the system was shut down"),
             AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),

@@ -161,10 +161,10 @@ pub(crate) fn guarded(
 }
 
 pub(crate) fn writer<M: Message>(message: &M) -> impl Fn(Codec, &mut Vec<u8>) -> Result<(), WireError> {
-    guarded(move |codec, out| match const { &M::WIRE } {
+    move |codec, out| match const { &M::WIRE } {
         Some(form) => form.write(message, codec, out),
         None => Err(WireError::new(format!("the message {} has no wire form", type_name::<M>()))),
-    })
+    }
 }
 
 /// Forwards a message.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use playhouse_executor::contained;
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{Codec, WireError, Written, schema_of};
@@ -11,8 +12,8 @@ use crate::message::Message;
 pub struct WireForm<M: Message> {
     name: Option<&'static str>,
     write: fn(&M, Codec, &mut Vec<u8>) -> Written,
-    pub(crate) read: fn(&[u8], Codec) -> Result<M, WireError>,
-    pub(crate) write_answer: fn(&M::Reply, Codec, &mut Vec<u8>) -> Written,
+    read: fn(&[u8], Codec) -> Result<M, WireError>,
+    write_answer: fn(&M::Reply, Codec, &mut Vec<u8>) -> Written,
     read_answer: fn(&[u8], Codec) -> Result<M::Reply, WireError>,
     pub(crate) schema: fn() -> Option<u64>,
 }
@@ -61,21 +62,45 @@ where
     }
 }
 
+/// User code writes and reads the values. A panic in it is an error of the value, because an asker waits for the answer.
 impl<M: Message> WireForm<M> {
-    pub(crate) fn write(&self, message: &M, codec: Codec, out: &mut Vec<u8>) -> Result<(), WireError> {
-        (self.write)(message, codec, out)
+    pub(crate) fn write(&self, message: &M, codec: Codec, out: &mut Vec<u8>) -> Written {
+        contained(|| (self.write)(message, codec, out)).unwrap_or_else(|| Err(panicked(WRITING)))
     }
 
     pub(crate) fn read(&self, bytes: &[u8], codec: Codec) -> Result<M, WireError> {
-        (self.read)(bytes, codec)
+        let read = contained(|| (self.read)(bytes, codec)).unwrap_or_else(|| Err(panicked(READING)));
+        read.map_err(|error| unreadable("the message", self.name(), &error))
+    }
+
+    pub(crate) fn write_answer(&self, answer: &M::Reply, codec: Codec, out: &mut Vec<u8>) -> Written {
+        contained(|| (self.write_answer)(answer, codec, out)).unwrap_or_else(|| Err(panicked(WRITING)))
     }
 
     pub(crate) fn read_answer(&self, bytes: &[u8], codec: Codec) -> Result<M::Reply, WireError> {
-        (self.read_answer)(bytes, codec)
+        let read = contained(|| (self.read_answer)(bytes, codec)).unwrap_or_else(|| Err(panicked(READING)));
+        read.map_err(|error| unreadable("the answer to", self.name(), &error))
     }
 
     /// Returns the wire name of the message.
     pub fn name(&self) -> &'static str {
         self.name.unwrap_or_else(std::any::type_name::<M>)
     }
+}
+
+const WRITING: &str = "its `Serialize` panicked";
+const READING: &str = "its `Deserialize` panicked";
+
+// Each message has calls of these functions. They are not inlined, so that their code is compiled once.
+
+#[cold]
+#[inline(never)]
+fn panicked(why: &'static str) -> WireError {
+    WireError::new(why)
+}
+
+#[cold]
+#[inline(never)]
+fn unreadable(part: &str, message: &str, error: &WireError) -> WireError {
+    WireError::new(format!("{part} `{message}` cannot be read: {error}"))
 }

@@ -203,7 +203,7 @@ impl Handles {
             schema: || (form::<M>().schema)(),
             tell: |to, lane, bytes, codec| {
                 let to = address::<A>(to)?;
-                let message = (form::<M>().read)(bytes, codec)?;
+                let message = form::<M>().read(bytes, codec)?;
                 match lane {
                     Lane::Normal => message.post_unwaiting(to),
                     Lane::Urgent | Lane::System => message.post_urgent(to),
@@ -211,13 +211,13 @@ impl Handles {
                 Ok(())
             },
             ask: |to, bytes, codec, answer| {
-                let read = address::<A>(to).and_then(|to| Ok((to, (form::<M>().read)(bytes, codec)?)));
+                let read = address::<A>(to).and_then(|to| Ok((to, form::<M>().read(bytes, codec)?)));
                 let (to, message) = match read {
                     Ok(read) => read,
                     Err(error) => return Err((error, answer)),
                 };
                 let (reply, held) = ReplyTo::held(Box::new(move |result: Result<M::Reply, AskError>| match result {
-                    Ok(value) => answer(Ok(&|codec, out| (form::<M>().write_answer)(&value, codec, out))),
+                    Ok(value) => answer(Ok(&|codec, out| form::<M>().write_answer(&value, codec, out))),
                     Err(error) => answer(Err(error)),
                 }));
                 message.post_ask(to, reply, None);
@@ -227,7 +227,7 @@ impl Handles {
             recipient: |id| Some(Box::new(ActorRef::<A>::of_id(id)?.recipient::<M>())),
             // Timers of immobile actors are never sent. Their code is not in the binary.
             timer: if A::MOBILE {
-                |bytes, codec| Ok(timer::<A, M, Mode>((form::<M>().read)(bytes, codec)?))
+                |bytes, codec| Ok(timer::<A, M, Mode>(form::<M>().read(bytes, codec)?))
             } else {
                 |_, _| Err(WireError::new("it is no mobile actor".to_owned()))
             },

@@ -297,7 +297,8 @@ impl Report for DecisionReport {
 
 impl System {
     /// Calls `hook` for each crash of an actor in this system, before a supervisor is notified. Hooks run in the order
-    /// of their registration; none is ever removed.
+    /// of their registration; none is ever removed. An asker on another thread may have its [`AskError::Panicked`](crate::AskError::Panicked) before
+    /// the hook is called. [`shutdown`](System::shutdown) waits for the hooks of all crashes.
     ///
     /// The hook is called on the thread that runs the actor, and must not block. A panic in it is reported by the panic
     /// hook and has no other effect. Reports are also printed on stderr and are events of `tracing`: see

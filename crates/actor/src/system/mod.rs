@@ -291,6 +291,7 @@ impl System {
     /// The hook is called on the worker (or thread) that detects the dead letter, and must not block. A panic in it is
     /// reported by the panic hook and has no other effect. The hook may send messages. If one of these becomes a dead
     /// letter, it is counted, and no hook is called for it, neither within the hook nor later.
+    /// A message that is sent after the end of the system reaches no hook, because the hooks have ended with it.
     #[doc(alias = "dead_letters")]
     pub fn on_dead_letter(&self, hook: impl Fn(&DeadLetter) + Send + Sync + 'static) {
         self.core.on_dead_letter(Box::new(move |actor, message, why| {

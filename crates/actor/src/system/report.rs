@@ -55,7 +55,7 @@ impl fmt::Display for DeadLetter {
         let why = match self.why {
             Undelivered::Stopped => "the actor has stopped",
             Undelivered::Shutdown => "the system was shut down",
-            Undelivered::Unreachable => "it could not be sent to where the actor is",
+            Undelivered::Unreachable => "it could not be sent to where the actor is, or not be read there",
             Undelivered::Refused => "the actor does not take it in the state that it is in",
             Undelivered::Full => "the actor's mailbox was full",
         };

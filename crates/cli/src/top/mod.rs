@@ -60,7 +60,14 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// Looks until the user, a signal or a failure ends it.
 pub fn run(args: &Args) -> ExitCode {
     let (sender, signals) = mpsc::channel();
-    signals::send_first(sender, |signal| signal);
+    signals::send_first(sender, |signal| {
+        // The screen may hang in its terminal, which may be gone.
+        thread::spawn(move || {
+            thread::sleep(ENDED_AFTER);
+            signals::exit(signal);
+        });
+        signal
+    });
     let theater = match args.membership.apply(Theater::builder()).and_then(|builder| builder.start()) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),
@@ -99,6 +106,9 @@ fn attach(theater: &Theater, args: &Args, signals: &Receiver<Signal>) -> Result<
         }
     }
 }
+
+/// The time that the program has to end after a signal. The goodbye to the theaters takes at most 5 seconds of it.
+const ENDED_AFTER: Duration = Duration::from_secs(8);
 
 /// The time between two looks for keys and signals.
 const KEYS_EVERY: Duration = Duration::from_millis(100);
@@ -144,7 +154,7 @@ fn keep_looking(mut attached: Attached, every: Duration) -> Receiver<Vec<Seen>> 
 
 /// Gives the terminal back, with its cursor.
 fn restore() {
-    ratatui::restore();
+    let _the_terminal_is_gone = ratatui::try_restore();
     let _the_terminal_is_gone = execute!(io::stdout(), Show);
 }
 
@@ -158,8 +168,13 @@ fn show(attached: Attached, args: &Args, signals: &Receiver<Signal>) -> io::Resu
     let mut view = View::new(&args.address);
     let ended = (|| {
         loop {
-            terminal.draw(|frame| screen::draw(frame, &view))?;
-            if event::poll(KEYS_EVERY)?
+            let drawn = terminal.draw(|frame| screen::draw(frame, &view)).map(|_| ());
+            // Without a terminal, the library would read from it again and again.
+            if !output::wait_for_terminal(KEYS_EVERY) {
+                return Ok(Signal::HangUp.code_after_drain());
+            }
+            drawn?;
+            if event::poll(Duration::ZERO)?
                 && let Event::Key(key) = event::read()?
                 && key.kind != KeyEventKind::Release
             {

@@ -8,6 +8,13 @@ pub fn playhouse(arguments: &[&str]) -> Command {
     command
 }
 
+/// Returns whether `nohup` has started the tests. The program then ignores SIGHUP, too.
+pub fn is_hang_up_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.is_some_and(|mask| u64::from_str_radix(mask.trim(), 16).unwrap() & 1 != 0)
+}
+
 /// Runs the program to its end: its exit code, what it printed, and what it said on standard error.
 pub fn run(arguments: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = playhouse(arguments).output().unwrap();

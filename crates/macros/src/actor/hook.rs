@@ -44,6 +44,11 @@ impl HookKind {
         }
     }
 
+    /// Returns whether the hook is about migrations, which only mobile actors have.
+    fn is_of_migrations(self) -> bool {
+        matches!(self, Self::Migrating | Self::Migrated | Self::MigrationFailed)
+    }
+
     /// Returns the kind that is meant by a name of another framework.
     fn meant_by(name: &str) -> Option<Self> {
         match name {
@@ -195,10 +200,18 @@ impl Hook {
             Param::Argument { .. } | Param::Reply(_) => &argument,
         });
         let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
+        // Nothing calls the hook of an actor that does not migrate.
+        let check = self.kind.is_of_migrations().then(|| {
+            quote_spanned! {span=>
+                fn migrates<A: ::playhouse::Mobile>() {}
+                migrates::<Self>();
+            }
+        });
         quote_spanned! {span=>
             #(#cfgs)*
             #allow
             fn #of_actor(&mut self, #argument_param #ctx: &mut ::playhouse::Context<Self>) {
+                #check
                 Self::#method(self, #(#passed),*);
             }
         }
@@ -209,7 +222,12 @@ impl Hook {
 pub(crate) fn check_unmarked(function: &ImplItemFn, actor: &ActorType) -> Option<syn::Error> {
     let kind = HookKind::from_name(&function.sig.ident.to_string())?;
     let params = params::read(&function.sig, actor, &mut Errors::default());
-    params.iter().any(|param| matches!(param, Param::Context)).then(|| {
+    let is_of_hook = |param: &Param| match param {
+        Param::Context => true,
+        Param::Argument { ty, .. } => kind.argument().is_some_and(|(_, wanted, _)| is_called(ty, wanted)),
+        Param::Reply(_) => false,
+    };
+    params.iter().any(is_of_hook).then(|| {
         let name = kind.name();
         let text = format!("nothing calls this method, although it looks like `Actor::{name}`\nhelp: mark it with `#[{name}]`, or rename it");
         syn::Error::new_spanned(&function.sig.ident, text)

@@ -118,7 +118,12 @@ impl Options {
                 if !meta.input.peek(syn::Token![=]) {
                     return Err(meta.error(format!("`reply` needs a type: {FORM}")));
                 }
-                self.reply = Some(meta.value()?.parse()?);
+                let value = meta.value()?;
+                if let Ok(text) = value.fork().parse::<syn::LitStr>() {
+                    let help = format!("`reply` is a type, not a string\nhelp: write `reply = {}`", text.value());
+                    return Err(syn::Error::new(text.span(), help));
+                }
+                self.reply = Some(value.parse()?);
                 Ok(())
             } else if meta.path.is_ident("remote") {
                 if self.remote.is_some() {

@@ -123,7 +123,7 @@ fn what_an_answer_is_piped_into_follows_the_asker_and_what_then_cannot_be_called
         offers.sort_by_key(|(of, _)| *of);
         assert_eq!(offers, (0..ASKS).map(|of| (of, Ok(of))).collect::<Vec<_>>());
         let reports = DEAD.take();
-        let expected = "AnswerTo<Price> for Buyer: it could not be sent to where the actor is";
+        let expected = "AnswerTo<Price> for Buyer: it could not be sent to where the actor is, or not be read there";
         assert!(reports.iter().all(|report| report == expected), "{reports:?}");
         assert_eq!(CALLED.take().len() + reports.len(), ASKS as usize, "{reports:?}");
         (called, dead) = (called + ASKS as usize - reports.len(), dead + reports.len());

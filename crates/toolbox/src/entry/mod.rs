@@ -98,9 +98,10 @@ fn print_seed(seed: u64) {
 ///
 /// # Panics
 /// A simulated system has nothing left to do that could make `future` ready.
+#[track_caller]
 pub fn block_on<F: Future>(system: &System, future: F) -> F::Output {
-    crate::wait::block_on(system.core(), future)
-        .expect("the function waits forever: the simulated system has nothing left to do")
+    let output = crate::wait::block_on(system.core(), future);
+    output.expect("the function waits forever: the simulated system has nothing left to do")
 }
 
 fn started(builder: SystemBuilder) -> System {

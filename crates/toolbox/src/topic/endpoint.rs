@@ -56,7 +56,8 @@ macro_rules! remote_topic {
         $crate::remote_topic!(@ $message, ::core::any::type_name::<$message>());
     };
     ($message:ty = $name:literal) => {
-        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.TopicEndpoint<", $name, ">"));
+        // The name on the wire stays, because theaters of earlier versions know it.
+        $crate::remote_topic!(@ $message, ::core::concat!("playhouse.Desk<", $name, ">"));
     };
     (@ $message:ty, $name:expr) => {
         impl $crate::topic::RemoteTopic for $message {

@@ -45,14 +45,15 @@ impl Folder {
     /// Fails if a file cannot be written. The folder contains none of the files then.
     pub fn write(&self, files: &[(String, Vec<u8>)]) -> Result<(), Failure> {
         let wrong = |error| Failure::new(format!("the report cannot be written to {}: {error}", self.0.display()));
-        let parts = self.write_parts(files).map_err(wrong)?;
+        self.create().map_err(wrong)?;
         let named: Vec<_> = files.iter().map(|(name, _)| self.0.join(name)).collect();
         let remove = {
             let named = named.clone();
             move || named.iter().for_each(|path| drop(fs::remove_file(path)))
         };
-        // A signal removes the files that have their final names already.
+        // A signal removes the parts first, because they are registered later. None of them gets its final name when those are removed.
         let _removed_by_a_signal = signals::at_exit(remove.clone());
+        let parts = self.write_parts(files).map_err(wrong)?;
         let renamed = parts.into_iter().zip(&named).map(|((part, written), path)| {
             fs::rename(part, path)?;
             written.keep();
@@ -64,13 +65,18 @@ impl Folder {
         })
     }
 
-    /// Writes all files under other names. They are removed again unless they are kept.
-    fn write_parts(&self, files: &[(String, Vec<u8>)]) -> Result<Vec<(PathBuf, Unkept)>, String> {
+    /// Creates the folder if need be, and checks that it is empty.
+    fn create(&self) -> Result<(), String> {
         fs::create_dir_all(&self.0).map_err(|error| error.to_string())?;
         // Another program may have written files while the benchmarks ran.
         if fs::read_dir(&self.0).map_err(|error| error.to_string())?.next().is_some() {
             return Err("it is not empty any more".to_owned());
         }
+        Ok(())
+    }
+
+    /// Writes all files under other names. They are removed again unless they are kept.
+    fn write_parts(&self, files: &[(String, Vec<u8>)]) -> Result<Vec<(PathBuf, Unkept)>, String> {
         let part = |(name, bytes): &(String, Vec<u8>)| {
             let part = self.0.join(format!(".{name}.part"));
             Ok((part.clone(), files::create(&part, bytes, Readers::All)?))

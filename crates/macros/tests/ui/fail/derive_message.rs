@@ -23,6 +23,10 @@ struct Named;
 struct NoType;
 
 #[derive(Message)]
+#[message(reply = "u64")]
+struct Quoted;
+
+#[derive(Message)]
 #[message(reply = u8, reply = u16)]
 struct Twice;
 

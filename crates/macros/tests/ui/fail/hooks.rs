@@ -56,6 +56,17 @@ impl C {
     fn twice(&mut self) {}
 }
 
+struct Unmarked;
+
+#[actor]
+impl Unmarked {
+    // The parameter shows that a hook is meant, also without the context.
+    pub fn terminated(&mut self, terminated: Terminated) {}
+
+    // A method of that name, without what a hook gets, is the program's own.
+    pub fn started(&mut self) {}
+}
+
 struct FromElsewhere;
 
 #[actor]
