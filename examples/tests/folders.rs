@@ -8,9 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The pairs of folders that use each other, by crate.
-const PAIRS: &[(&str, &[(&str, &str)])] = &[
-    ("crates/theater", &[("link", "naming"), ("migration", "naming"), ("migration", "node"), ("naming", "proxy")]),
-];
+const PAIRS: &[(&str, &[(&str, &str)])] =
+    &[("crates/theater", &[("link", "naming"), ("migration", "naming"), ("migration", "node"), ("naming", "proxy")])];
 
 /// The crates whose folders form no circle of any length.
 const WITHOUT_CIRCLES: [&str; 5] =

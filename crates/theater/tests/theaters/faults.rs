@@ -267,3 +267,122 @@ fn a_theater_that_is_called_by_another_address_is_the_same() {
     assert!(!peer.is_lost());
     assert_eq!(echo.ask(Seen).within(LIMIT).wait(), Ok(0));
 }
+
+/// A value whose code panics as it is written or read.
+struct Brittle {
+    written: bool,
+    read: bool,
+}
+
+impl Serialize for Brittle {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        assert!(!self.written, "it is not written");
+        self.read.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Brittle {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        assert!(!bool::deserialize(from)?, "it is not read");
+        Ok(Brittle { written: false, read: false })
+    }
+}
+
+const SOUND: Brittle = Brittle { written: false, read: false };
+const NOT_WRITTEN: Brittle = Brittle { written: true, read: false };
+const NOT_READ: Brittle = Brittle { written: false, read: true };
+
+/// Is answered with the second value, as the arguments of its constructor say.
+#[derive(Serialize, Deserialize)]
+struct Exchange(Brittle, (bool, bool));
+remote_message!(Exchange -> Brittle);
+
+/// The same, whose handler keeps the `Reply`.
+#[derive(Serialize, Deserialize)]
+struct ExchangeLater(Brittle, (bool, bool));
+remote_message!(ExchangeLater -> Brittle);
+
+struct Exchanges;
+impl Actor for Exchanges {}
+impl Handler<Exchange> for Exchanges {
+    fn handle(&mut self, Exchange(_, (written, read)): Exchange, _: &mut Context<Self>) -> Brittle {
+        Brittle { written, read }
+    }
+}
+impl DeferredHandler<ExchangeLater> for Exchanges {
+    fn handle(&mut self, message: ExchangeLater, reply: Reply<Brittle>, _: &mut Context<Self>) {
+        let ExchangeLater(_, (written, read)) = message;
+        reply.send(Brittle { written, read });
+    }
+}
+remote!(spawn Keeps: Exchange);
+remote!(Exchanges: Exchange, ExchangeLater);
+
+/// Its state is brittle.
+#[derive(Serialize, Deserialize)]
+struct Keeps(Brittle);
+impl Actor for Keeps {}
+impl Handler<Exchange> for Keeps {
+    fn handle(&mut self, _: Exchange, _: &mut Context<Self>) -> Brittle {
+        SOUND
+    }
+}
+
+/// Asks in its handlers, and tells the errors.
+struct AsksInHandlers(ActorRef<Exchanges>, mpsc::Sender<Result<(), AskError>>);
+impl Actor for AsksInHandlers {}
+struct Awaits(Exchange);
+impl Message for Awaits {
+    type Reply = ();
+}
+struct Continues(Exchange);
+impl Message for Continues {
+    type Reply = ();
+}
+impl AsyncHandler<Awaits> for AsksInHandlers {
+    async fn handle(&mut self, Awaits(exchange): Awaits, _: &mut Context<Self>) {
+        let answer = self.0.ask(exchange).await;
+        self.1.send(answer.map(|_| ())).unwrap();
+    }
+}
+impl Handler<Continues> for AsksInHandlers {
+    fn handle(&mut self, Continues(exchange): Continues, ctx: &mut Context<Self>) {
+        ctx.ask(self.0, exchange).then(|this, answer, _| this.1.send(answer.map(|_| ())).unwrap());
+    }
+}
+
+// GUARANTEE: A panic costs one message
+/// No ask has a deadline, because each ends with the panic.
+#[test]
+fn asks_end_with_the_reason_if_their_messages_or_answers_panic_as_they_are_written_or_read() {
+    let (here, there) = (theater(), theater());
+    there.publish("exchanges", there.system().spawn(Exchanges)).unwrap();
+    let known = here.find::<Exchanges>(&format!("playhouse://{}/exchanges", there.address().unwrap())).wait().unwrap();
+    let (errors, told) = mpsc::channel();
+    let asks = here.system().spawn(AsksInHandlers(known, errors));
+    let sound = || (false, false);
+    let cases: [(fn() -> Brittle, (bool, bool), &str); 4] = [
+        (|| NOT_WRITTEN, sound(), "its `Serialize` panicked"),
+        (|| NOT_READ, sound(), "its `Deserialize` panicked"),
+        (|| SOUND, (true, false), "its `Serialize` panicked"),
+        (|| SOUND, (false, true), "its `Deserialize` panicked"),
+    ];
+    for (message, answer, why) in cases {
+        asks.tell(Awaits(Exchange(message(), answer)));
+        asks.tell(Continues(Exchange(message(), answer)));
+        let answers = [
+            known.ask(Exchange(message(), answer)).wait().map(|_| ()),
+            known.ask(ExchangeLater(message(), answer)).wait().map(|_| ()),
+            told.recv_timeout(LIMIT).unwrap(),
+            told.recv_timeout(LIMIT).unwrap(),
+        ];
+        for result in answers {
+            let Err(AskError::Unreachable(text)) = &result else { panic!("{why}: {result:?}") };
+            assert!(text.contains(why), "{text}");
+        }
+        assert!(known.ask(Exchange(SOUND, sound())).wait().is_ok(), "the actor and the link go on");
+    }
+    let peer = here.connect(there.address().unwrap()).unwrap();
+    let error = here.spawn_at(&peer, &Keeps(NOT_WRITTEN)).unwrap_err();
+    assert_eq!(error.to_string(), "its `Serialize` panicked");
+}

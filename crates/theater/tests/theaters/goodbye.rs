@@ -316,7 +316,7 @@ fn theaters_that_shut_down_at_the_same_time_do_not_wait_for_each_other() {
     }
 }
 
-// GUARANTEE: What is sent before a shutdown arrives
+// GUARANTEE: A shutdown delivers first
 /// The name server is in a third theater, so the first message has the counter's theater called.
 #[test]
 fn a_message_to_a_theater_that_is_not_called_yet_arrives_before_the_sender_has_shut_down() {
@@ -374,7 +374,7 @@ impl Handler<Flood> for Flooder {
     }
 }
 
-// GUARANTEE: What is sent before a shutdown arrives
+// GUARANTEE: A shutdown delivers first
 /// Most messages wait behind the gate of the link when the shutdown begins.
 #[test]
 fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down_under_every_seed() {
@@ -396,7 +396,7 @@ fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down_und
     }
 }
 
-// GUARANTEE: What is sent before a shutdown arrives
+// GUARANTEE: A shutdown delivers first
 #[test]
 fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down() {
     const MANY: u32 = 100_000;
