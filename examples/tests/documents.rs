@@ -354,6 +354,17 @@ fn each_error_of_the_macros_is_in_the_book() {
     assert!(unused.is_empty(), "no case of the macros' tests has these: {unused:#?}");
 }
 
+/// A program depends on `playhouse`, whose reference shows these examples.
+#[test]
+fn examples_of_the_reference_name_no_crate_behind_playhouse() {
+    for library in ["actor", "theater", "toolbox"] {
+        let sources = sources(&root().join("crates").join(library).join("src"), ".rs");
+        let comments = sources.lines().filter_map(|line| line.trim_start().strip_prefix("///"));
+        let named: Vec<&str> = comments.filter(|line| line.starts_with(" use playhouse_")).collect();
+        assert!(named.is_empty(), "hide these lines with `#`: {named:#?}");
+    }
+}
+
 #[test]
 fn each_module_is_in_the_architecture() {
     let text = read("ARCHITECTURE.md");

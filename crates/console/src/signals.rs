@@ -186,7 +186,7 @@ pub fn exit(signal: Signal) -> ! {
 /// The time that the clean-ups may take. A stopped terminal takes no output, and a disk may not answer.
 const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 
-/// Runs the clean-ups, for a command that ends the program while its work goes on. Does not wait longer than [`CLEAN_UP_MAX`].
+/// Runs the clean-ups, for a command that ends the program while its work goes on. Waits for them for at most 1 second.
 pub fn clean_up() {
     let (sender, ended) = mpsc::channel();
     let run = move || {

@@ -8,6 +8,8 @@
 //! - A [`Supervisor`] restarts actors that crash; [`Context::watch`] notifies of an actor's end.
 //! - [`Context`] gives a handler its timers, its asks and its own reference.
 //!
+//! The examples of this reference assume `use playhouse::prelude::*;`, and the actors that they name.
+//!
 //! The [guide](https://github.com/playhouse-rs/playhouse/blob/main/guide/src/introduction.md) teaches all of this step by
 //! step, compares the words of Akka, Erlang, actix and kameo, and lists each error text with its remedy.
 //!

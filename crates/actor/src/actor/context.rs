@@ -17,7 +17,7 @@ wrap_cx! {
     /// # Examples
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::time::Duration;
     ///
     /// struct Blink;

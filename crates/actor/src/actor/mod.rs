@@ -32,8 +32,7 @@ pub use crate::actor::watcher::{Ended, Notify, Tell, Watcher};
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// struct Greeter {
 ///     greetings: u32,
 /// }

@@ -99,8 +99,7 @@ pub trait ToRecipient<A: Actor, Mode>: Sized {
     /// Returns the same reference without the actor's type: it takes only `M`.
     ///
     /// ```
-    /// use playhouse_actor::*;
-    ///
+    /// # use playhouse_actor::*;
     /// struct Printer;
     /// impl Actor for Printer {}
     ///

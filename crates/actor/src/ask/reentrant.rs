@@ -95,7 +95,7 @@ impl<T: Send + 'static> Reply<T> {
     /// [`forward`](Reply::forward).
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::time::Duration;
     ///
     /// struct Oven {

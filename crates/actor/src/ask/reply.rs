@@ -58,8 +58,7 @@ use crate::message::{Guard, HandledBy, Message};
 ///   continuation is not found.
 ///
 /// ```
-/// use playhouse_actor::{Actor, Context, DeferredHandler, Handler, Message, Reply, System};
-///
+/// # use playhouse_actor::{Actor, Context, DeferredHandler, Handler, Message, Reply, System};
 /// /// Takes what somebody else puts there.
 /// struct Take;
 /// impl Message for Take {
@@ -110,7 +109,7 @@ impl<T: Send + 'static> Reply<T> {
     /// message methods without a system.
     ///
     /// ```
-    /// use playhouse_actor::{AskError, Reply};
+    /// # use playhouse_actor::{AskError, Reply};
     /// use std::sync::mpsc;
     ///
     /// let (tell, told) = mpsc::channel();

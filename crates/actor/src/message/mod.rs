@@ -28,8 +28,7 @@ use playhouse_executor::{Address, Admission, MaySend, Undelivered};
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// struct Add(u64);
 /// impl Message for Add {
 ///     type Reply = (); // no answer
@@ -148,8 +147,7 @@ impl Guard {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// struct Counter(u64);
 /// impl Actor for Counter {}
 ///
@@ -209,7 +207,7 @@ pub trait Handler<M: Message>: Actor {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
+/// # use playhouse_actor::*;
 /// use std::time::Duration;
 ///
 /// struct Oven;

@@ -86,7 +86,7 @@ impl<A: Actor> Context<A> {
     /// This call does not panic. A panic in the stream or in `message` is a crash of the actor, and drops the stream.
     ///
     /// ```
-    /// use playhouse_actor::{Actor, Context, Handler, Message, System};
+    /// # use playhouse_actor::{Actor, Context, Handler, Message, System};
     /// # use std::{pin::Pin, task::{Context as PollContext, Poll}};
     /// # struct Numbers(std::ops::Range<u32>);
     /// # impl futures_core::Stream for Numbers {

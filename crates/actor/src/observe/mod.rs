@@ -366,7 +366,7 @@ impl fmt::Display for HandlerTimes {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
+/// # use playhouse_actor::*;
 /// use std::time::Duration;
 ///
 /// let system = System::builder().slow_handlers(Duration::from_millis(10)).start()?;

@@ -67,8 +67,7 @@ pub struct CrashReport {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// fn in_words(crash: &CrashReport) -> String {
 ///     match &crash.during {
 ///         Some(CrashedIn::Message(message)) => format!("the handler of {message}"),
@@ -97,7 +96,7 @@ pub enum CrashedIn {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
+/// # use playhouse_actor::*;
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// static ENDED: AtomicU64 = AtomicU64::new(0);
@@ -305,7 +304,7 @@ impl System {
     /// [`SystemBuilder::print_crashes`](crate::SystemBuilder::print_crashes).
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::sync::mpsc;
     ///
     /// struct Till;

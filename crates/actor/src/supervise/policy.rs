@@ -11,8 +11,7 @@ use playhouse_executor::Crash;
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// let policy = SupervisionPolicy::one_for_one()
 ///     .on::<std::fmt::Error>(Directive::Resume) // goes on with the same state
 ///     .when(|text| text.contains("poisoned"), Directive::Stop);
@@ -45,7 +44,7 @@ type Rule = (Box<dyn Fn(&Crash) -> bool + Send>, Directive);
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
+/// # use playhouse_actor::*;
 /// use std::time::Duration;
 ///
 /// let policy = SupervisionPolicy::rest_for_one()
@@ -148,8 +147,7 @@ impl SupervisionPolicy {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// // The parent of a supervisor that gives up stops it, and does not restart it.
 /// let policy = SupervisionPolicy::one_for_one().on::<SupervisionFailed>(Directive::Stop);
 /// # let _ = policy;

@@ -88,7 +88,7 @@ pub type Found = Box<dyn FnOnce(Result<Arc<dyn Host>, WireError>) + Send>;
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
+/// # use playhouse_actor::*;
 /// use std::time::Duration;
 ///
 /// // Children in other theaters: calls a lost theater again, at longer and longer intervals.

@@ -20,8 +20,7 @@ use crate::system::System;
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// let system = System::builder().workers(2).stages(32).start()?;
 /// assert_eq!((system.workers(), system.stages()), (2, 32));
 /// # system.shutdown()?;
@@ -80,8 +79,7 @@ impl fmt::Debug for OnStart {
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::*;
-///
+/// # use playhouse_actor::*;
 /// let error: BuildError = System::builder().workers(0).start().err().unwrap();
 /// assert_eq!(error.problems().len(), 1);
 /// ```
@@ -177,7 +175,7 @@ impl SystemBuilder {
     /// exactly. Use [`Context::sleep`](crate::Context::sleep) for time in a simulation.
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::time::Duration;
     ///
     /// struct Clerk;
@@ -261,7 +259,7 @@ impl SystemBuilder {
     /// thread could cause.
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::time::Duration;
     ///
     /// struct Ledger(std::sync::mpsc::Sender<u32>);
@@ -340,8 +338,7 @@ impl SystemBuilder {
     /// If `act` panics, `start` does, and the system is shut down.
     ///
     /// ```
-    /// use playhouse_actor::System;
-    ///
+    /// # use playhouse_actor::System;
     /// struct Prices(Vec<u32>);
     ///
     /// let prices = |system: &System| {

@@ -86,7 +86,7 @@ impl System {
     /// actors. The caller's thread is not blocked.
     ///
     /// ```
-    /// use playhouse_actor::System;
+    /// # use playhouse_actor::System;
     /// use std::time::Duration;
     ///
     /// # tokio::runtime::Runtime::new()?.block_on(async {

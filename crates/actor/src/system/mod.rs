@@ -208,7 +208,7 @@ impl System {
     /// at most until the system is shut down.
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::time::Duration;
     ///
     /// #[derive(Clone)]

@@ -21,7 +21,7 @@ impl System {
     /// service: it is dropped at once.
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::sync::atomic::{AtomicU64, Ordering};
     ///
     /// struct Orders(AtomicU64);

@@ -68,7 +68,7 @@ impl<A: Actor> Context<A> {
     /// is virtual.
     ///
     /// ```
-    /// use playhouse_actor::*;
+    /// # use playhouse_actor::*;
     /// use std::time::Duration;
     ///
     /// struct Oven;

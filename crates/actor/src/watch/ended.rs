@@ -183,8 +183,7 @@ impl<A: Actor> ActorRef<A> {
     /// The future can be polled in `select!` repeatedly. Every poll after the end returns the same reason.
     ///
     /// ```
-    /// use playhouse_actor::*;
-    ///
+    /// # use playhouse_actor::*;
     /// struct Job;
     /// impl Actor for Job {}
     ///

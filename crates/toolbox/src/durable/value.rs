@@ -98,8 +98,8 @@ impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Durable<T> {
     /// `change` is not called, and this save fails with [`DurableError::Busy`](super::DurableError::Busy).
     ///
     /// ```
-    /// use playhouse_toolbox::durable::{Durable, MemoryStore};
-    /// use playhouse_toolbox::resource::ResourcePool;
+    /// # use playhouse_toolbox::durable::{Durable, MemoryStore};
+    /// # use playhouse_toolbox::resource::ResourcePool;
     /// # let system = playhouse_actor::System::start()?;
     ///
     /// let pool = ResourcePool::start(&system, 1, 10)?;
