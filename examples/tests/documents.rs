@@ -1,5 +1,6 @@
 //! The documents name only what exists, and the book has a chapter, a test and a link for each of its parts.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -352,6 +353,39 @@ fn each_error_of_the_macros_is_in_the_book() {
         .filter(|text| !others.iter().any(|error| pieces(text).iter().all(|piece| error.contains(piece))))
         .collect();
     assert!(unused.is_empty(), "no case of the macros' tests has these: {unused:#?}");
+}
+
+/// Types of the reference whose pages need no example, because only the macros name them, and one whose name a macro of its crate writes.
+const WITHOUT_EXAMPLES: [&str; 8] =
+    ["AsyncMode", "DeferredMode", "Handles", "Repeated", "Spawns", "SyncMode", "Outcome", "Migration"];
+
+#[test]
+fn each_public_type_has_an_example() {
+    let mut with_examples = BTreeSet::new();
+    for library in ["executor", "actor", "theater", "toolbox", "testkit", "playhouse"] {
+        let sources = sources(&root().join("crates").join(library).join("src"), ".rs");
+        let mut comment = String::new();
+        for line in sources.lines().map(str::trim_start) {
+            let item = ["pub struct ", "pub enum ", "pub trait "].iter().find_map(|kind| line.strip_prefix(kind));
+            if line.starts_with("///") {
+                comment.push_str(line);
+            } else if let Some(rest) = item {
+                let name = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
+                if comment.contains("```") {
+                    with_examples.insert(name.to_owned());
+                }
+                comment.clear();
+            } else if line.is_empty() || line.ends_with('}') || line.ends_with(';') {
+                comment.clear();
+            }
+        }
+    }
+    let api = read(".ci/public-api.txt");
+    let pages = api.lines().filter(|line| !line.contains(' ')).filter_map(|page| page.rsplit('/').next());
+    let types = pages.filter_map(|page| ["struct.", "enum.", "trait."].iter().find_map(|kind| page.strip_prefix(kind)));
+    let missing: BTreeSet<&str> =
+        types.filter(|name| !with_examples.contains(*name) && !WITHOUT_EXAMPLES.contains(name)).collect();
+    assert!(missing.is_empty(), "the pages of these types have no example: {missing:?}");
 }
 
 /// A program depends on `playhouse`, whose reference shows these examples.

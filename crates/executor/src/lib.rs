@@ -56,8 +56,8 @@ pub use observe::sampling::Sampler;
 pub use observe::stats::Counters;
 pub use policy::choices::Choices;
 pub use policy::config::{Around, Config, StageChoice, Stealing, limits};
+pub use scheduler::actors_at_work::actor_at_work;
 pub use scheduler::poll::flush_soon;
-pub use scheduler::stuck::actor_at_work;
 #[doc(hidden)]
 pub use sync::jitter;
 pub use sync::turns::{Drive, DriverLock, Turn};

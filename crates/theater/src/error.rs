@@ -7,6 +7,17 @@ use playhouse_actor::{ActorId, ShortType};
 use serde::{Deserialize, Serialize};
 
 /// The reason why a theater could not be started, or another one could not be reached.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// // Links that leave the machine are encrypted, unless the program allows plain ones.
+/// match Theater::builder().listen("0.0.0.0:0").start() {
+///     Err(error @ TheaterError::NotLoopback { .. }) => println!("{error}"),
+///     other => panic!("{other:?}"),
+/// }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TheaterError {
@@ -145,6 +156,34 @@ impl TheaterError {
 }
 
 /// The reason why a name was not found.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let theater = Theater::builder().start()?;
+/// match theater.find::<Counter>("counter").wait() {
+///     Err(FindError::Malformed(name)) => println!("{name} is not of the form playhouse://host:port/name"),
+///     other => panic!("{other:?}"),
+/// }
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum FindError {
@@ -183,6 +222,35 @@ impl fmt::Display for FindError {
 impl std::error::Error for FindError {}
 
 /// An actor cannot be published under a name that another one has. See [`Theater::publish`](crate::Theater::publish).
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let theater = Theater::builder().start()?;
+/// let [first, second] = [(); 2].map(|()| theater.system().spawn(Counter::default()));
+/// theater.publish("counter", first)?;
+/// let error: PublishError = theater.publish("counter", second).unwrap_err();
+/// assert_eq!(error.id, first.id());
+/// theater.replace("counter", second);
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublishError {

@@ -13,6 +13,16 @@ use crate::codec::crossing::looking_at_shapes;
 use crate::codec::nesting::Nested;
 
 /// The codec of values on the wire.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::wire::Codec;
+/// let mut bytes = Vec::new();
+/// Codec::Named.write(&("ada", 36), &mut bytes)?;
+/// assert_eq!(Codec::Named.read::<(String, u32)>(&bytes)?, ("ada".to_owned(), 36));
+/// # Ok::<(), playhouse_actor::wire::WireError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// Fields in their order, without names: for 2 sides with the same types (postcard).
@@ -23,6 +33,14 @@ pub enum Codec {
 }
 
 /// The error of a value without a wire form, or of bytes that are not the wire form of the type.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::wire::Codec;
+/// let error = Codec::Named.read::<u32>(b"no number").unwrap_err();
+/// println!("it cannot be read: {error}");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireError(String);
 

@@ -9,6 +9,20 @@ use crate::codec::{Codec, WireError, Written, schema_of};
 use crate::message::Message;
 
 /// The wire form of a message and of its answer.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::{Message, wire::WireForm};
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct Add(u64);
+///
+/// impl Message for Add {
+///     type Reply = ();
+///     const WIRE: Option<WireForm<Self>> = Some(WireForm::named("shop.Add")); // the type may be renamed later
+/// }
+/// ```
 pub struct WireForm<M: Message> {
     name: Option<&'static str>,
     write: fn(&M, Codec, &mut Vec<u8>) -> Written,
@@ -25,6 +39,20 @@ impl<M: Message> fmt::Debug for WireForm<M> {
 }
 
 /// A value with a wire form: its type has serde's `Serialize` and `Deserialize`.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::wire::Transferable;
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize)]
+/// struct Price {
+///     cents: u64,
+/// }
+///
+/// fn crosses<T: Transferable>() {}
+/// crosses::<Price>();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a `{Self}` cannot be sent to other theaters",
     label = "it has no wire form",

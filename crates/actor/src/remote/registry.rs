@@ -30,6 +30,30 @@ use crate::watch::Watch;
 /// An actor that takes messages from other theaters.
 ///
 /// Implemented by `#[actor(remote)]` or [`remote!`](crate::remote!).
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_actor::wire::{Remote, WireForm};
+/// # use serde::{Deserialize, Serialize};
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<WireForm<Self>> = Some(WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// // `#[actor(remote)]` writes this, too.
+/// remote!(Counter: Add);
+///
+/// fn is_remote<A: Remote>() {}
+/// is_remote::<Counter>();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "the actor `{Self}` takes no messages from other theaters",
     label = "`{Self}` is not remote",

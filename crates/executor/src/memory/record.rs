@@ -11,6 +11,16 @@ use crate::user_code::contained;
 use crate::user_code::mail_kind::MailKind;
 
 /// The reason why an envelope was not run.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_executor::Undelivered;
+/// // A dead letter is worth a line in the log, except at the end of the program.
+/// fn is_worth_a_line(why: Undelivered) -> bool {
+///     why != Undelivered::Shutdown
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Undelivered {

@@ -57,6 +57,16 @@ use crate::user_code::contained;
 use crate::user_code::mail_kind::MailKind;
 
 /// The treatment of a message that finds its receiver's mailbox full.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_executor::{Mailbox, OnFull};
+///
+/// // A receiver of positions needs only the latest.
+/// let latest = Mailbox::bounded(1).on_full(OnFull::DropOldest);
+/// # let _ = latest;
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnFull {
     /// The message is rejected: it becomes a dead letter, fails its ask at once, or is given back by a try. The
@@ -74,6 +84,16 @@ pub enum OnFull {
 ///
 /// The message that is handled now does not count. Requests such as stop, death notices, answers to the actor's own
 /// asks and its timers do not count either, and are always taken.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_executor::Mailbox;
+///
+/// // At most 1,000 messages and 1 MiB wait. Further ones are rejected.
+/// let mailbox = Mailbox::bounded(1_000).bytes(1 << 20);
+/// # let _ = mailbox;
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Mailbox {

@@ -9,6 +9,17 @@ use crate::sync::locks::lock;
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// Counters of one worker, or their sum over all.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// # use playhouse_executor::Counters;
+        /// fn print(counters: &Counters) {
+        ///     for (name, count) in counters.pairs() {
+        ///         println!("{name:>20} {count}");
+        ///     }
+        /// }
+        /// ```
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Counters { $($(#[$doc])* pub $name: u64),* }

@@ -5,6 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The rule by which an idle worker chooses its victim.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_executor::Stealing;
+/// fn describe(stealing: Stealing) -> &'static str {
+///     match stealing {
+///         Stealing::None => "each actor stays with its worker",
+///         _ => "idle workers take over stages",
+///     }
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stealing {
     /// The worker with the oldest attempt to steal: it has been busy longest (cforall-actors).

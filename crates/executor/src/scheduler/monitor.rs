@@ -42,7 +42,7 @@
 //!   tick.
 //! - *User code* never runs under the handoff lock, because it could wait for M, or ask for the lock. On the monitor's
 //!   thread the observer runs, with the hooks for slow handlers. Sends of these wait for no worker
-//!   ([`without_waiting`](crate::worker::inbox_delivery::without_waiting)). Their messages are therefore put into the
+//!   ([`without_waiting`](crate::worker::outside_delivery::without_waiting)). Their messages are therefore put into the
 //!   inboxes even if the system has been closed, and none is bounced (`post_anyway`). User code that M runs in RUNTIME
 //!   (a timer's task) keeps the worker. Drops of dead letters, controls and hooks run in USER, below a claimed record;
 //!   that record's stage is held as for a handler.
@@ -83,10 +83,10 @@ use crate::sync::locks::lock;
 use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
 use crate::worker::core::{Core, Parked, Reason};
-use crate::worker::handoff::HandoffState;
 use crate::worker::message_queue::Cursor;
 use crate::worker::run_by_askers::Loan;
 use crate::worker::system_core::SystemCore;
+use crate::worker::takeover::HandoffState;
 use crate::worker::threads::WorkerThread;
 
 /// Returns the monitor's interval.

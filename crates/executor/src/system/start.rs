@@ -16,13 +16,13 @@ use crate::scheduler::monitor;
 use crate::sync::locks::lock;
 use crate::worker::Worker;
 use crate::worker::core::Core;
-use crate::worker::handoff::Stuck;
 use crate::worker::inbox::WorkerTable;
 use crate::worker::simulation::Simulation;
 use crate::worker::system_core::{
     Clock, Idleness, Observation, Outside, Poller, Quiescence, Routing, SLOTS, SYSTEMS_MAX, Shutdown, SystemCore,
     Threads,
 };
+use crate::worker::takeover::Stuck;
 use crate::{user_code, worker};
 
 impl SystemCore {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::worker;
-use crate::worker::inbox_delivery::WokenBy;
+use crate::worker::outside_delivery::WokenBy;
 use crate::worker::run_by_askers;
 use crate::worker::system_core::SystemCore;
 use crate::worker::timer_wheel::{TimerKey, TimerOp, TimerTask};

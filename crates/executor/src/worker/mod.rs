@@ -12,8 +12,8 @@
 //!   [`message_queue`] is the queue of messages, [`core`] moves to another thread when a handler is stuck, and
 //!   [`route`] tells which worker runs a stage.
 //! - Steps: [`run`] runs messages, [`run_deferred`] those that an actor has deferred, and [`exchange`] lies between two
-//!   gulps. [`hand_over`] and [`inbox_delivery`] give messages to other workers.
-//! - Threads: [`threads`] starts them. [`ownership`] and [`handoff`] tell which thread has a worker's work, and
+//!   gulps. [`inbox_delivery`] and [`outside_delivery`] give messages to other workers.
+//! - Threads: [`threads`] starts them. [`ownership`] and [`takeover`] tell which thread has a worker's work, and
 //!   [`run_by_askers`] lends parked workers to threads outside.
 //!
 //! # Phases
@@ -32,12 +32,11 @@ pub(crate) mod exchange;
 pub(crate) mod fire_timers;
 pub(crate) mod frozen;
 pub(crate) mod gate;
-pub(crate) mod hand_over;
-pub(crate) mod handoff;
 pub(crate) mod inbox;
 pub(crate) mod inbox_delivery;
 pub(crate) mod message_queue;
 pub(crate) mod nested;
+pub(crate) mod outside_delivery;
 pub(crate) mod outsiders;
 pub(crate) mod ownership;
 pub(crate) mod reactor;
@@ -49,6 +48,7 @@ pub(crate) mod run_observed;
 pub(crate) mod simulation;
 pub(crate) mod system_core;
 pub(crate) mod take_samples;
+pub(crate) mod takeover;
 pub(crate) mod threads;
 pub(crate) mod timer_wheel;
 pub(crate) mod user_calls;
@@ -68,7 +68,6 @@ use crate::observe::stats::Ledger;
 use crate::sync::asymmetric_fence;
 use crate::sync::worker_requests::Signal;
 use crate::worker::core::Core;
-use crate::worker::handoff::HandoffState;
 use crate::worker::inbox::WorkerShared;
 use crate::worker::message_queue::{Cursor, Log};
 use crate::worker::nested::{NEST_MAX, Newborns};
@@ -76,6 +75,7 @@ use crate::worker::ownership::Ownership;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
 use crate::worker::system_core::SystemCore;
+use crate::worker::takeover::HandoffState;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };

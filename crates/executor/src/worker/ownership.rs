@@ -12,7 +12,7 @@ const RUNTIME: u32 = 0;
 const USER: u32 = 1;
 
 /// The words of one worker. Only the worker's thread uses the thread's side. The monitor uses `revoke`, and so does a
-/// thread that asks for the actor that the worker runs (`stuck.rs`): one at a time, under the handoff lock.
+/// thread that asks for the actor that the worker runs (`actors_at_work.rs`): one at a time, under the handoff lock.
 pub(crate) struct Ownership<T> {
     /// The record that was claimed last.
     claimed: AtomicPtr<T>,

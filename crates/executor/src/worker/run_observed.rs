@@ -27,7 +27,7 @@ use crate::observe::observer::{HandlerOutcome, Handling, ObservedHandler, Observ
 use crate::sync::locks::lock;
 use crate::user_code::contained;
 use crate::worker::Worker;
-use crate::worker::inbox_delivery::without_waiting;
+use crate::worker::outside_delivery::without_waiting;
 use crate::worker::system_core::SystemCore;
 
 impl SystemCore {

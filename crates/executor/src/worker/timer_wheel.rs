@@ -13,6 +13,17 @@ use std::time::Duration;
 pub type TimerTask = Box<dyn FnMut() -> Option<Duration> + Send>;
 
 /// Names a timer for cancelling it.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_executor::TimerKey;
+/// /// The state of an actor that keeps its timer, to cancel it later.
+/// #[derive(Default)]
+/// struct Session {
+///     ends: Option<TimerKey>,
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TimerKey {
     pub(crate) worker: u16,

@@ -1,7 +1,7 @@
 //! Cycles of asks over several theaters.
 //!
 //! Within one process each awaited ask is noted before it is sent, and an ask that would close a cycle fails (`playhouse-actor`,
-//! `waiting.rs`). Between theaters that would cost a round trip for each ask. A cycle over several theaters is therefore allowed
+//! `wait_graph.rs`). Between theaters that would cost a round trip for each ask. A cycle over several theaters is therefore allowed
 //! to close, and is found afterwards. Theaters search and exchange waits only if an actor has waited for a remote actor from one
 //! tick of the housekeeper to the next.
 //!

@@ -33,6 +33,21 @@ const WINDOW_MIN: Duration = Duration::from_millis(200);
 const SHOWN_MAX: usize = 50;
 
 /// Reports the state of its theater. Started and published by [`TheaterBuilder::inspected`](crate::TheaterBuilder::inspected).
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// let theater = Theater::builder().listen("127.0.0.1:0").inspected(true).start()?;
+/// let observer = Theater::builder().start()?;
+/// let name = format!("playhouse://{}/{INSPECTOR}", theater.address().expect("it listens"));
+/// let inspector = observer.find::<Inspector>(&name).wait()?;
+/// let seen: Snapshot = inspector.ask(Inspect).wait()?;
+/// println!("{} actors", seen.actors_alive);
+/// # observer.shutdown()?;
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Inspector {
     theater_core: Weak<TheaterCore>,
     watch: Option<Watch>,
@@ -57,6 +72,16 @@ struct Watch {
 }
 
 /// Asks an [`Inspector`] for the state of its theater.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # use playhouse_actor::{ActorRef, AskError};
+/// async fn actors_alive(inspector: ActorRef<Inspector>) -> Result<u64, AskError> {
+///     Ok(inspector.ask(Inspect).await?.actors_alive)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Inspect;
 
@@ -66,6 +91,15 @@ struct Enough;
 
 /// The state of a theater, and its work since the last question to an [`Inspector`]: in the *window*. All callers that ask at the
 /// same time get the counts of the same window.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn describe(seen: &Snapshot) -> String {
+///     format!("{} actors, {} links, up for {:?}", seen.actors_alive, seen.links.len(), seen.uptime)
+/// }
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -99,6 +133,15 @@ pub struct Snapshot {
 }
 
 /// The work of a worker.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn busiest(seen: &Snapshot) -> Option<&WorkerStats> {
+///     seen.workers.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))
+/// }
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -127,6 +170,15 @@ pub struct WorkerStats {
 }
 
 /// The work of a stage.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn queued(seen: &Snapshot, worker: u64) -> u64 {
+///     seen.stages.iter().filter(|stage| stage.worker == worker).map(|stage| stage.queued).sum()
+/// }
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -143,6 +195,15 @@ pub struct StageStats {
 }
 
 /// The work of an actor.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn busiest(seen: &Snapshot) -> Option<&ActorStats> {
+///     seen.actors.iter().max_by_key(|actor| actor.busy)
+/// }
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -163,6 +224,15 @@ pub struct ActorStats {
 }
 
 /// The work of actors of one type for messages of one type.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn slowest(seen: &Snapshot) -> Option<&MessageStats> {
+///     seen.messages.iter().max_by_key(|message| message.p99)
+/// }
+/// ```
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -187,6 +257,15 @@ pub struct MessageStats {
 }
 
 /// The state of a link.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn broken(seen: &Snapshot) -> impl Iterator<Item = &LinkStats> {
+///     seen.links.iter().filter(|link| link.state != LinkState::Linked)
+/// }
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 #[serde(rename = "LinkLine")]

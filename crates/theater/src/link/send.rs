@@ -186,7 +186,7 @@ impl Link {
 
     /// Returns whether the other end has learned of the shutdown, or cannot be asked. This end cannot call it then, and a theater without the
     /// announcement would have called again.
-    pub(crate) fn has_announced_shutdown(&self) -> bool {
+    pub(crate) fn is_goodbye_settled(&self) -> bool {
         /// A theater calls again at its next tick; a loaded machine needs some time for that.
         const CALLS_AGAIN_MAX: Duration = Duration::from_secs(1);
         let is_gone =

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::link::frame::Head;
 use crate::link::{Link, MigrationSlot};
 use crate::lock::lock;
-use crate::migration::announce_shutdown::Leaving;
+use crate::migration::announce_evacuation::Leaving;
 use crate::migration::commit::Left;
 use crate::migration::group_members::PendingGroups;
 use crate::naming::{Host, Key, RemoteActorId};

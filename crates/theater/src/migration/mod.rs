@@ -10,7 +10,7 @@
 //! | [`group`], [`group_members`], [`groups`] | group migrations, their members at a link, the members of each group |
 //! | [`drain`], [`authority`] | the two conditions of a commit: all sent messages have arrived, the authority has noted the target |
 //! | [`reroute`], [`markers`] | the routes of stubs, and the markers behind their mail |
-//! | [`announce_shutdown`] | other theaters reroute before an evacuated theater ends |
+//! | [`announce_evacuation`] | other theaters reroute before an evacuated theater ends |
 //! | [`host`], [`rebalance`] | requests of actors, and of programs |
 //!
 //! # The steps of a migration
@@ -69,7 +69,7 @@
 //! ([`StubRoute`](playhouse_executor::StubRoute)), and new mail waits for the actor itself.
 //!
 //! A theater that has never sent to an actor learns nothing in this manner. Therefore, after an evacuation, all stubs that other theaters have for
-//! its actors reroute ([`Leaving`](crate::link::frame::Head::Leaving), [`announce_shutdown`]): after that, no theater needs the evacuated one.
+//! its actors reroute ([`Leaving`](crate::link::frame::Head::Leaving), [`announce_evacuation`]): after that, no theater needs the evacuated one.
 //!
 //! # Requests of several threads
 //!
@@ -97,7 +97,7 @@
 //! route leads over the peer that does not answer, and this peer can delay the mail anyway. Therefore a peer that answers no marker delays the mail
 //! that goes over it until the link is lost. It also delays an actor that comes to a stub whose mail went over this peer.
 
-pub(crate) mod announce_shutdown;
+pub(crate) mod announce_evacuation;
 pub(crate) mod arrivals;
 pub(crate) mod at_link;
 pub(crate) mod authority;

@@ -31,6 +31,19 @@ use crate::node::core::TheaterCore;
 use crate::node::theater::Theater;
 
 /// A policy by which a theater migrates its mobile actors by itself: see [`Theater::rebalance`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # use std::time::Duration;
+/// # let theater = Theater::builder().start()?;
+/// // Every second, up to 16 mobile actors move to linked theaters with less work.
+/// let guard = theater.rebalance(Rebalance::load().every(Duration::from_secs(1)).moves_max(16));
+/// drop(guard); // no actor moves any more
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Rebalance {
@@ -99,6 +112,21 @@ impl Rebalance {
 }
 
 /// A [`Rebalance`] that is active until this guard is dropped.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// struct Server {
+///     theater: Theater,
+///     _rebalances: RebalanceGuard, // for as long as the server lives
+/// }
+///
+/// fn server(theater: Theater) -> Server {
+///     let guard = theater.rebalance(Rebalance::by_traffic());
+///     Server { theater, _rebalances: guard }
+/// }
+/// ```
 #[must_use = "the rebalancing ends when this guard is dropped"]
 pub struct RebalanceGuard(ActorRef<Rebalancer>);
 

@@ -29,6 +29,34 @@ const NAMES_MAX: usize = 1_000_000;
 /// of the actors.
 ///
 /// A name has 1 to 255 bytes, of any characters. Each operation takes constant time.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// let names = system.spawn(NameServer::new());
+/// let counter = system.spawn(Counter::default());
+/// names.put("counter", counter).wait()?;
+/// assert_eq!(names.get::<Counter>("counter").wait()?, counter);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Serialize, Deserialize)]
 pub struct NameServer {
     /// The known actors, as references of the theater that the server lives in.
@@ -46,6 +74,37 @@ impl Default for NameServer {
 }
 
 /// The reason why a name server has not carried out a request.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// let [first, second] = [(); 2].map(|()| system.spawn(Counter::default()));
+/// names.put("counter", first).wait()?;
+/// match names.put("counter", second).wait() {
+///     Err(NameError::Taken { name, by }) => println!("{name} is the name of {by}"),
+///     other => panic!("{other:?}"),
+/// }
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum NameError {
@@ -190,6 +249,33 @@ impl Actor for NameServer {
 }
 
 /// Asks a [`NameServer`] to call an actor by a free name. A repeated request for the same actor changes nothing.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// let counter = system.spawn(Counter::default());
+/// assert_eq!(names.ask(PutName::new("counter", counter)).wait()?, Ok(()));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PutName {
     name: String,
@@ -204,6 +290,34 @@ impl PutName {
 }
 
 /// Asks a [`NameServer`] to call an actor by a name, even if another actor has it.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// let [first, second] = [(); 2].map(|()| system.spawn(Counter::default()));
+/// names.ask(PutName::new("counter", first)).wait()??;
+/// assert_eq!(names.ask(UpdateName::new("counter", second)).wait()?, Ok(()));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct UpdateName {
     name: String,
@@ -218,6 +332,35 @@ impl UpdateName {
 }
 
 /// Asks a [`NameServer`] for the actor with a name.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// # let counter = system.spawn(Counter::default());
+/// # names.put("counter", counter).wait()?;
+/// let found = names.ask(GetName::of::<Counter>("counter")).wait()??;
+/// assert_eq!(found.downcast::<Counter>(), Ok(counter));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GetName {
     name: String,
@@ -238,6 +381,33 @@ impl GetName {
 }
 
 /// Asks a [`NameServer`] to forget a name. The answer is whether an actor had it.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// # names.put("counter", system.spawn(Counter::default())).wait()?;
+/// assert!(names.ask(RemoveName::new("counter")).wait()?, "it had the name");
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RemoveName {
     name: String,
@@ -251,6 +421,33 @@ impl RemoveName {
 }
 
 /// Asks a [`NameServer`] for the number of its names.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// names.put("counter", system.spawn(Counter::default())).wait()?;
+/// assert_eq!(names.ask(CountNames).wait()?, 1);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CountNames;
 
@@ -332,6 +529,36 @@ impl Handler<CountNames> for NameServer {
 /// The requests to a reference to a [`NameServer`].
 ///
 /// Nothing is sent before the answer is [waited for](NameAsk::wait) or awaited.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// let [first, second] = [(); 2].map(|()| system.spawn(Counter::default()));
+/// names.put("counter", first).wait()?;        // an error if another actor has the name
+/// names.update("counter", second).wait()?;    // takes the name from `first`
+/// assert_eq!(names.get::<Counter>("counter").wait()?, second);
+/// assert!(names.remove("counter").wait()?);
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait NameServerClient {
     /// Calls `actor` by a free `name`.
     ///
@@ -386,6 +613,34 @@ impl NameServerClient for ActorRef<NameServer> {
 ///
 /// # Cancel safety
 /// The same as for an [`Ask`]: a request that is dropped while it waits may have been carried out or not.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let system = System::start()?;
+/// # let names = system.spawn(NameServer::new());
+/// # use std::time::Duration;
+/// let counter = system.spawn(Counter::default());
+/// names.put("counter", counter).within(Duration::from_secs(5)).wait()?;
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use = "nothing is sent before it is awaited or waited for"]
 pub struct NameAsk<M: Message, T> {
     ask: Ask<M>,

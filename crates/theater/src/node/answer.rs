@@ -118,6 +118,17 @@ awaited! {
 
 awaited! {
     /// A migration in progress: see [`Theater::migrate`](crate::Theater::migrate). It continues if this is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use playhouse_actor::{ActorRef, Mobile, MigrateError};
+    /// # use playhouse_theater::*;
+    /// fn move_there<A: Mobile>(theater: &Theater, actor: ActorRef<A>, peer: &Peer) -> Result<(), MigrateError> {
+    ///     let migration: Migration = theater.migrate(actor, peer);
+    ///     migration.wait() // in async code: `migration.await`
+    /// }
+    /// ```
     #[must_use = "a migration returns its result when it is awaited or waited for"]
     Migration<> -> Result<(), playhouse_actor::MigrateError>, "The reason why the actor stays in its theater."
 }

@@ -29,6 +29,20 @@ pub(crate) const LINKS: usize = 64;
 pub(crate) type OnStarted = fn(&Arc<TheaterCore>) -> Result<(), TheaterError>;
 
 /// The settings of a [`Theater`] before its start.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # use std::time::Duration;
+/// let theater = Theater::builder()
+///     .listen("127.0.0.1:0")                  // any free port
+///     .cluster("shop")                        // other clusters are refused
+///     .lost_after(Duration::from_secs(10))    // default: 30 seconds
+///     .start()?;
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct TheaterBuilder {

@@ -43,6 +43,18 @@ const DIRECTORIES: [&str; 2] =
 /// [`TheaterBuilder::cookie`](crate::TheaterBuilder::cookie). Cheap to clone.
 ///
 /// A cookie is never sent: both ends prove with HMAC-SHA-256 that they know it.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # let secret = [7; 32];
+/// // The same 16 to 1,024 random bytes in each theater of the cluster.
+/// let cookie = Cookie::new(secret)?;
+/// let theater = Theater::builder().listen("127.0.0.1:0").cookie(cookie).start()?;
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Cookie {
     key: hmac::Key,

@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 use crate::node::theater::{Peer, Theater};
 
 /// The phase of a link.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn is_usable(peer: &Peer) -> bool {
+///     matches!(peer.state().link, LinkState::Linked)
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum LinkState {
@@ -21,6 +30,16 @@ pub enum LinkState {
 }
 
 /// The state of a link: see [`Peer::state`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// fn describe(peer: &Peer) -> String {
+///     let PeerState { link, for_so_long, bytes, .. } = peer.state();
+///     format!("{link:?} for {for_so_long:?}, {bytes} bytes not acknowledged")
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PeerState {

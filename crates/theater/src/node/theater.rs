@@ -19,7 +19,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::Link;
-use crate::migration::announce_shutdown::SHUTDOWN_NOTICE_MAX;
+use crate::migration::announce_evacuation::SHUTDOWN_NOTICE_MAX;
 use crate::node::answer::{Answer, Find, Migration};
 use crate::node::builder::{TheaterBuilder, resolve};
 use crate::node::core::TheaterCore;
@@ -29,6 +29,37 @@ use crate::node::core::TheaterCore;
 ///
 /// A message, an answer, and the state of a migrating actor may take 16 MiB each in their encoding. A larger message is a dead
 /// letter and its ask fails with [`AskError::Unreachable`]. A larger actor stays in its theater.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// let server = Theater::builder().listen("127.0.0.1:0").start()?;
+/// server.publish("counter", server.system().spawn(Counter::default()))?;
+///
+/// let client = Theater::builder().start()?;
+/// let name = format!("playhouse://{}/counter", server.address().expect("it listens"));
+/// client.find::<Counter>(&name).wait()?.tell(Add(1));
+///
+/// client.shutdown()?; // the server has received the message by then
+/// server.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Theater {
     pub(crate) theater_core: Arc<TheaterCore>,
@@ -69,6 +100,20 @@ fn look_up_anew<A: Remote>(
 }
 
 /// Another theater, from the view of this one. Cheap to clone.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// let server = Theater::builder().listen("127.0.0.1:0").start()?;
+/// let client = Theater::builder().start()?;
+/// let peer = client.connect(server.address().expect("it listens"))?;
+/// assert_eq!(client.peers().len(), 1);
+/// assert!(!peer.is_lost());
+/// # client.shutdown()?;
+/// # server.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Peer {
     pub(crate) link: Arc<Link>,
@@ -142,6 +187,39 @@ impl Host for Peer {
 
 /// The result of [`Theater::evacuate`]. Actors that have ended, or that are lost with a theater that had taken them, are not
 /// counted.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_actor::*;
+/// # use playhouse_theater::*;
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Default, Serialize, Deserialize)]
+/// # struct Counter(u64);
+/// # impl Actor for Counter {}
+/// # #[derive(Serialize, Deserialize)]
+/// # struct Add(u64);
+/// # impl Message for Add {
+/// #     type Reply = ();
+/// #     const WIRE: Option<wire::WireForm<Self>> = Some(wire::WireForm::of());
+/// # }
+/// # impl Handler<Add> for Counter {
+/// #     fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) { self.0 += by; }
+/// # }
+/// # remote!(mobile Counter: Add);
+/// # let old = Theater::builder().listen("127.0.0.1:0").start()?;
+/// # let new = Theater::builder().listen("127.0.0.1:0").start()?;
+/// old.system().spawn(Counter::default());
+/// let peer = old.connect(new.address().expect("it listens"))?;
+/// let report: EvacuationReport = old.evacuate(&[peer]);
+/// assert_eq!(report.moved, 1);
+/// for (actor, why) in &report.stayed {
+///     eprintln!("{actor} stays: {why}");
+/// }
+/// old.shutdown()?;
+/// # new.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct EvacuationReport {
@@ -385,7 +463,7 @@ impl Theater {
                     evacuation.stayed.extend(coming.into_iter().map(|id| (id, why())));
                     return evacuation;
                 } else {
-                    self.theater_core.announce_shutdown();
+                    self.theater_core.announce_evacuation();
                     // Other theaters may have learned of this theater again from an actor that has arrived since then and
                     // migrated on by itself.
                     have_changed = self.theater_core.directory.begun() == came || self.theater_core.now() >= deadline;
@@ -496,7 +574,7 @@ impl Theater {
             link.say_goodbye();
         }
         let heard_by = deadline.max(self.theater_core.now().saturating_add(grace));
-        settle(&links, heard_by, &Link::has_announced_shutdown);
+        settle(&links, heard_by, &Link::is_goodbye_settled);
         self.theater_core.close();
         let left = || deadline.saturating_sub(self.theater_core.now());
         self.theater_core.lose_links(left().max(grace));

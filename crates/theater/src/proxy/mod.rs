@@ -2,5 +2,5 @@
 //!
 //! [`Proxy`](crate::link::proxy::Proxy) is the route over a link.
 
-mod kept;
+mod kept_message;
 pub(crate) mod pending;

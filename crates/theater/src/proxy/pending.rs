@@ -30,7 +30,7 @@ use crate::link::proxy::Proxy;
 use crate::lock::lock;
 use crate::naming::locate::{Locate, leads_nowhere};
 use crate::naming::{BadName, Directory, Key, RemoteActorId};
-use crate::proxy::kept::Kept;
+use crate::proxy::kept_message::Kept;
 
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;

@@ -55,6 +55,21 @@ pub struct Simulation {
 }
 
 /// Counts of the events in the network of a [`Simulation`].
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # use std::time::Duration;
+/// let net = Simulation::new(1);
+/// let [a, b] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+/// a.connect(b.address().expect("it listens"))?;
+/// net.break_connections(&a, &b);
+/// net.run_for(Duration::from_secs(5));
+/// let happened: NetworkStats = net.happened();
+/// assert!(happened.cuts >= 1 && happened.connections >= 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NetworkStats {

@@ -30,6 +30,20 @@ pub use unix::UnixSockets;
 /// [`Listener::register`].
 ///
 /// A registered source reports each change once, like `epoll` in its edge-triggered mode.
+///
+/// # Examples
+///
+/// ```
+/// # use std::io;
+/// # use std::net::SocketAddr;
+/// # use std::time::Duration;
+/// # use playhouse_theater::Theater;
+/// # use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
+/// # #[cfg(unix)]
+/// fn register(socket: &std::os::unix::net::UnixStream, registration: Registration<'_>) -> io::Result<()> {
+///     registration.descriptor(socket)
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Registration<'a> {
     registry: &'a Registry,
@@ -64,6 +78,34 @@ impl<'a> Registration<'a> {
 /// Makes connections between theaters: for [`TheaterBuilder::transport`](crate::TheaterBuilder::transport).
 ///
 /// Its methods are called by threads that may block.
+///
+/// # Examples
+///
+/// ```
+/// # use std::io;
+/// # use std::net::SocketAddr;
+/// # use std::time::Duration;
+/// # use playhouse_theater::Theater;
+/// # use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
+/// /// TCP that counts its calls.
+/// #[derive(Debug, Default)]
+/// struct Counted(std::sync::atomic::AtomicU64);
+///
+/// impl Transport for Counted {
+///     fn listen(&self, address: SocketAddr) -> io::Result<Box<dyn Listener>> {
+///         Tcp.listen(address)
+///     }
+///
+///     fn connect(&self, address: SocketAddr, limit: Duration) -> io::Result<Box<dyn Wire>> {
+///         self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+///         Tcp.connect(address, limit)
+///     }
+/// }
+///
+/// let theater = Theater::builder().transport(Counted::default()).listen("127.0.0.1:0").start()?;
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Transport: fmt::Debug + Send + Sync + 'static {
     /// Listens at `address`; if its port is 0, at a free one.
     ///
@@ -82,6 +124,32 @@ pub trait Transport: fmt::Debug + Send + Sync + 'static {
 ///
 /// It does not block: its [registered](Listener::register) source reports new callers. A theater therefore waits for callers and
 /// for its own end at the same time, and ends even if nothing can call it.
+///
+/// # Examples
+///
+/// ```
+/// # use std::io;
+/// # use std::net::SocketAddr;
+/// # use std::time::Duration;
+/// # use playhouse_theater::Theater;
+/// # use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
+/// /// Accepts the callers of another listener, and logs them.
+/// struct Logged(Box<dyn Listener>);
+///
+/// impl Listener for Logged {
+///     fn address(&self) -> io::Result<SocketAddr> {
+///         self.0.address()
+///     }
+///
+///     fn register(&mut self, registration: Registration<'_>) -> io::Result<()> {
+///         self.0.register(registration)
+///     }
+///
+///     fn accept(&self) -> io::Result<Box<dyn Wire>> {
+///         self.0.accept().inspect(|wire| eprintln!("{} calls", wire.peer()))
+///     }
+/// }
+/// ```
 pub trait Listener: Send + 'static {
     /// Returns the address that callers use, with a port that is not 0.
     ///
@@ -112,6 +180,21 @@ pub trait Listener: Send + 'static {
 /// block, and its [registered](Wire::register) source reports bytes to read and room to write.
 ///
 /// Dropping it breaks the connection.
+///
+/// # Examples
+///
+/// ```
+/// # use std::io;
+/// # use std::net::SocketAddr;
+/// # use std::time::Duration;
+/// # use playhouse_theater::Theater;
+/// # use playhouse_theater::transport::{Listener, Registration, Tcp, Transport, Wire};
+/// // The streams of the standard library are wires where their descriptors can be registered: on Unix.
+/// # #[cfg(unix)]
+/// fn wire(stream: std::net::TcpStream) -> Box<dyn Wire> {
+///     Box::new(stream)
+/// }
+/// ```
 pub trait Wire: Send + Sync + 'static {
     /// Returns the name of the other end, for errors.
     fn peer(&self) -> String;

@@ -9,6 +9,16 @@ use mio::net::TcpListener;
 use super::{Listener, Registration, Transport, Wire};
 
 /// TCP without Nagle's delay: the default transport of theaters.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # use playhouse_theater::transport::Tcp;
+/// let theater = Theater::builder().transport(Tcp).listen("127.0.0.1:0").start()?;
+/// # theater.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tcp;
 

@@ -40,6 +40,17 @@ const READ_BYTES: usize = 64 * 1024;
 /// DNS:theater.playhouse` and `extendedKeyUsage = serverAuth, clientAuth` (or no `extendedKeyUsage`).
 ///
 /// They are read once: a theater needs a restart to use new ones.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # fn start() -> Result<Theater, TheaterError> {
+/// // `playhouse certificates DIRECTORY` makes such files for development.
+/// let certificates = Tls::from_pem_files("ca.pem", "theater.pem", "theater.key")?;
+/// Theater::builder().listen("0.0.0.0:7001").tls(certificates).start()
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Tls {
     calls: Arc<ClientConfig>,

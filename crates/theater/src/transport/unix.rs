@@ -18,6 +18,20 @@ const FREE: std::ops::RangeInclusive<u16> = 49_152..=65_535;
 ///
 /// The theater at `127.0.0.1:7001` is the file `7001` in the folder. The lock of the file `7001.lock` tells a file in use from
 /// the file of a killed theater. Addresses of other networks than the loopback are refused.
+///
+/// # Examples
+///
+/// ```
+/// # use playhouse_theater::*;
+/// # use playhouse_theater::transport::UnixSockets;
+/// # let folder = std::env::temp_dir().join(format!("playhouse-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// // The file `7001` in the folder.
+/// let theater = Theater::builder().transport(UnixSockets::in_folder(&folder)).listen("127.0.0.1:7001").start()?;
+/// # theater.shutdown()?;
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct UnixSockets {
     folder: PathBuf,

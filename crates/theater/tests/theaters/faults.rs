@@ -351,6 +351,9 @@ impl Handler<Continues> for AsksInHandlers {
     }
 }
 
+/// The message, the arguments of the answer, and the error.
+type Case = (fn() -> Brittle, (bool, bool), &'static str);
+
 // GUARANTEE: A panic costs one message
 /// No ask has a deadline, because each ends with the panic.
 #[test]
@@ -361,7 +364,7 @@ fn asks_end_with_the_reason_if_their_messages_or_answers_panic_as_they_are_writt
     let (errors, told) = mpsc::channel();
     let asks = here.system().spawn(AsksInHandlers(known, errors));
     let sound = || (false, false);
-    let cases: [(fn() -> Brittle, (bool, bool), &str); 4] = [
+    let cases: [Case; 4] = [
         (|| NOT_WRITTEN, sound(), "its `Serialize` panicked"),
         (|| NOT_READ, sound(), "its `Deserialize` panicked"),
         (|| SOUND, (true, false), "its `Serialize` panicked"),

@@ -2,7 +2,7 @@
 
 use super::lost_actors::{meet_by, named_by};
 use super::*;
-use crate::migration::announce_shutdown::SHUTDOWN_NOTICE_MAX;
+use crate::migration::announce_evacuation::SHUTDOWN_NOTICE_MAX;
 
 /// The numbers of the markers that the theater has sent.
 fn markers(said: &[(Head, Vec<u8>)]) -> Vec<u64> {

@@ -302,7 +302,7 @@ impl TheaterCore {
     ///
     /// Repeats that until nothing has changed, and no other theater has called: see the module. Then waits until the mail that waits for new
     /// routes is forwarded, and for the answers that come over this theater.
-    pub(crate) fn announce_shutdown(&self) {
+    pub(crate) fn announce_evacuation(&self) {
         let deadline = self.now() + SHUTDOWN_NOTICE_MAX;
         let told = |directory: &Directory| directory.told_moved.load(Ordering::Relaxed);
         let mut is_first = true;
