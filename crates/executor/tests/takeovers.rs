@@ -8,7 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use playhouse_executor::{
-    Address, Config, ControlCx, Counters, Crash, Cx, Ending, Envelope, Resident, StageChoice, SystemCore, Undelivered,
+    Address, Config, ControlCx, Counters, Crash, Cx, Ending, Envelope, Gate, Resident, StageChoice, SystemCore,
+    Undelivered, pause_stage,
 };
 
 /// The longest wait for anything.
@@ -97,6 +98,50 @@ fn limit_memory(bytes: Option<u64>) {
         limit.rlim_cur = bytes.unwrap_or(limit.rlim_max);
         assert_eq!(libc::setrlimit(libc::RLIMIT_AS, &raw const limit), 0);
     }
+}
+
+// GUARANTEE: A shutdown delivers first
+/// A stage waits behind a gate while an actor that begins on it, inside a handler of another stage, is stuck.
+#[test]
+fn a_system_is_drained_though_a_paused_stage_was_taken_from_its_stuck_worker() {
+    let (system, [paused, spawner]) = start();
+    let gate = Arc::new(Gate::default());
+    gate.close(1);
+    let (opens, closed) = (Arc::clone(&gate), Arc::clone(&gate));
+    paused.send(Do(move || pause_stage(&closed)));
+    // The gulp of the message above has ended when these have been answered.
+    for _ in 0..4 {
+        ask(spawner).recv_timeout(LIMIT).expect("the other stage goes on");
+    }
+    let takeovers = totals(&system).takeovers;
+    let (open, opened) = channel::<()>();
+    let (begun, has_begun) = channel();
+    let here = Arc::downgrade(&system);
+    let mut opened = Some(opened);
+    spawner.send(Do(move || {
+        let system = here.upgrade().expect("it runs");
+        // One of them begins on each of the two stages, in turn. The second one blocks inside this handler.
+        for nth in 0..2 {
+            let waits = if nth == 1 { opened.take() } else { None };
+            let begun = begun.clone();
+            let start = Do(move || {
+                begun.send(()).unwrap();
+                if let Some(opened) = waits {
+                    let _ = opened.recv_timeout(LIMIT);
+                }
+            });
+            assert!(system.spawn(Plain, StageChoice::Near, start).is_ok());
+        }
+    }));
+    has_begun.recv_timeout(LIMIT).expect("an actor has begun");
+    wait_until("the worker is taken over", || totals(&system).takeovers > takeovers);
+    drop(open);
+    opens.open(&system);
+    let since = Instant::now();
+    system.drain(LIMIT);
+    assert!(since.elapsed() < LIMIT / 2, "{:?}", since.elapsed());
+    system.run_until_idle();
+    assert_eq!(system.end(LIMIT, &mut |_, _, _| {}).1, 0);
 }
 
 /// Returns the bytes of address space in use.

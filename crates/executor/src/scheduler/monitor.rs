@@ -246,6 +246,9 @@ impl Worker {
                     if let Reason::Muted { stuck: false, .. } = parked.reason {
                         self.shared().muted_stages.fetch_sub(1, Ordering::Relaxed);
                     }
+                    if parked.reason == Reason::Paused {
+                        self.system.quiescence.paused.fetch_sub(1, Ordering::AcqRel);
+                    }
                     if parked.reason != Reason::Detached {
                         self.system.open_less();
                     }

@@ -283,17 +283,20 @@ impl SystemCore {
 
     /// Returns whether no message is queued, handled or waits behind a gate, and, with
     /// [`Config::awaits_handlers`](crate::Config::awaits_handlers), no handler is suspended.
-    pub fn is_drained(&self) -> bool {
-        self.active() == 0
+    fn is_drained(&self) -> bool {
+        // Like in `is_quiet`: no worker was awake between the reads, so no stage went on or was paused again.
+        let active = self.idle.active.load(Ordering::Acquire);
+        active.is_multiple_of(WOKEN)
             && self.threads.detached.load(Ordering::Acquire) == 0
             && self.quiescence.paused.load(Ordering::Acquire) == 0
             && !self.is_muted_in_other_systems()
             && !self.awaits_suspended()
-            // A gate was opened between the reads, and its stage goes on.
-            && self.active() == 0
+            && self.idle.active.load(Ordering::Acquire) == active
     }
 
-    /// Waits until [`is_drained`](SystemCore::is_drained) holds, or its workers end, at most `limit`.
+    /// Waits until no message is queued, handled or waits behind a gate, with
+    /// [`Config::awaits_handlers`](crate::Config::awaits_handlers) also until no handler is suspended, or its workers end,
+    /// at most `limit`.
     pub fn drain(self: &Arc<Self>, limit: Duration) {
         // Relaxed: see `is_draining`.
         self.shutdown.draining.store(true, Ordering::Relaxed);

@@ -184,7 +184,7 @@ impl Hook {
     }
 
     /// Returns the method of `Actor` that forwards to this hook.
-    pub(crate) fn forward(&self) -> TokenStream {
+    pub(crate) fn forward(&self, is_generic: bool) -> TokenStream {
         let method = &self.method;
         let span = Span::mixed_site().located_at(method.span());
         let cfgs = &self.inherited.cfgs;
@@ -200,8 +200,8 @@ impl Hook {
             Param::Argument { .. } | Param::Reply(_) => &argument,
         });
         let allow = self.inherited.deprecated.then(|| quote!(#[allow(deprecated)]));
-        // Nothing calls the hook of an actor that does not migrate.
-        let check = self.kind.is_of_migrations().then(|| {
+        // Nothing calls the hook of an actor that does not migrate. Of a generic actor, some types may.
+        let check = (self.kind.is_of_migrations() && !is_generic).then(|| {
             quote_spanned! {span=>
                 fn migrates<A: ::playhouse::Mobile>() {}
                 migrates::<Self>();

@@ -63,7 +63,8 @@ fn impl_actor(actor: &ActorType, hooks: &[Hook]) -> TokenStream {
     let span = Span::mixed_site().located_at(actor.ty.span());
     let ty = &actor.ty;
     let (generics, _, clause) = actor.generics.split_for_impl();
-    let hooks = hooks.iter().map(Hook::forward);
+    let is_generic = !actor.generics.params.is_empty();
+    let hooks = hooks.iter().map(|hook| hook.forward(is_generic));
     // A second block without `more` causes two errors: a second implementation of the trait, and a second constant
     // whose name says what to do.
     let reminder = Ident::new("__a_second_block_is_marked_with_actor_more", span);

@@ -324,7 +324,8 @@ impl TheaterCore {
                 break;
             }
         }
-        self.await_kept_mail(deadline);
+        self.await_kept(deadline, PendingProxy::keeps_anything);
+        self.await_routes(deadline);
         // Answers that are to come over this theater, to asks that it has forwarded.
         let asked: Vec<(Arc<Link>, u64)> =
             self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
@@ -335,9 +336,10 @@ impl TheaterCore {
         self.await_routes(deadline);
     }
 
-    /// Waits until the present mail is forwarded that was kept for theaters without links, or for migrated actors, but not after `deadline`.
-    pub(crate) fn await_kept_mail(&self, deadline: Duration) {
-        self.await_kept(deadline, PendingProxy::keeps_anything);
+    /// Waits until the messages are forwarded that are kept for theaters without links, and the present mail for migrated actors, but not after
+    /// `deadline`.
+    pub(crate) fn await_messages(&self, deadline: Duration) {
+        self.await_kept(deadline, PendingProxy::keeps_messages_for_a_call);
         self.await_routes(deadline);
     }
 
@@ -348,15 +350,15 @@ impl TheaterCore {
         self.await_kept(deadline, PendingProxy::keeps_for_another_route);
     }
 
-    /// Returns whether mail is kept for theaters without links, or for migrated actors.
-    pub(crate) fn keeps_mail(&self) -> bool {
-        self.keeping().iter().any(|route| route.keeps_anything())
-    }
-
     fn await_kept(&self, deadline: Duration, keeps: impl Fn(&PendingProxy) -> bool) {
         let routes = self.keeping();
         while routes.iter().any(|route| keeps(route)) && self.now() < deadline {
+            let before = self.now();
             self.pause(LOOKED_AT_EVERY);
+            if self.now() == before {
+                // A simulation in which nothing is left to do.
+                return;
+            }
         }
     }
 

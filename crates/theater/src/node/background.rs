@@ -112,7 +112,7 @@ impl TheaterCore {
             return take(Ok(link));
         }
         // Relaxed: it is read under the lock of the links.
-        if self.leaving.load(Ordering::Relaxed) {
+        if self.calls_no_more.load(Ordering::Relaxed) {
             drop(links);
             return take(Err(TheaterError::System("this theater is closing".to_owned())));
         }

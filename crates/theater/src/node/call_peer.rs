@@ -57,7 +57,7 @@ impl TheaterCore {
                 return Ok(Arc::clone(link));
             }
             // Relaxed: it is read under the lock of the links.
-            if self.leaving.load(Ordering::Relaxed) {
+            if self.calls_no_more.load(Ordering::Relaxed) {
                 return Err(TheaterError::System("this theater is closing".to_owned()));
             }
             let outcome = match links.calling.entry(address) {

@@ -92,6 +92,8 @@ pub(crate) struct TheaterCore {
     refuses_incoming_actors: AtomicBool,
     /// The shutdown is being announced: no new sessions are made.
     pub(super) leaving: AtomicBool,
+    /// Theaters without links are not called any more. Changed under the lock of the links.
+    pub(super) calls_no_more: AtomicBool,
     /// Knows the possible locations of mobile actors.
     pub(crate) authority: Box<dyn Authority>,
     /// Replaces threads and sockets in simulation.
@@ -127,6 +129,7 @@ impl TheaterCore {
             calls: Calls::default(),
             refuses_incoming_actors: AtomicBool::new(false),
             leaving: AtomicBool::new(false),
+            calls_no_more: AtomicBool::new(false),
             authority: Box::new(BirthTheaters),
             outside,
         });

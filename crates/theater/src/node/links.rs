@@ -115,14 +115,21 @@ impl TheaterCore {
         lock(&self.links)
     }
 
-    /// Returns all links, and prevents new ones. Waits until `deadline` for calls that are in progress: the other theaters may have accepted them, and
-    /// would consider this one lost only after a time.
+    /// Returns all links, and prevents new ones. Before, it prevents new calls and waits until `deadline` for those in progress: the other theaters
+    /// may have accepted them, and would consider this one lost only after a time.
     pub(crate) fn last_links(&self, deadline: Duration) -> Vec<Arc<Link>> {
         let mut links = self.links();
+        // Relaxed: it is read under the lock of the links, which this thread holds.
+        self.calls_no_more.store(true, Ordering::Relaxed);
         while !links.calling.is_empty() && self.now() < deadline {
             drop(links);
+            let before = self.now();
             self.pause(Duration::from_millis(1));
             links = self.links();
+            if self.now() == before {
+                // A simulation in which nothing is left to do.
+                break;
+            }
         }
         // Relaxed: it is read under the lock of the links, which this thread holds.
         self.leaving.store(true, Ordering::Relaxed);

@@ -542,6 +542,8 @@ impl Theater {
         /// Minimum time, after `limit`, for the shutdown announcement and for handlers to return. Each of the two has a tenth of
         /// `limit`, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
+        /// Maximum time for the calls in progress. The theaters that they reach hear the announcement.
+        const CALLS_END_MAX: Duration = Duration::from_millis(500);
         let grace = GRACE_MIN.max(limit / 10);
         let deadline = self.theater_core.now().saturating_add(limit);
         let settle = |links: &[Arc<Link>], deadline: Duration, is_settled: &dyn Fn(&Link) -> bool| {
@@ -553,20 +555,14 @@ impl Theater {
             }
         };
         self.theater_core.refuse_incoming_actors();
+        let left = || deadline.saturating_sub(self.theater_core.now());
         let core = self.theater_core.system.core();
-        loop {
-            core.drain(deadline.saturating_sub(self.theater_core.now()));
-            self.theater_core.await_kept_mail(deadline);
-            let links = self.theater_core.all_links();
-            settle(&links, deadline, &Link::is_settled);
-            // Mail that was kept may have filled a link and wait behind its gate, and answers may have come.
-            let is_settled =
-                core.is_drained() && !self.theater_core.keeps_mail() && links.iter().all(|link| link.is_settled());
-            if is_settled || self.theater_core.now() >= deadline {
-                break;
-            }
-        }
-        let links = self.theater_core.last_links(deadline.min(self.theater_core.now().saturating_add(grace)));
+        core.drain(left());
+        self.theater_core.await_messages(deadline);
+        // Kept messages may have gone on to stages that wait for full links.
+        core.drain(left());
+        settle(&self.theater_core.all_links(), deadline, &Link::is_settled);
+        let links = self.theater_core.last_links(deadline.min(self.theater_core.now().saturating_add(CALLS_END_MAX)));
         for link in &links {
             link.end_departures();
         }
@@ -576,7 +572,6 @@ impl Theater {
         let heard_by = deadline.max(self.theater_core.now().saturating_add(grace));
         settle(&links, heard_by, &Link::is_goodbye_settled);
         self.theater_core.close();
-        let left = || deadline.saturating_sub(self.theater_core.now());
         self.theater_core.lose_links(left().max(grace));
         self.theater_core.system.clone().shutdown_within(left())
     }

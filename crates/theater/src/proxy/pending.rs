@@ -327,6 +327,16 @@ impl PendingProxy {
         matches!(&*self.state(), State::Waiting { kept, is_ending, .. } if *is_ending || !kept.is_empty())
     }
 
+    /// Returns whether it keeps messages until a theater is called. A watch, for example, is of no use after the end of this theater.
+    pub(crate) fn keeps_messages_for_a_call(&self) -> bool {
+        let is_message = |kept: &Kept| !matches!(kept, Kept::Watch { .. } | Kept::Unwatch { .. } | Kept::Marker(_));
+        let keeps = match &*self.state() {
+            State::Waiting { kept, is_ending, .. } => *is_ending || kept.iter().any(is_message),
+            State::There(_) | State::NotNeeded | State::Lost => false,
+        };
+        keeps && self.remote().is_some()
+    }
+
     /// Returns whether it keeps anything until a theater is called that an actor has gone on to.
     pub(crate) fn keeps_for_another_route(&self) -> bool {
         !self.is_first && self.remote().is_some() && self.keeps_anything()

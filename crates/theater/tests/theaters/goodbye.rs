@@ -412,3 +412,82 @@ fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down() {
     assert_eq!(counter.ask(Counted).wait(), Ok(MANY));
     receiver.shutdown().unwrap();
 }
+
+// GUARANTEE: A shutdown delivers first
+/// More than a window is kept before the theater is reached, so the rest waits for the link after that.
+#[test]
+fn more_than_a_window_for_a_theater_that_is_not_called_yet_arrives_under_every_seed() {
+    const MANY: u32 = 2_000;
+    for seed in 0..20 {
+        let net = Simulation::new(seed);
+        let [registry, sender, receiver] =
+            [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0").window(4096)).unwrap());
+        registry.publish("names", registry.system().spawn(NameServer::new())).unwrap();
+        let names = format!("playhouse://{}/names", registry.address().unwrap());
+        let counter = receiver.system().spawn(Counter(0));
+        receiver.find::<NameServer>(&names).wait().unwrap().put("counter", counter).wait().unwrap();
+        let found = sender.find::<NameServer>(&names).wait().unwrap().get::<Counter>("counter").wait().unwrap();
+        let flooders = [(); 3].map(|()| sender.system().spawn(Flooder));
+        flooders.iter().for_each(|flooder| flooder.tell(Flood(found, MANY)));
+        let report = sender.shutdown_within(Duration::from_secs(300)).unwrap();
+        assert_eq!(report.undelivered, 0, "seed {seed}");
+        assert_eq!(counter.ask(Counted).wait(), Ok(3 * MANY), "seed {seed}");
+        receiver.shutdown().unwrap();
+        registry.shutdown().unwrap();
+    }
+}
+
+/// Watches the counter, which has its theater called.
+struct Watches(ActorRef<Counter>);
+impl Actor for Watches {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.watch(self.0);
+    }
+}
+
+// GUARANTEE: A theater that ends is lost at once
+/// The call may have been accepted when the shutdown begins.
+#[test]
+fn a_theater_that_is_being_called_hears_of_the_shutdown_under_every_seed() {
+    let mut calls_in_progress = 0;
+    for seed in 0..60 {
+        let net = Simulation::new(seed);
+        let [registry, guest, host] = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        registry.publish("names", registry.system().spawn(NameServer::new())).unwrap();
+        let names = format!("playhouse://{}/names", registry.address().unwrap());
+        let counter = host.system().spawn(Counter(0));
+        host.find::<NameServer>(&names).wait().unwrap().put("counter", counter).wait().unwrap();
+        let found = guest.find::<NameServer>(&names).wait().unwrap().get::<Counter>("counter").wait().unwrap();
+        guest.system().spawn(Watches(found));
+        net.run_for(Duration::from_micros(100 * seed));
+        calls_in_progress += u32::from(host.peers().len() == 1);
+        guest.shutdown().unwrap();
+        net.run_for(Duration::from_secs(2));
+        assert_eq!(host.peers().len(), 1, "seed {seed}: the host has another peer than the registry");
+        host.shutdown().unwrap();
+        registry.shutdown().unwrap();
+    }
+    assert!(calls_in_progress > 0, "each call had ended before");
+}
+
+#[test]
+fn a_second_shutdown_ends_at_once() {
+    let theater = Theater::builder().listen("127.0.0.1:0").start().unwrap();
+    theater.system().spawn(Sleeper);
+    theater.clone().shutdown().unwrap();
+    let begun = Instant::now();
+    theater.shutdown_within(Duration::from_secs(600)).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+}
+
+/// Nothing is left to do in the simulation, so its time stands still.
+#[test]
+fn a_simulated_shutdown_does_not_wait_for_a_handler_that_never_ends() {
+    let net = Simulation::new(1);
+    let builder = Theater::builder().system(System::builder().await_handlers(true));
+    let theater = net.theater(builder).unwrap();
+    let silent = theater.system().spawn(Silent);
+    silent.tell(Nap(Duration::ZERO));
+    theater.clone().shutdown_within(Duration::from_secs(5)).unwrap();
+    theater.shutdown().unwrap();
+}
