@@ -291,6 +291,8 @@ fn the_program_ends_when_its_terminal_is_gone() {
 
     let host = Host::start(&[]);
     let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    // The program must not keep this end open itself.
+    rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC).unwrap();
     pty::grantpt(&ours).unwrap();
     pty::unlockpt(&ours).unwrap();
     let name = pty::ptsname(&ours, Vec::new()).unwrap();

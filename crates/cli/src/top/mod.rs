@@ -166,11 +166,13 @@ fn show(attached: Attached, args: &Args, signals: &Receiver<Signal>) -> io::Resu
     // From now on a panic, of any thread, gives the terminal back first.
     let mut terminal = ratatui::try_init()?;
     let mut view = View::new(&args.address);
+    let mut is_gone = false;
     let ended = (|| {
         loop {
             let drawn = terminal.draw(|frame| screen::draw(frame, &view)).map(|_| ());
             // Without a terminal, the library would read from it again and again.
             if !output::wait_for_terminal(KEYS_EVERY) {
+                is_gone = true;
                 return Ok(Signal::HangUp.code_after_drain());
             }
             drawn?;
@@ -195,6 +197,10 @@ fn show(attached: Attached, args: &Args, signals: &Receiver<Signal>) -> io::Resu
             }
         }
     })();
+    if is_gone {
+        // Its drop would print an error, which panics where standard error is that terminal, too.
+        std::mem::forget(terminal);
+    }
     restore();
     ended
 }
