@@ -92,7 +92,9 @@ fn a_signal_reaches_the_other_program_and_ends_this_one() {
     folder.script("playhouse-bench", "echo started; exec tail -f /dev/null");
     let mut child = folder.playhouse(&["bench"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    // It stays open: `tail` ends when nobody reads its output.
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
     assert_eq!(line, "started\n");
     assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().signal(), Some(15));
