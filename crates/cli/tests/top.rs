@@ -179,6 +179,22 @@ fn strangers_are_refused() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+/// Makes a terminal: the end of the test, and that of the program.
+#[cfg(unix)]
+fn terminal() -> (std::os::fd::OwnedFd, std::os::fd::OwnedFd) {
+    use rustix::fs::{Mode, OFlags};
+    use rustix::{fs, pty};
+
+    let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
+    // The program must not keep this end open itself.
+    rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC).unwrap();
+    pty::grantpt(&ours).unwrap();
+    pty::unlockpt(&ours).unwrap();
+    let name = pty::ptsname(&ours, Vec::new()).unwrap();
+    let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    (ours, theirs)
+}
+
 // GUARANTEE: The terminal is restored
 /// On a terminal of its own, which the test looks at as it is used and after the program was ended by others.
 #[cfg(unix)]
@@ -188,21 +204,15 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
     use std::io::Read;
 
     use rustix::event::{self, PollFd, PollFlags, Timespec};
-    use rustix::fs::{Mode, OFlags};
     use rustix::process::{Pid, Signal, kill_process};
     use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
-    use rustix::{fs, pty};
 
     let host = Host::start(&[]);
     for (signal, code) in [(Some(Signal::TERM), 0), (Some(Signal::HUP), 0), (Some(Signal::INT), 130), (None, 130)] {
         if signal == Some(Signal::HUP) && is_hang_up_ignored() {
             continue;
         }
-        let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
-        pty::grantpt(&ours).unwrap();
-        pty::unlockpt(&ours).unwrap();
-        let name = pty::ptsname(&ours, Vec::new()).unwrap();
-        let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+        let (ours, theirs) = terminal();
         tcsetwinsize(&theirs, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let before = tcgetattr(&theirs).unwrap().local_modes;
         assert!(before.contains(LocalModes::ECHO | LocalModes::ICANON));
@@ -249,17 +259,11 @@ fn the_terminal_is_given_back_when_the_program_is_ended() {
 #[cfg(unix)]
 #[test]
 fn two_signals_end_the_program_on_a_stopped_terminal() {
-    use rustix::fs::{Mode, OFlags};
     use rustix::process::{Pid, Signal, kill_process};
     use rustix::termios::{Action, tcflow, tcgetattr};
-    use rustix::{fs, pty};
 
     let host = Host::start(&[]);
-    let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
-    pty::grantpt(&ours).unwrap();
-    pty::unlockpt(&ours).unwrap();
-    let name = pty::ptsname(&ours, Vec::new()).unwrap();
-    let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let (_ours, theirs) = terminal();
     let before = tcgetattr(&theirs).unwrap().local_modes;
     let end = || Stdio::from(theirs.try_clone().unwrap());
     let mut command = playhouse(&["top", &host.address]);
@@ -285,18 +289,10 @@ fn two_signals_end_the_program_on_a_stopped_terminal() {
 fn the_program_ends_when_its_terminal_is_gone() {
     use std::time::{Duration, Instant};
 
-    use rustix::fs::{Mode, OFlags};
     use rustix::termios::tcgetattr;
-    use rustix::{fs, pty};
 
     let host = Host::start(&[]);
-    let ours = pty::openpt(pty::OpenptFlags::RDWR | pty::OpenptFlags::NOCTTY).unwrap();
-    // The program must not keep this end open itself.
-    rustix::io::fcntl_setfd(&ours, rustix::io::FdFlags::CLOEXEC).unwrap();
-    pty::grantpt(&ours).unwrap();
-    pty::unlockpt(&ours).unwrap();
-    let name = pty::ptsname(&ours, Vec::new()).unwrap();
-    let theirs = fs::open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).unwrap();
+    let (ours, theirs) = terminal();
     let before = tcgetattr(&theirs).unwrap().local_modes;
     let end = || Stdio::from(theirs.try_clone().unwrap());
     let mut command = playhouse(&["top", &host.address]);

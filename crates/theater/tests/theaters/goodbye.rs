@@ -374,6 +374,14 @@ impl Handler<Flood> for Flooder {
     }
 }
 
+/// Three actors send `many` messages each, and their theater is shut down at once.
+fn flood_and_shut_down(sender: Theater, to: ActorRef<Counter>, many: u32, run: &str) {
+    let flooders = [(); 3].map(|()| sender.system().spawn(Flooder));
+    flooders.iter().for_each(|flooder| flooder.tell(Flood(to, many)));
+    let report = sender.shutdown_within(Duration::from_secs(300)).unwrap();
+    assert_eq!(report.undelivered, 0, "{run}");
+}
+
 // GUARANTEE: A shutdown delivers first
 /// Most messages wait behind the gate of the link when the shutdown begins.
 #[test]
@@ -387,10 +395,7 @@ fn messages_that_wait_for_a_full_link_arrive_before_the_sender_has_shut_down_und
         receiver.publish("counter", counter).unwrap();
         let name = format!("playhouse://{}/counter", receiver.address().unwrap());
         let found = sender.find::<Counter>(&name).wait().unwrap();
-        let flooders = [(); 3].map(|()| sender.system().spawn(Flooder));
-        flooders.iter().for_each(|flooder| flooder.tell(Flood(found, MANY)));
-        let report = sender.shutdown_within(Duration::from_secs(300)).unwrap();
-        assert_eq!(report.undelivered, 0, "seed {seed}");
+        flood_and_shut_down(sender, found, MANY, &format!("seed {seed}"));
         assert_eq!(counter.ask(Counted).wait(), Ok(3 * MANY), "seed {seed}");
         receiver.shutdown().unwrap();
     }
@@ -427,10 +432,7 @@ fn more_than_a_window_for_a_theater_that_is_not_called_yet_arrives_under_every_s
         let counter = receiver.system().spawn(Counter(0));
         receiver.find::<NameServer>(&names).wait().unwrap().put("counter", counter).wait().unwrap();
         let found = sender.find::<NameServer>(&names).wait().unwrap().get::<Counter>("counter").wait().unwrap();
-        let flooders = [(); 3].map(|()| sender.system().spawn(Flooder));
-        flooders.iter().for_each(|flooder| flooder.tell(Flood(found, MANY)));
-        let report = sender.shutdown_within(Duration::from_secs(300)).unwrap();
-        assert_eq!(report.undelivered, 0, "seed {seed}");
+        flood_and_shut_down(sender, found, MANY, &format!("seed {seed}"));
         assert_eq!(counter.ask(Counted).wait(), Ok(3 * MANY), "seed {seed}");
         receiver.shutdown().unwrap();
         registry.shutdown().unwrap();
