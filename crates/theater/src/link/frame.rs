@@ -129,7 +129,7 @@ pub(crate) enum Head {
         actors: Vec<(u64, u64, u64, Epoch)>,
     },
     /// Asks for the waits of the receiver's actors, the birth names of the receiver's actors with these slots and incarnations, and the theaters of
-    /// `actors`, by birth name. The answer is a `Said` (see [`crate::diagnostics::cycles`]).
+    /// `actors`, by birth name. The answer is a `Said` (see [`crate::node::cycles`]).
     Waits {
         ask: u64,
         #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]

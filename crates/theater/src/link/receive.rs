@@ -6,9 +6,8 @@ use playhouse_actor::wire::Spawns;
 use super::recall::Recalls;
 use super::*;
 use crate::link::frame::{LocateReply, RemoteSlot};
-use crate::link::node::MobileStart;
+use crate::link::node::{MobileStart, TakeLocateReply};
 use crate::naming::Epoch;
-use crate::naming::locate::Inquiry;
 use crate::naming::{Key, RemoteActorId};
 
 /// An ask that was read, until its answer is written or is dropped.
@@ -179,7 +178,7 @@ impl Link {
         let still = (slept && self.core.others_sleep()) || (is_strained && self.is_held_up());
         // Room on some link does not help an actor that waits for it on a certain link. Relaxed: it is a counter only.
         let may_help = is_strained && !self.waits_for_a_gate();
-        let room_made = may_help.then(|| self.directory.room_made.load(Ordering::Relaxed));
+        let room_made = may_help.then(|| self.link_table.room_made.load(Ordering::Relaxed));
         if !inn.patience.is_over(is_strained, still, room_made) {
             return false;
         }
@@ -398,9 +397,12 @@ impl Link {
     ) {
         let kept = actors.len() * size_of::<(Key, Option<ActorLocation>)>();
         let unanswered = Unanswered::new(self.this(), frame_bytes + kept);
-        Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
-            unanswered.link.reply(ask, &LocateReply(known));
-        });
+        let answer: TakeLocateReply = Box::new(move |known| unanswered.link.reply(ask, &LocateReply(known)));
+        match self.node() {
+            Some(node) => node.inquire(lost, (for_others, asked), actors, answer),
+            // The whole theater has ended.
+            None => answer(Vec::new()),
+        }
     }
 
     fn take_watch(&self, to: Handle, watch: u64, tell: Tell) {
@@ -523,7 +525,7 @@ impl Link {
             return bounce(Undelivered::Stopped);
         };
         self.note_target(id.address().stage());
-        self.directory.traffic.note(id, self.incarnation);
+        self.link_table.traffic.note(id, self.incarnation);
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
             bounce(Undelivered::Unreachable);
@@ -538,7 +540,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return self.fail(ask, &AskError::Stopped);
         };
-        self.directory.traffic.note(id, self.incarnation);
+        self.link_table.traffic.note(id, self.incarnation);
         let unanswered = (Unanswered::new(self.this(), bytes.len() + Recalls::HELD_BYTES), self.hold(ask));
         let (link, ref_codec) = (self.this(), self.ref_codec());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {
@@ -573,15 +575,11 @@ impl Link {
 
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
-    pub(crate) fn of_a_rejected_peer(
-        directory: &Arc<Directory>,
-        registry: &Arc<Registry>,
-        migration_slot: Box<dyn MigrationSlot>,
-    ) -> Arc<Link> {
+    pub(crate) fn of_a_rejected_peer(link_table: &Arc<LinkTable>) -> Arc<Link> {
         // The peer takes the same messages and actors as this theater.
         let (names, window) = ((1, None, None), (WINDOW_BYTES, Arc::default()));
-        let link = Link::new(directory, registry, 0, names, registry.kinds(), window, migration_slot);
-        directory.add_link(link.incarnation, &link);
+        let link = Link::new(link_table, 0, names, link_table.registry.kinds(), window);
+        link_table.add_link(link.incarnation, &link);
         link
     }
 

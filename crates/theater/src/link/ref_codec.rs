@@ -10,7 +10,8 @@ impl RefCodec for Link {
         if let Some(handle) = lock(&self.stubs).handles.get(&id) {
             return Ok(RefName::Yours(*handle));
         }
-        self.directory.name_for_others(id, Some(self.incarnation))
+        let is_mobile = |id: ActorId| self.registry.migration_vtable(id).is_some();
+        self.directory.name_for_others(id, Some(self.incarnation), is_mobile)
     }
 
     fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError> {
@@ -50,7 +51,7 @@ impl RefCodec for Link {
                         .own_or_ended(at.slot, at.incarnation, at.capability)
                         .unwrap_or_else(no_actor));
                 }
-                let id = if let Some(link) = self.directory.link(at.theater) {
+                let id = if let Some(link) = self.link_table.link(at.theater) {
                     link.settle_there(self.incarnation, (born, at.into()), stub)?
                 } else if at.address.is_some() {
                     self.stub_without_link((born, at.into()), stub)?
@@ -68,7 +69,7 @@ impl RefCodec for Link {
                 if theater == self.directory.incarnation {
                     return Ok(no_actor());
                 }
-                if let Some(link) = self.directory.link(theater) {
+                if let Some(link) = self.link_table.link(theater) {
                     return link.settle_there(self.incarnation, (remote, remote), stub);
                 }
                 self.stub_without_link((remote, remote), stub)

@@ -557,7 +557,7 @@ impl Link {
             Ok::<(), WireError>(())
         });
         sent.expect("a head is written, and the frame is not too large");
-        self.directory.drains.note_stage(&self.core, id.address().stage());
+        self.link_table.turnstiles.note_stage(&self.core, id.address().stage());
         {
             let mut stubs = lock(&self.stubs);
             stubs.handles.insert(id, handle);

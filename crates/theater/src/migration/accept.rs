@@ -13,9 +13,9 @@ use playhouse_executor::{Crash, Lane, StubRoute, Undelivered, contained};
 use crate::link::frame::{Head, MetadataForm};
 use crate::link::node::MobileStart;
 use crate::link::{Fault, Link};
-use crate::migration::arrivals::{Awaited, IncomingActor};
 use crate::migration::commit::Received;
-use crate::migration::view::{Action, Attempt, Event, Word};
+use crate::naming::arrivals::{Awaited, IncomingActor};
+use crate::naming::view::{Action, Attempt, Event, Word};
 use crate::naming::{BadName, Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
@@ -191,7 +191,7 @@ impl Link {
     ) -> Result<Vec<(ActorId, ActorLocation)>, (u32, WireError)> {
         let mut locations: Vec<(ActorId, ActorLocation)> = Vec::new();
         let mut location_for = |incoming: &IncomingActor| {
-            let stub = self.stub_for(incoming, group)?;
+            let stub = self.stub_for(theater_core, incoming, group)?;
             if !(incoming.moves.fits)(stub) {
                 return Err(WireError::new("it knows the actor as one of another type"));
             }
@@ -220,7 +220,12 @@ impl Link {
     }
 
     /// Returns the stub of an actor that is to come. An unknown actor gets one.
-    fn stub_for(&self, incoming: &IncomingActor, group: Option<GroupName>) -> Result<ActorId, WireError> {
+    fn stub_for(
+        &self,
+        theater_core: &TheaterCore,
+        incoming: &IncomingActor,
+        group: Option<GroupName>,
+    ) -> Result<ActorId, WireError> {
         if let Some(stub) = self.stub_of(&incoming.born) {
             return Ok(stub);
         }
@@ -228,14 +233,15 @@ impl Link {
             Some(group) => self.directory.groups().stage_of(group, || self.core.next_stage()),
             None => self.core.next_stage(),
         };
-        let (pending, route) = (PendingProxy::first(&self.directory, incoming.at), Arc::<StubRoute>::default());
+        let pending = PendingProxy::first(&theater_core.proxies, incoming.at);
+        let route = Arc::<StubRoute>::default();
         let id = (incoming.moves.make_stub)(
             &self.core,
             stage,
             Arc::clone(&pending) as Arc<dyn Forwarder>,
             Arc::clone(&route),
         );
-        self.directory.drains.note_stage(&self.core, stage);
+        self.link_table.turnstiles.note_stage(&self.core, stage);
         pending.is_at(id);
         self.directory.note(self.incarnation, id, incoming.born)?;
         self.directory.note_stub(id, incoming.at, Some(route));

@@ -27,6 +27,10 @@ pub(crate) struct MigrationsAtLink {
 }
 
 impl MigrationSlot for MigrationsAtLink {
+    fn forget_incoming_actors(&self, link: &Link) {
+        link.forget_incoming_actors();
+    }
+
     fn lose(&self) {
         let left = std::mem::take(&mut *lock(&self.left));
         contained(|| drop(left));

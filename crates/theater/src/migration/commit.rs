@@ -17,7 +17,7 @@ use crate::migration::authority::Departing;
 use crate::migration::drain::MigrationDeadline;
 use crate::migration::group_members::PreparedMember;
 use crate::migration::host::Done;
-use crate::migration::view::{Action, Event, Word};
+use crate::naming::view::{Action, Event, Word};
 use crate::naming::{Epoch, Host, Key, RemoteActorId};
 use crate::node::core::TheaterCore;
 
@@ -207,8 +207,9 @@ impl Link {
         mut members: Vec<PreparedMember>,
         done: Done,
     ) -> Arc<Departure> {
-        let is_to_note =
-            |member: &PreparedMember| theater_core.authority.is_to_note(theater_core, &member.born, self.incarnation);
+        let is_to_note = |member: &PreparedMember| {
+            theater_core.migrations().authority.is_to_note(theater_core, &member.born, self.incarnation)
+        };
         let to_note = members.iter().any(is_to_note);
         for member in &mut members {
             let migrate = Event::Migrate { to: self.incarnation, noted: !to_note };
@@ -229,7 +230,7 @@ impl Link {
         let (drained, noted) = (Arc::clone(&departure), Arc::clone(&departure));
         if to_note {
             let to = Host { theater: self.incarnation, address: self.advertised };
-            theater_core.authority.note(theater_core, leaving, to, Box::new(move || noted.noted()));
+            theater_core.migrations().authority.note(theater_core, leaving, to, Box::new(move || noted.noted()));
         }
         theater_core.drain(Box::new(move || drained.drained()));
         departure
@@ -282,6 +283,7 @@ impl Link {
             Err(why) => return self.stay(members, why, done),
         };
         for ((member, event), (_, route)) in members.iter().zip(events).zip(&routes) {
+            self.link_table.turnstiles.note_stage(&self.core, member.id.address().stage());
             self.directory.leave(member.id, *event, route);
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
@@ -322,7 +324,7 @@ impl Link {
         let ref_codec = self.ref_codec();
         let born = self.directory.identity(id).map_err(unwritable)?;
         // The other theater knows the birth address of this one. A lost theater is not to be called.
-        let birth = born.address.filter(|_| !self.directory.lost().contains(&born.theater));
+        let birth = born.address.filter(|_| !self.link_table.lost().contains(&born.theater));
         let noted = (birth, self.directory.next_epoch(id));
         let metadata = at_ref_codec(&ref_codec, || self.metadata(entry, pack, noted)).map_err(unwritable)?;
         let from = self.directory.with_capability(id).map_err(unwritable)?;

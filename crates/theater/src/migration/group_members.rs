@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use crate::link::frame::Head;
 use crate::link::{Fault, Link, MEMBER_WINDOWS_MAX, MEMBERS_MAX, RESERVE_BYTES};
 use crate::lock::lock;
-use crate::migration::arrivals::IncomingActor;
 use crate::migration::commit::{Ready, received, unwritable};
 use crate::migration::host::Done;
+use crate::naming::arrivals::IncomingActor;
 use crate::naming::{Epoch, RemoteActorId};
 use crate::node::core::TheaterCore;
 

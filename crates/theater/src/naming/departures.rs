@@ -1,12 +1,10 @@
 //! Notes of departing actors: see [`crate::migration::authority`].
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use crate::lock::lock;
-use crate::naming::directory::{Directory, LOST_MAX};
+use crate::naming::directory::Directory;
 use crate::naming::names::{Epoch, Host, Key};
 
 impl Directory {
@@ -75,20 +73,5 @@ impl Directory {
         let Some(moved) = known.moved.get(&id) else { return Vec::new() };
         let route = moved.view.route().map(|at| Host { theater: at.theater, address: at.address });
         moved.hosts.iter().flat_map(|hosts| **hosts).chain(route).collect()
-    }
-
-    /// Notes that a theater could not be called: until this time it is not called again.
-    pub(crate) fn note_unreached(&self, host: Host, until: Duration) {
-        let mut unreached = lock(&self.unreached);
-        unreached.retain(|(other, _)| *other != host);
-        unreached.truncate(LOST_MAX - 1);
-        unreached.push_front((host, until));
-    }
-
-    /// Returns whether a theater without a link may be one that can be called now.
-    pub(crate) fn may_be_reached(&self, host: Host, now: Duration) -> bool {
-        let mut unreached = lock(&self.unreached);
-        unreached.retain(|(_, until)| *until > now);
-        !unreached.iter().any(|(other, _)| *other == host) && !self.lost().contains(&host.theater)
     }
 }

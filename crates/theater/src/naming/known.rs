@@ -8,8 +8,8 @@ use playhouse_actor::ActorId;
 use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
-use crate::migration::view::{Action, Event, Residence, View};
 use crate::naming::names::{BadName, Birth, Epoch, Host, Key, RemoteActorId};
+use crate::naming::view::{Action, Event, Residence, View};
 
 #[derive(Default)]
 pub(super) struct KnownActors {
@@ -80,6 +80,29 @@ impl KnownActors {
         {
             self.forget_name(&name);
         }
+    }
+
+    /// Forgets the actors of this theater that do not migrate, except for `keeps` of them. Returns the stubs of the kept ones, and of the forgotten
+    /// ones.
+    pub(super) fn forget_immobile(
+        &mut self,
+        theater: u64,
+        keeps: usize,
+        is_mobile: impl Fn(ActorId) -> bool,
+    ) -> [Vec<ActorId>; 2] {
+        let is_there = |id: ActorId, remote: &RemoteActorId| {
+            remote.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
+        };
+        let there = self.names.iter().filter(|(id, remote)| is_there(**id, remote));
+        let (mut lives, mut forgotten): (Vec<(Key, ActorId)>, Vec<_>) =
+            there.map(|(id, remote)| (remote.key(), *id)).partition(|(_, id)| keeps > 0 && !id.address().is_stale());
+        if lives.len() > keeps {
+            // The order does not depend on positions in memory.
+            lives.sort_unstable();
+            forgotten.extend(lives.split_off(keeps));
+        }
+        forgotten.iter().for_each(|(_, id)| self.forget(*id));
+        [lives, forgotten].map(|stubs| stubs.into_iter().map(|(_, id)| id).collect())
     }
 
     /// Forgets the actor of this stub, which has ended, unless something that is under way still needs it.

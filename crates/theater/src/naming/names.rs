@@ -10,9 +10,9 @@ use playhouse_actor::{ActorId, MigrateError, ShortType};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
-use crate::migration::view::Site;
 use crate::naming::directory::{Directory, Numbers};
 use crate::naming::known::{KnownActors, Met};
+use crate::naming::view::Site;
 
 /// Most actors of other theaters that are known because one theater has told their names: each takes about half a KiB.
 pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
@@ -255,13 +255,15 @@ impl Directory {
     /// Returns the name of `id` for other theaters, or for the theater `reader`.
     ///
     /// If the actor is in another theater and cannot be called in it, this is the name of its stub in this theater, which forwards its mail.
-    pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
+    pub(crate) fn name_for_others(
+        &self,
+        id: ActorId,
+        reader: Option<u64>,
+        is_mobile: impl Fn(ActorId) -> bool,
+    ) -> Result<RefName, WireError> {
         let name = self.name_alone(id, reader)?;
-        let group = self
-            .groups()
-            .of(id)
-            .filter(|_| self.node().is_some_and(|node| node.registry().migration_vtable(id).is_some()));
-        let Some(group) = group else { return Ok(name) };
+        let group = self.groups().of(id);
+        let Some(group) = group.filter(|_| is_mobile(id)) else { return Ok(name) };
         Ok(match name {
             RefName::Mine { slot, incarnation, capability } => {
                 let born = ActorLocation { theater: self.incarnation, address: None, slot, incarnation, capability };
@@ -287,7 +289,7 @@ impl Directory {
             (name, moved.map(|view| view.route().filter(|_| view.has_begun())))
         };
         if let Some(at) = moved {
-            let here = || self.location(id, self.node().and_then(|node| node.listens()));
+            let here = || self.location(id, self.listens);
             let born = match name {
                 Some(RemoteActorId { theater, address, slot, incarnation, capability }) => {
                     ActorLocation { theater, address, slot, incarnation, capability }

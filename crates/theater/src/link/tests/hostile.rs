@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
-use crate::migration::at_link::MigrationsAtLink;
 use crate::naming::{BadName, Epoch, NAMES_MAX, RemoteActorId};
 use crate::{Peer, Theater};
 
@@ -220,18 +219,10 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 
 /// Makes a link with a member that is not connected: the test gives it the frames to read.
 pub(in crate::link) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
-    let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
+    let link_table = &theater.theater_core.link_table;
     let names = (incarnation, None, None);
-    let link = Link::new(
-        directory,
-        registry,
-        incarnation,
-        names,
-        registry.kinds(),
-        (64 * 1024, Arc::default()),
-        Box::new(MigrationsAtLink::default()),
-    );
-    directory.add_link(incarnation, &link);
+    let link = Link::new(link_table, incarnation, names, link_table.registry.kinds(), (64 * 1024, Arc::default()));
+    link_table.add_link(incarnation, &link);
     link
 }
 
@@ -684,7 +675,7 @@ fn names_that_one_theater_tells_are_bounded() {
     assert!(theater.theater_core.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
-    theater.theater_core.directory.lose((11, None), true, |_| false);
+    theater.theater_core.link_table.lose((11, None), true, |_| false);
     tell(0).unwrap();
 }
 

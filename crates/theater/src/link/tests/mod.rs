@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{Hello, Reply, Resume};
-use crate::migration::view::{Attempt, Event, Word};
+use crate::naming::view::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
 use crate::link::frame::{Hello, Reply, Resume, THEATERS_MAX};
-use crate::node::builder::TheaterBuilder;
 use crate::node::cookie::Cookie;
 use crate::node::handshake::{self, ANSWER_TIME_MAX, MAGIC, Opening};
 use crate::node::identity::Credentials;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::builder::TheaterBuilder;
 use crate::transport::{GuardedWire, Tcp, Transport};
 
 const SECRET: &str = "a cookie for tests";

@@ -147,10 +147,10 @@ fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile
 fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
     let (_net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
-    let directory = Arc::clone(&theater.theater_core.directory);
+    let link_table = Arc::clone(&theater.theater_core.link_table);
     let goes_over = move |nth| {
         if nth <= 3 {
-            directory.told_moved.fetch_add(1, Ordering::Relaxed);
+            link_table.told_moved.fetch_add(1, Ordering::Relaxed);
         }
     };
     let leavings = answers_leavings(&theater, &target, goes_over);

@@ -21,8 +21,8 @@ use super::hostile::{
 use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::Departing;
-use crate::migration::view::{Action, Event, Request};
-use crate::naming::{APART_MAX, Epoch, Host, RemoteActorId};
+use crate::naming::view::{Action, Event, Request};
+use crate::naming::{Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
 use crate::proxy::pending::PendingProxy;
@@ -242,7 +242,7 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let stub = source.stub_of_its(1, 7);
-    let route = PendingProxy::lost_actors(&theater.theater_core.directory);
+    let route = PendingProxy::lost_actors(&theater.theater_core.proxies);
     route.is_at(stub);
     let write = |_: Codec, out: &mut Vec<u8>| {
         out.resize(64 * 1024, 0);
@@ -554,7 +554,7 @@ fn actors_that_were_born_in_one_theater_are_noted_together() {
     let own = theater.system().spawn(Guest).id();
     let actors = stubs.iter().chain([&own]).map(departing).collect();
     birth.says();
-    theater_core.authority.note(theater_core, actors, to, Box::new(move || drop(noted)));
+    theater_core.migrations().authority.note(theater_core, actors, to, Box::new(move || drop(noted)));
     let [(ask, host, actors)] = &departs(&birth)[..] else { panic!("it was not told once") };
     assert_eq!((*host, actors.iter().map(|(slot, ..)| *slot).collect::<Vec<_>>()), (to, vec![1, 2]));
     assert_eq!(departs(&target).len(), 0);

@@ -1,8 +1,7 @@
-//! The theater as links, names and routes use it.
+//! The theater as links and routes use it.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
@@ -13,19 +12,21 @@ use rustc_hash::FxHashSet;
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::frame::Head;
-use crate::link::node::{Callee, MobileStart, Node, TakeLink};
+use crate::link::node::{Callee, LostActor, MobileStart, Node, TakeLink, TakeLocateReply};
 use crate::link::registry::Registry;
-use crate::naming::RemoteActorId;
+use crate::naming::{Key, RemoteActorId};
 use crate::node::core::TheaterCore;
+use crate::proxy::locate::Inquiry;
 use crate::proxy::pending::PendingProxy;
+
+/// Returns a theater as links and routes use it.
+pub(super) fn as_node(theater_core: Weak<TheaterCore>) -> Weak<dyn Node> {
+    theater_core
+}
 
 impl Node for TheaterCore {
     fn registry(&self) -> &Arc<Registry> {
         &self.registry
-    }
-
-    fn listens(&self) -> Option<SocketAddr> {
-        self.listens
     }
 
     fn window_bytes(&self) -> usize {
@@ -73,7 +74,7 @@ impl Node for TheaterCore {
     }
 
     fn reach_hosts(self: Arc<Self>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Box<dyn FnOnce() + Send>) {
-        self.authority.reach(&self, actors, known, ended);
+        self.migrations().authority.reach(&self, actors, known, ended);
     }
 
     fn stub_without_link(
@@ -82,7 +83,23 @@ impl Node for TheaterCore {
         names: (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, WireError> {
-        Ok(PendingProxy::settle(&self.directory, teller, names, stub)?)
+        Ok(PendingProxy::settle(&self.proxies, teller, names, stub)?)
+    }
+
+    fn take_over(&self, stubs: &[ActorId]) {
+        for id in stubs {
+            if let Some(controls) = self.registry.controls(*id) {
+                PendingProxy::take_over(&self.proxies, *id, controls);
+            }
+        }
+    }
+
+    fn locate(&self, lost_actors: Vec<LostActor>, lost: u64) {
+        self.proxies.locate(lost_actors, lost);
+    }
+
+    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<Key>, answer: TakeLocateReply) {
+        Inquiry::begin(lost, asked, actors, &self.link_table, answer);
     }
 
     fn say_here(&self, id: ActorId, answer: TakeAnswer) {

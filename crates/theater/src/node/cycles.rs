@@ -353,7 +353,7 @@ impl TheaterCore {
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
-        lock(self.cycles.get::<Mutex<Cycles>>())
+        lock(&self.cycles)
     }
 
     /// Searches for cycles if a local actor has waited for some time while a local actor waits for a remote one: twice, and after
@@ -499,7 +499,7 @@ impl TheaterCore {
             let victim = &cycle[at];
             if victim.at == self.incarnation {
                 self.fail_wait(victim, path);
-            } else if let Some(link) = self.directory.link(victim.at) {
+            } else if let Some(link) = self.link_table.link(victim.at) {
                 link.say_cycle(victim, &path);
             }
         }
@@ -512,7 +512,7 @@ impl TheaterCore {
             let mut cycles = self.cycles();
             cycles.called.retain(|_, called| now.saturating_sub(*called) < CALLS_IN);
             let callee = |host: &Host| {
-                let is_unknown = host.theater != self.incarnation && self.directory.link(host.theater).is_none();
+                let is_unknown = host.theater != self.incarnation && self.link_table.link(host.theater).is_none();
                 let address = host.address.filter(|_| is_unknown && cycles.called.len() < CALLS_MAX)?;
                 let is_new = cycles.called.insert(host.theater, now).is_none();
                 is_new.then_some(Callee { address, theater: Some(host.theater) })
