@@ -143,7 +143,7 @@ impl Directory {
         lock(&self.incoming_actors)
     }
 
-    /// Forgets that mobile actors are in the lost `theater`, and loses the routes of other stubs to it, except for those that reroute.
+    /// Notes that routes to `theater` are lost. Forgets the actors of these routes that do not migrate, except for those whose stubs reroute.
     pub(crate) fn lose_routes_to(&self, theater: u64, is_mobile: impl Fn(ActorId) -> bool) {
         let _incoming_actors = self.incoming_actors();
         self.known().moved.retain(|id, moved| {
