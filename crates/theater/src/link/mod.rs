@@ -194,7 +194,7 @@ struct In {
     connection: u64,
     /// The targets of the other end's handles; in [`TARGETS`] while a frame is read.
     targets: Targets,
-    patience: OverloadTimeout,
+    overload_timeout: OverloadTimeout,
     /// Bytes read since the last acknowledgement to the other end.
     withheld_bytes: usize,
 }
@@ -435,7 +435,7 @@ impl Link {
                 filled: 0,
                 connection: 0,
                 targets: Targets::default(),
-                patience: OverloadTimeout::new(),
+                overload_timeout: OverloadTimeout::new(),
                 withheld_bytes: 0,
             }),
             stubs: Mutex::default(),

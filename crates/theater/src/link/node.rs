@@ -16,7 +16,7 @@ use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::frame::{Head, Whereabouts};
 use crate::link::registry::Registry;
-use crate::naming::{Epoch, Key, RemoteActorId};
+use crate::naming::{BirthName, Epoch, RemoteActorId};
 
 /// The target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,8 +94,8 @@ pub(crate) trait Node: Send + Sync {
     /// Returns whether the theater is being called again.
     fn calls_again(&self, theater: u64) -> bool;
 
-    /// Calls a theater in the background. An unreachable theater is called again for as long as `patience`.
-    fn reach_later(self: Arc<Self>, callee: Callee, patience: Duration, take: TakeLink);
+    /// Calls a theater in the background. An unreachable theater is called again for as long as `retry_for`.
+    fn reach_later(self: Arc<Self>, callee: Callee, retry_for: Duration, take: TakeLink);
 
     /// Has links made with the theaters that may know these actors, except for the `known` ones. Calls `ended` at the end.
     fn reach_hosts(self: Arc<Self>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Box<dyn FnOnce() + Send>);
@@ -119,7 +119,7 @@ pub(crate) trait Node: Send + Sync {
 
     /// Answers the locations of these actors, except in the theater `lost`. Theaters that were `asked`, the locating one among them, are not asked
     /// again. If it is not `for_others`, only the targets of actors are asked.
-    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<Key>, answer: TakeLocateReply);
+    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<BirthName>, answer: TakeLocateReply);
 
     /// Answers a marker, because the actor is in this theater.
     fn say_here(&self, id: ActorId, answer: TakeAnswer);

@@ -3,7 +3,7 @@
 use playhouse_actor::away::{Forwarder, MakeStub, RefCodec, RefName, StubPlacement};
 
 use super::*;
-use crate::naming::{BadName, RemoteActorId};
+use crate::naming::{BadName, RemoteActorId, SlotName};
 
 impl RefCodec for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
@@ -21,13 +21,7 @@ impl RefCodec for Link {
         match name {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(no_actor)),
             RefName::Mine { slot, incarnation, capability } => {
-                let remote = RemoteActorId {
-                    theater: self.incarnation,
-                    address: self.advertised,
-                    slot,
-                    incarnation,
-                    capability,
-                };
+                let remote = self.its(SlotName { slot, incarnation, capability });
                 match self.met(&remote)? {
                     Some(id) => Ok(id),
                     None => self.settle_there(self.incarnation, (remote, remote), stub),
@@ -48,7 +42,7 @@ impl RefCodec for Link {
                 if at.theater == here {
                     return Ok(self
                         .directory
-                        .own_or_ended(at.slot, at.incarnation, at.capability)
+                        .own_or_ended(RemoteActorId::from(at).slot_name())
                         .unwrap_or_else(no_actor));
                 }
                 let id = if let Some(link) = self.link_table.link(at.theater) {
@@ -134,12 +128,7 @@ impl Link {
                 let id = stub(core, StubPlacement::Link(stage), proxy);
                 (id, id)
             },
-            |handle, _| Head::Name {
-                handle,
-                slot: remote.slot,
-                incarnation: remote.incarnation,
-                capability: remote.capability,
-            },
+            |handle, _| Head::Name { handle, name: remote.slot_name() },
         )?;
         self.directory.note(teller, id, born)?;
         Ok(id)
@@ -150,12 +139,7 @@ impl Link {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),
-            |handle, _| Head::Name {
-                handle,
-                slot: remote.slot,
-                incarnation: remote.incarnation,
-                capability: remote.capability,
-            },
+            |handle, _| Head::Name { handle, name: remote.slot_name() },
         )
     }
 }

@@ -16,7 +16,7 @@ use crate::link::{Fault, Link};
 use crate::migration::commit::Received;
 use crate::naming::arrivals::{Awaited, IncomingActor};
 use crate::naming::view::{Action, Attempt, Event, Word};
-use crate::naming::{BadName, Key, RemoteActorId};
+use crate::naming::{BadName, BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
@@ -129,9 +129,9 @@ impl Link {
         let incoming = IncomingActor { born, at: born, epoch, moves, entry, install, is_new: true };
         let accepted = self.may_have(&born).map_err(|error| (0, error));
         let stub = accepted.and_then(|()| self.accept(theater_core, None, vec![incoming])).map(|_| {
-            self.take_begin(theater_core, born.key());
+            self.take_begin(theater_core, born.birth_name());
             // The actor may have ended by now.
-            self.directory.known_as(born.key())
+            self.directory.known_as(born.birth_name())
         });
         stub.unwrap_or_else(|(_, why)| {
             supervisor_link.inspect(|supervisor_link| supervisor_link.not_started(why.to_string()));
@@ -141,9 +141,9 @@ impl Link {
 
     /// Returns the stub of the actor with the birth name `born`.
     pub(crate) fn stub_of(&self, born: &RemoteActorId) -> Option<ActorId> {
-        let stub = self.directory.known_as(born.key()).or_else(|| {
+        let stub = self.directory.known_as(born.birth_name()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
-            here.then(|| self.directory.own(born.slot, born.incarnation, born.capability)).flatten()
+            here.then(|| self.directory.own(born.slot_name())).flatten()
         });
         stub.filter(|id| !id.address().is_stale())
     }
@@ -252,14 +252,13 @@ impl Link {
     }
 
     /// Begins the actor with this birth name, because the other theater has committed it. A member of a group arrival waits for the others.
-    pub(crate) fn take_begin(&self, theater_core: &Arc<TheaterCore>, born: Key) {
+    pub(crate) fn take_begin(&self, theater_core: &Arc<TheaterCore>, born: BirthName) {
         // Under this lock, a query for the present actors of a group sees all of them or none.
         let mut incoming_actors = self.directory.incoming_actors();
         let members = incoming_actors.leave(self.number, born);
         let (mut ended, mut settled, mut not_taken) = (Vec::new(), Vec::new(), Vec::new());
         for Awaited { incoming, stub, attempt, arrival_buffer, mut watchers } in members {
-            let (RemoteActorId { theater, slot, incarnation, capability, .. }, is_new) =
-                (incoming.born, incoming.is_new);
+            let (born, is_new) = (incoming.born.birth_name(), incoming.is_new);
             match theater_core.begin_arrival((stub, attempt), &incoming.moves, arrival_buffer) {
                 Ok((settling, route)) => {
                     seam(4);
@@ -285,8 +284,7 @@ impl Link {
                 Err(_) => ended.push(Awaited { incoming, stub, attempt, arrival_buffer, watchers }),
             }
             if !is_new {
-                let _ =
-                    self.send(Lane::Normal, |out| Head::Begun { theater, slot, incarnation, capability }.write(out));
+                let _ = self.send(Lane::Normal, |out| Head::Begun { born }.write(out));
             }
         }
         drop(incoming_actors);

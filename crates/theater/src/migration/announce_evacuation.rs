@@ -212,11 +212,11 @@ impl RerouteAll {
     /// Calls these theaters in the background.
     fn reach(&mut self, theaters: BTreeMap<u64, SocketAddr>) {
         let calls = Arc::new(());
-        let patience = self.deadline.saturating_sub(self.theater_core.now());
+        let retry_for = self.deadline.saturating_sub(self.theater_core.now());
         for (theater, address) in &theaters {
             let call = Arc::clone(&calls);
             let callee = Callee { address: *address, theater: Some(*theater) };
-            self.theater_core.reach_later(callee, patience, Box::new(move |_| drop(call)));
+            self.theater_core.reach_later(callee, retry_for, Box::new(move |_| drop(call)));
         }
         self.step = Step::Reach { theaters: theaters.into_keys().collect(), calls };
     }

@@ -133,9 +133,7 @@ impl Authority for BirthTheaters {
         for actors in actors.chunk_by(|one, other| one.born.theater == other.born.theater) {
             for actors in actors.chunks(NOTED_MAX) {
                 let RemoteActorId { theater, address, .. } = actors[0].born;
-                let names = actors
-                    .iter()
-                    .map(|Departing { born, epoch }| (born.slot, born.incarnation, born.capability, *epoch));
+                let names = actors.iter().map(|Departing { born, epoch }| (born.slot_name(), *epoch));
                 let (names, at_end) = (names.collect(), Arc::clone(&at_end));
                 Self::with_link(theater_core, Host { theater, address }, move |link| {
                     link.say_departs(to, names, Box::new(move |_| drop(at_end)));

@@ -111,10 +111,8 @@ impl Link {
     ) -> Result<PreparedMember, MigrateError> {
         let Ready { kind, codec, ref_codec, metadata, born, from } = self.make_ready(id, entry, pack)?;
         let epoch = metadata.epoch;
-        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
         let write = |out: &mut Vec<u8>| {
-            Head::Member { of, at, kind, codec: codec.into(), theater, slot, incarnation, capability, from }
-                .write(out)?;
+            Head::Member { of, at, kind, codec: codec.into(), born: born.birth_name(), from }.write(out)?;
             at_ref_codec(&ref_codec, || {
                 Codec::Positional.write(&metadata, out)?;
                 (pack.state)(codec, out)

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use playhouse_actor::ActorId;
 
 use crate::naming::directory::Directory;
-use crate::naming::names::{Epoch, Host, Key};
+use crate::naming::names::{BirthName, Epoch, Host, SlotName};
 
 impl Directory {
     /// Returns the epoch of the next departure of an actor that lives in this theater.
@@ -37,13 +37,8 @@ impl Directory {
 
     /// Notes that an actor that was born in this theater is about to leave one of these theaters for the other one. A later departure may be noted
     /// already.
-    pub(crate) fn note_departure(
-        &self,
-        (slot, incarnation, capability): (u64, u64, u64),
-        epoch: Epoch,
-        hosts: [Host; 2],
-    ) {
-        let Some(id) = self.born_here((self.incarnation, slot, incarnation, capability)) else { return };
+    pub(crate) fn note_departure(&self, name: SlotName, epoch: Epoch, hosts: [Host; 2]) {
+        let Some(id) = self.born_here(name.born_in(self.incarnation)) else { return };
         let mut known = self.known();
         let Some(moved) = known.moved.get_mut(&id) else { return };
         let is_later = epoch.departure == moved.epoch.departure && epoch.hops > moved.epoch.hops;
@@ -60,11 +55,10 @@ impl Directory {
     }
 
     /// Returns the stub of the actor with this name, if it was born in this theater.
-    pub(crate) fn born_here(&self, name: Key) -> Option<ActorId> {
-        let (theater, slot, incarnation, capability) = name;
+    pub(crate) fn born_here(&self, name: BirthName) -> Option<ActorId> {
         // An actor that had ended in this theater may have come back.
-        let stub = || self.known_as(name).or_else(|| self.own(slot, incarnation, capability));
-        (theater == self.incarnation).then(stub).flatten()
+        let stub = || self.known_as(name).or_else(|| self.own(name.slot_name()));
+        (name.theater == self.incarnation).then(stub).flatten()
     }
 
     /// Returns the noted theaters that may have an actor that was born in this theater.

@@ -16,7 +16,7 @@ use crate::naming::capability::Capability;
 use crate::naming::ends::{Again, Ends};
 use crate::naming::groups::Groups;
 use crate::naming::known::{KnownActors, Moved};
-use crate::naming::names::{Epoch, Key, RemoteActorId};
+use crate::naming::names::{BirthName, Epoch, RemoteActorId};
 use crate::naming::view::{Action, Attempt, Event, Request, Residence, View, Word};
 
 /// The knowledge of a theater about actors, and about their residences.
@@ -176,7 +176,7 @@ impl Directory {
     }
 
     /// Returns the stub or cell of the actor with this birth name.
-    pub(crate) fn known_as(&self, name: Key) -> Option<ActorId> {
+    pub(crate) fn known_as(&self, name: BirthName) -> Option<ActorId> {
         self.known().met.get(&name).map(|met| met.id)
     }
 
@@ -264,8 +264,8 @@ impl Directory {
     }
 
     /// Notes that the actor with this birth name, which has left for `theater`, has begun in it.
-    pub(crate) fn note_begun(&self, born: Key, theater: u64) {
-        if let Some(id) = self.known_as(born).or_else(|| self.own_of_key(born)) {
+    pub(crate) fn note_begun(&self, born: BirthName, theater: u64) {
+        if let Some(id) = self.known_as(born).or_else(|| self.own_born(born)) {
             self.step(id, Event::Said { from: theater, word: Word::Begun });
         }
     }
@@ -346,7 +346,7 @@ impl Directory {
             born_there.map(|(id, _)| *id).chain(gone_there.map(|(id, _)| *id)).filter(|id| is_mobile(*id)).collect()
         };
         // The order does not depend on positions in memory.
-        stubs.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.key()));
+        stubs.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.birth_name()));
         stubs
     }
 
@@ -392,8 +392,8 @@ impl Directory {
     }
 
     /// Returns the actor of this theater with this birth name.
-    pub(crate) fn own_of_key(&self, (theater, slot, incarnation, capability): Key) -> Option<ActorId> {
-        self.own(slot, incarnation, capability).filter(|_| theater == self.incarnation)
+    pub(crate) fn own_born(&self, born: BirthName) -> Option<ActorId> {
+        self.own(born.slot_name()).filter(|_| born.theater == self.incarnation)
     }
 
     /// Returns the location of the actor of this stub, and whether other theaters may be told it.

@@ -27,4 +27,4 @@ mod names;
 pub(crate) use self::directory::{Directory, Identity, Seen, Settling, SettlingStub};
 #[cfg(test)]
 pub(crate) use self::names::NAMES_MAX;
-pub(crate) use self::names::{BadName, Epoch, Host, Key, RemoteActorId};
+pub(crate) use self::names::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId, SlotName};

@@ -51,7 +51,7 @@ use crate::link::link_table::LinkTable;
 use crate::link::node::{LostActor, TakeLocateReply};
 use crate::link::proxy::Proxy;
 use crate::lock::lock;
-use crate::naming::{Key, RemoteActorId, Seen};
+use crate::naming::{BirthName, RemoteActorId, Seen};
 use crate::proxy::pending::PendingProxy;
 use crate::proxy::pending_proxies::PendingProxies;
 
@@ -200,8 +200,8 @@ impl Locate {
             }
             // An actor without a known name gets the name of no actor.
             let no_actor = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
-            let names: Vec<Key> =
-                some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(no_actor).key()).collect();
+            let names: Vec<BirthName> =
+                some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(no_actor).birth_name()).collect();
             let missing = |(id, route)| Some(Missing { id, route, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
                 lost_actors: some.into_iter().map(missing).collect(),
@@ -323,9 +323,9 @@ fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Wherea
 }
 
 /// Returns the location of the actor with this birth name, if it is known. It is this theater until the actor has begun in another one.
-fn whereabouts(link_table: &LinkTable, born: Key) -> Option<RemoteActorId> {
+fn whereabouts(link_table: &LinkTable, born: BirthName) -> Option<RemoteActorId> {
     let LinkTable { directory, .. } = link_table;
-    let id = directory.known_as(born).or_else(|| directory.own_of_key(born))?;
+    let id = directory.known_as(born).or_else(|| directory.own_born(born))?;
     if id.address().is_stale() {
         return None;
     }
@@ -340,7 +340,7 @@ fn whereabouts(link_table: &LinkTable, born: Key) -> Option<RemoteActorId> {
 /// A question of another theater for these actors.
 pub(crate) struct Inquiry {
     lost: u64,
-    actors: Vec<Key>,
+    actors: Vec<BirthName>,
     /// Theaters that answer for themselves.
     asked: FxHashSet<u64>,
     /// The link with the lost theater, if there was one.
@@ -362,7 +362,7 @@ impl Inquiry {
     pub(crate) fn begin(
         lost: u64,
         (for_others, asked): (bool, Vec<u64>),
-        actors: Vec<Key>,
+        actors: Vec<BirthName>,
         link_table: &Arc<LinkTable>,
         answer: TakeLocateReply,
     ) {
@@ -379,7 +379,7 @@ impl Inquiry {
     fn ask(
         lost: u64,
         (for_others, asked): (bool, Vec<u64>),
-        actors: Vec<Key>,
+        actors: Vec<BirthName>,
         link_table: &Arc<LinkTable>,
         answer: TakeLocateReply,
     ) {

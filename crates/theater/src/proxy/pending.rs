@@ -29,7 +29,7 @@ use crate::link::link_table::LinkTable;
 use crate::link::node::{Callee, Node};
 use crate::link::proxy::Proxy;
 use crate::lock::lock;
-use crate::naming::{BadName, Key, RemoteActorId};
+use crate::naming::{BadName, BirthName, RemoteActorId, SlotName};
 use crate::proxy::kept_message::Kept;
 use crate::proxy::locate::{Locate, leads_nowhere};
 use crate::proxy::pending_proxies::PendingProxies;
@@ -84,12 +84,16 @@ impl RefCodec for PendingRefCodec {
 
     fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
         let directory = &self.0.directory;
-        let by_name = |name: Key| directory.born_here(name).or_else(|| directory.known_as(name));
+        let by_name = |name: BirthName| directory.born_here(name).or_else(|| directory.known_as(name));
         let known = match name {
-            RefName::Mine { slot, incarnation, capability } => directory.own_or_ended(slot, incarnation, capability),
-            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(RemoteActorId::from(born).key()),
+            RefName::Mine { slot, incarnation, capability } => {
+                directory.own_or_ended(SlotName { slot, incarnation, capability })
+            }
+            RefName::Moved { born, .. } | RefName::Member { born, .. } => {
+                by_name(RemoteActorId::from(born).birth_name())
+            }
             RefName::Other { theater, slot, incarnation, capability, .. } => {
-                by_name((theater, slot, incarnation, capability))
+                by_name(BirthName { theater, slot, incarnation, capability })
             }
             RefName::Yours(_) => None,
         };
@@ -394,8 +398,8 @@ impl PendingProxy {
             Ok(_) | Err(_) => this.miss(),
         };
         // The attempts last as long as a silent theater with a link is not lost; they are fewer if the calls are refused.
-        let patience = node.lost_after();
-        node.reach_later(Callee { address, theater: Some(remote.theater) }, patience, Box::new(called));
+        let retry_for = node.lost_after();
+        node.reach_later(Callee { address, theater: Some(remote.theater) }, retry_for, Box::new(called));
     }
 
     /// Has the theater called before anything is sent to it: it tells which actors have ended. If it cannot be reached, nothing changes.

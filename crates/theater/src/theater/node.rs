@@ -14,7 +14,7 @@ use crate::link::Link;
 use crate::link::frame::Head;
 use crate::link::node::{Callee, LostActor, MobileStart, Node, TakeLink, TakeLocateReply};
 use crate::link::registry::Registry;
-use crate::naming::{Key, RemoteActorId};
+use crate::naming::{BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::locate::Inquiry;
 use crate::proxy::pending::PendingProxy;
@@ -69,8 +69,8 @@ impl Node for TheaterCore {
         TheaterCore::calls_again(self, theater)
     }
 
-    fn reach_later(self: Arc<Self>, callee: Callee, patience: Duration, take: TakeLink) {
-        TheaterCore::reach_later(&self, callee, patience, take);
+    fn reach_later(self: Arc<Self>, callee: Callee, retry_for: Duration, take: TakeLink) {
+        TheaterCore::reach_later(&self, callee, retry_for, take);
     }
 
     fn reach_hosts(self: Arc<Self>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Box<dyn FnOnce() + Send>) {
@@ -98,7 +98,7 @@ impl Node for TheaterCore {
         self.proxies.locate(lost_actors, lost);
     }
 
-    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<Key>, answer: TakeLocateReply) {
+    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<BirthName>, answer: TakeLocateReply) {
         Inquiry::begin(lost, asked, actors, &self.link_table, answer);
     }
 

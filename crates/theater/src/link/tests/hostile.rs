@@ -41,14 +41,8 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
 
 /// Returns the name of an actor of `theater`.
 pub(in crate::link) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
-    let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(id).unwrap();
-    RemoteActorId {
-        theater: theater.theater_core.incarnation,
-        address: theater.address(),
-        slot,
-        incarnation,
-        capability,
-    }
+    let name = theater.theater_core.directory.slot_name(id).unwrap();
+    name.of(theater.theater_core.incarnation, theater.address())
 }
 
 fn invented(name: RemoteActorId) -> RemoteActorId {
@@ -92,8 +86,7 @@ impl Hostile {
     }
 
     fn name(&mut self, handle: Handle, name: RemoteActorId) {
-        let RemoteActorId { slot, incarnation, capability, .. } = name;
-        self.say(session::Lane::System, &Head::Name { handle, slot, incarnation, capability }, &[]);
+        self.say(session::Lane::System, &Head::Name { handle, name: name.slot_name() }, &[]);
     }
 
     /// Tells the keeper with the handle 0.
@@ -108,19 +101,10 @@ impl Hostile {
     fn moves(&mut self, name: RemoteActorId, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
-        let RemoteActorId { theater, slot, incarnation, capability, .. } = name;
-        let head = Head::Move {
-            ask: 0,
-            kind,
-            codec: Wire::Positional,
-            theater,
-            slot,
-            incarnation,
-            capability,
-            from: (slot, incarnation, capability),
-        };
+        let born = name.birth_name();
+        let head = Head::Move { ask: 0, kind, codec: Wire::Positional, born, from: name.slot_name() };
         self.say(session::Lane::Normal, &head, &state(count));
-        self.say(session::Lane::Normal, &Head::Begin { theater, slot, incarnation, capability }, &[]);
+        self.say(session::Lane::Normal, &Head::Begin { born }, &[]);
     }
 }
 
@@ -255,8 +239,7 @@ impl Link {
     }
 
     pub(in crate::link) fn named(&self, handle: Handle, name: RemoteActorId) {
-        let RemoteActorId { slot, incarnation, capability, .. } = name;
-        self.receives(&Head::Name { handle, slot, incarnation, capability }, &[]);
+        self.receives(&Head::Name { handle, name: name.slot_name() }, &[]);
     }
 }
 
@@ -266,16 +249,12 @@ pub(in crate::link) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
 }
 
 pub(in crate::link) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
-    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     Head::Move {
         ask: 0,
         kind: kind_of::<Guest>(theater),
         codec: Wire::Positional,
-        theater: birth,
-        slot,
-        incarnation,
-        capability,
-        from: (slot, incarnation, capability),
+        born: born.birth_name(),
+        from: born.slot_name(),
     }
 }
 
@@ -320,7 +299,7 @@ fn a_theater_that_contradicts_itself_is_lost() {
     let id = link.stub_of_its(1, 7);
     assert_eq!(link.stub_of_its(1, 7), id);
     link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 8 }).unwrap_err();
-    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
+    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented(remote(10, 1, 0).birth()))));
     assert_eq!(link.stub_of_its(1, 7), id);
 }
 
@@ -345,7 +324,7 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
     let [theater] = theaters();
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
+    let named = |slot, capability| Head::Named { handle: 0, name: remote(10, slot, capability).slot_name() };
     let started = started(&links[0], &Fixed);
     let known = links[1].stub_of_its(1, 7);
     for (link, capability) in links.iter().zip([7, 7]) {
@@ -353,10 +332,10 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
         assert_eq!(link.fault.get(), None);
     }
     links[0].receives(&named(2, 9), &[]);
-    assert_eq!(links[0].fault.get(), Some(&Fault::Name(BadName::Renamed((10, 2, 1)))));
-    assert_eq!(directory.identity(started).unwrap().key(), (10, 1, 1, 7));
+    assert_eq!(links[0].fault.get(), Some(&Fault::Name(BadName::Renamed(remote(10, 2, 0).birth()))));
+    assert_eq!(directory.identity(started).unwrap().birth_name(), remote(10, 1, 7).birth_name());
     links[1].receives(&named(2, 9), &[]);
-    assert_eq!(directory.identity(known).unwrap().key(), (11, 1, 1, 7));
+    assert_eq!(directory.identity(known).unwrap().birth_name(), remote(11, 1, 7).birth_name());
 }
 
 #[test]
@@ -364,19 +343,19 @@ fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_wit
     let [theater] = theaters();
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
+    let named = |slot, capability| Head::Named { handle: 0, name: remote(10, slot, capability).slot_name() };
     // The second one has come from that theater, and lives in it again.
     let (started, own) = (started(&links[0], &Guest), theater.system().spawn(Guest).id());
     let _route = links[1].adopt(own, &remote(11, 1, 7)).unwrap();
     directory.note_stub(own, remote(11, 1, 7), None);
-    let names = [started, own].map(|id| directory.identity(id).unwrap().key());
+    let names = [started, own].map(|id| directory.identity(id).unwrap().birth_name());
     assert!(!directory.view(started).has_begun());
     for (slot, capability) in [(1, 7), (2, 9)] {
         links.iter().for_each(|link| link.receives(&named(slot, capability), &[]));
         assert!(directory.view(started).has_begun());
-        assert_eq!(directory.at(started).unwrap().key(), (10, 1, 1, 7));
-        assert_eq!(directory.at(own).unwrap().key(), (11, 1, 1, 7));
-        assert_eq!([started, own].map(|id| directory.identity(id).unwrap().key()), names);
+        assert_eq!(directory.at(started).unwrap().birth_name(), remote(10, 1, 7).birth_name());
+        assert_eq!(directory.at(own).unwrap().birth_name(), remote(11, 1, 7).birth_name());
+        assert_eq!([started, own].map(|id| directory.identity(id).unwrap().birth_name()), names);
     }
 }
 
@@ -395,15 +374,15 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
         let said = link.says();
         (lock(&link.inn).targets.get(handle).map(|target| target.id), said.len())
     };
-    let (first, said) = start(&link, 0, (1, 1, 7));
+    let (first, said) = start(&link, 0, remote(10, 1, 7).slot_name());
     assert!(first.is_some_and(|first| !first.address().is_stale()) && said == 1);
-    assert_eq!(start(&link, 1, (1, 1, 7)), (None, 0));
+    assert_eq!(start(&link, 1, remote(10, 1, 7).slot_name()), (None, 0));
     assert_eq!(link.fault.get(), None);
     // Another capability makes the name an invented one: its theater contradicts itself.
-    assert_eq!(start(&link, 2, (1, 1, 8)).0, None);
-    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
+    assert_eq!(start(&link, 2, remote(10, 1, 8).slot_name()).0, None);
+    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented(remote(10, 1, 0).birth()))));
     // The same numbers of another theater are another name.
-    let (second, _) = start(&other, 0, (1, 1, 7));
+    let (second, _) = start(&other, 0, remote(10, 1, 7).slot_name());
     assert!(second.is_some() && second != first);
 }
 
@@ -413,16 +392,16 @@ fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [theater] = theaters();
     let [link, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
-    let stub = theater.theater_core.directory.known_as((10, 1, 1, 7)).unwrap();
+    let stub = theater.theater_core.directory.known_as(remote(10, 1, 7).birth_name()).unwrap();
     let is_here = || !theater.theater_core.directory.is_remote(stub);
-    let begin = |capability| Head::Begin { theater: 10, slot: 1, incarnation: 1, capability };
+    let begin = |capability| Head::Begin { born: remote(10, 1, capability).birth_name() };
     link.receives(&begin(8), &[]);
     other.receives(&begin(7), &[]);
     assert!(!is_here());
     link.says();
     link.receives(&begin(7), &[]);
     assert!(is_here());
-    assert_eq!(link.says(), [(Head::Begun { theater: 10, slot: 1, incarnation: 1, capability: 7 }, Vec::new())]);
+    assert_eq!(link.says(), [(Head::Begun { born: remote(10, 1, 7).birth_name() }, Vec::new())]);
     link.receives(&begin(7), &[]);
     assert_eq!(link.says(), []);
 }
@@ -434,7 +413,7 @@ fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
     let link = rejected_peer(&theater, 10);
     link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
     link.lose();
-    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     theater.system().run_until_idle();
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
@@ -471,11 +450,11 @@ fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
     let link = rejected_peer(&theater, 10);
     let comes = moves(&theater, remote(10, 1, 7));
     link.receives(&comes, &guest());
-    link.receives(&Head::Stays { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
-    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&Head::Stays { born: remote(10, 1, 7).birth_name() }, &[]);
+    link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
     link.receives(&comes, &guest());
-    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
 }
 
@@ -571,7 +550,7 @@ fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
     let ([from, to], _) = known_stub(&theater);
     // The actor comes, and the marker of its stub is on its way to its former theater.
     from.receives(&moves(&theater, remote(11, 1, 7)), &guest());
-    from.receives(&Head::Begin { theater: 11, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    from.receives(&Head::Begin { born: remote(11, 1, 7).birth_name() }, &[]);
     let mut sent = Vec::new();
     eventually(|| {
         sent.extend(markers(&to));
@@ -622,7 +601,7 @@ fn a_state_whose_reading_panics_takes_its_number() {
             handle: 0,
             kind: kind_of::<Counts>(&theater),
             codec: Wire::Positional,
-            born: (1, 1, 1),
+            born: remote(10, 1, 1).slot_name(),
             epoch: Epoch::default(),
         },
         &state,
@@ -722,19 +701,8 @@ fn no_more_is_watched_than_a_peer_takes() {
 }
 
 fn member(theater: &Theater, of: u64, at: u32, born: RemoteActorId) -> Head {
-    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     let (kind, codec) = (kind_of::<Guest>(theater), Wire::Positional);
-    Head::Member {
-        of,
-        at,
-        kind,
-        codec,
-        theater: birth,
-        slot,
-        incarnation,
-        capability,
-        from: (slot, incarnation, capability),
-    }
+    Head::Member { of, at, kind, codec, born: born.birth_name(), from: born.slot_name() }
 }
 
 /// Returns the answer to the frame that completes a group.

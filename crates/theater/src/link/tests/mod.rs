@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{Hello, Reply, Resume};
+use crate::naming::SlotName;
 use crate::naming::view::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 
@@ -338,7 +339,7 @@ fn who_comes_as_the_link_is_lost_does_not_begin() {
     assert_eq!(here.migrate(counts, &peer).wait(), Err(MigrateError::TheaterLost));
     let mut come = None;
     eventually(|| {
-        come = back.link.directory.known_as(identity.key());
+        come = back.link.directory.known_as(identity.birth_name());
         come.is_some()
     });
     let (done, ended) = std::sync::mpsc::channel();
@@ -775,22 +776,20 @@ fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell(
             let options = SpawnOptions::new();
             let options = if bounded { options.mailbox(Mailbox::bounded(4)) } else { options };
             let guest = theater.system().spawn_with(options, Guest);
-            let (slot, incarnation, capability) = directory.with_capability(guest.id()).unwrap();
-            let known = || {
-                (directory.own(slot, incarnation, capability), directory.own_or_ended(slot, incarnation, capability))
-            };
+            let name = directory.slot_name(guest.id()).unwrap();
+            let known = || (directory.own(name), directory.own_or_ended(name));
             assert_eq!(known(), (Some(guest.id()), Some(guest.id())));
             guest.stop();
             eventually(|| guest.is_stopped());
             assert_eq!(known(), (None, Some(guest.id())));
-            assert_eq!(directory.own_or_ended(slot, incarnation, capability ^ 1), None);
-            for other in [incarnation | 1 << 49, u64::MAX] {
-                assert_eq!(directory.core.find_ended(slot, other), None);
+            assert_eq!(directory.own_or_ended(SlotName { capability: name.capability ^ 1, ..name }), None);
+            for other in [name.incarnation | 1 << 49, u64::MAX] {
+                assert_eq!(directory.core.find_ended(name.slot, other), None);
             }
             let later = starter.ask(Start).wait().unwrap();
             assert_eq!(known(), (None, Some(guest.id())));
             later.iter().for_each(|later| later.stop());
-            later.iter().any(|later| later.id().address().slot() == slot)
+            later.iter().any(|later| later.id().address().slot() == name.slot)
         });
     }
 }

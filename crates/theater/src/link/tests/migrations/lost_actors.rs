@@ -85,7 +85,7 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     source.receives(&begin(born), &[]);
     assert_eq!(directory.migrations(), (1, 0));
     // A later name is that of the same stub, and mail to it arrives.
-    assert_eq!(directory.known_as(born.key()), Some(known.id()));
+    assert_eq!(directory.known_as(born.birth_name()), Some(known.id()));
     for _ in 0..2 {
         assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     }
@@ -152,7 +152,7 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
             for (head, _) in link.says() {
                 match head {
                     Head::Locate { ask, actors, .. } => {
-                        sighted(link, ask, at.filter(|_| actors == [(10, 1, 1, 7)]));
+                        sighted(link, ask, at.filter(|_| actors == [remote(10, 1, 7).birth_name()]));
                         lost_actors.extend(actors);
                     }
                     Head::Tell { .. } => has_come = true,
@@ -249,7 +249,7 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
     let (net, theater) = simulated();
     let (source, known) = locates_incoming(&net, &theater);
     knows_no_lost_actor(&net, &theater, &source);
-    source.receives(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    source.receives(&Head::Stays { born: remote(12, 1, 7).birth_name() }, &[]);
     ticks(&net, &theater);
     let ask = locate(&source);
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };

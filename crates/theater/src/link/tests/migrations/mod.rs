@@ -22,15 +22,14 @@ use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::Departing;
 use crate::naming::view::{Action, Event, Request};
-use crate::naming::{Epoch, Host, RemoteActorId};
+use crate::naming::{BirthName, Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
 use crate::proxy::pending::PendingProxy;
 use crate::{Peer, Simulation, Theater};
 
 fn begin(born: RemoteActorId) -> Head {
-    let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
-    Head::Begin { theater, slot, incarnation, capability }
+    Head::Begin { born: born.birth_name() }
 }
 
 /// Returns all frames that the theater sends to the other end, up to the matching one.
@@ -93,12 +92,12 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
     let source = rejected_peer(&theater, 10);
     let born = remote(10, 1, 7);
     source.receives(&moves(&theater, born), &guest());
-    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
+    let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     (theater.theater_core.registry.controls(stub).unwrap().forget)(stub);
     eventually(|| stub.address().is_stale());
     source.receives(&begin(born), &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
-    assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
+    assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { born: BirthName { slot: 1, .. } })));
     assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
 
@@ -130,7 +129,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     let epoch = Epoch { departure: 5, hops: 0 };
     let codec = Wire::Positional;
     source.receives(
-        &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: (1, 1, 7), epoch },
+        &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: remote(10, 1, 7).slot_name(), epoch },
         &bytes(&Guest),
     );
     let directory = &theater.theater_core.directory;
@@ -151,7 +150,10 @@ fn an_actor_that_is_started_in_vain_is_reported() {
     let source = rejected_peer(&theater, 10);
     let start = |handle, state: &[u8]| {
         let (kind, codec, epoch) = (kind_of::<Counts>(&theater), Wire::Positional, Epoch::default());
-        source.receives(&Head::Spawn { handle, kind, codec, born: (handle.into(), 1, 7), epoch }, state);
+        source.receives(
+            &Head::Spawn { handle, kind, codec, born: remote(10, handle.into(), 7).slot_name(), epoch },
+            state,
+        );
         theater.system().stats().total.dead_letters
     };
     assert_eq!(start(0, &[0xff; 12]), 1);
@@ -187,16 +189,16 @@ fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
     let [source, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
     source.receives(&moves(&theater, born), &guest());
-    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
-    let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(stub).unwrap();
-    other.receives(&Head::Name { handle: 0, slot, incarnation, capability }, &[]);
+    let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
+    let name = theater.theater_core.directory.slot_name(stub).unwrap();
+    other.receives(&Head::Name { handle: 0, name }, &[]);
     source.receives(&begin(born), &[]);
     // An earlier request would be forwarded to the source.
     eventually(|| !theater.theater_core.directory.awaits_anybody());
     (theater.theater_core.registry.controls(stub).unwrap().stop)(stub, false);
     eventually(|| stub.address().is_stale());
     // One link has called it by a number before, and one does so now.
-    other.receives(&Head::Name { handle: 1, slot, incarnation, capability }, &[]);
+    other.receives(&Head::Name { handle: 1, name }, &[]);
     for handle in 0..2 {
         let watch = handle.into();
         other.receives(&Head::Watch { to: handle, watch }, &[]);
@@ -424,8 +426,7 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let took = net.now() - left;
     assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
     // Its later frames do no harm.
-    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = name(&theater, own.id());
-    target.receives(&Head::Begun { theater: birth, slot, incarnation, capability }, &[]);
+    target.receives(&Head::Begun { born: name(&theater, own.id()).birth_name() }, &[]);
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
 
@@ -470,7 +471,7 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
 }
 
 /// The number of an ask, the target of the actors, and their names.
-type Departs = (u64, Host, Vec<(u64, u64, u64, Epoch)>);
+type Departs = (u64, Host, Vec<(SlotName, Epoch)>);
 
 /// Returns the theater's frames to this other end about actors that are about to leave.
 fn departs(link: &Link) -> Vec<Departs> {
@@ -487,7 +488,7 @@ fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
     let born = remote(10, slot, 7);
     birth.receives(&moves(theater, born), &guest());
     birth.receives(&begin(born), &[]);
-    theater.theater_core.directory.known_as(born.key()).unwrap()
+    theater.theater_core.directory.known_as(born.birth_name()).unwrap()
 }
 
 // GUARANTEE: Alive once
@@ -509,7 +510,10 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
         _ => None,
     });
     let (ask, actors) = noted.expect("it was not told");
-    assert!(matches!(actors[..], [(1, 1, 7, Epoch { departure: 0, hops: 1 })]), "{actors:?}");
+    assert!(
+        matches!(actors[..], [(SlotName { slot: 1, incarnation: 1, capability: 7 }, Epoch { departure: 0, hops: 1 })]),
+        "{actors:?}"
+    );
     net.run_for(LOST_AFTER);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0), "it has left before that was noted");
     birth.receives(&Head::Answer { ask, codec: Wire::Positional }, &[]);
@@ -556,7 +560,7 @@ fn actors_that_were_born_in_one_theater_are_noted_together() {
     birth.says();
     theater_core.migrations().authority.note(theater_core, actors, to, Box::new(move || drop(noted)));
     let [(ask, host, actors)] = &departs(&birth)[..] else { panic!("it was not told once") };
-    assert_eq!((*host, actors.iter().map(|(slot, ..)| *slot).collect::<Vec<_>>()), (to, vec![1, 2]));
+    assert_eq!((*host, actors.iter().map(|(name, _)| name.slot).collect::<Vec<_>>()), (to, vec![1, 2]));
     assert_eq!(departs(&target).len(), 0);
     assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Empty));
     birth.receives(&Head::Answer { ask: *ask, codec: Wire::Positional }, &[]);
@@ -573,23 +577,23 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     theater.theater_core.migrate(own, Arc::clone(&links[0]), Box::new(drop));
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (0, 1)));
     let directory = &theater.theater_core.directory;
-    let (slot, incarnation, capability) = directory.with_capability(own).unwrap();
+    let name = directory.slot_name(own).unwrap();
     let departure = directory.epoch_of(own).departure;
     let hosts = || directory.hosts(own).into_iter().map(|host| host.theater).collect::<Vec<_>>();
     assert_eq!(hosts(), [10]);
-    let note = |from: &Link, to: u64, capability: u64, epoch: Epoch| {
+    let note = |from: &Link, to: u64, name: SlotName, epoch: Epoch| {
         let to = Host { theater: to, address: None };
-        from.receives(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
+        from.receives(&Head::Departs { ask: 9, to, actors: vec![(name, epoch)] }, &[]);
         assert!(from.says().iter().any(|(head, _)| matches!(head, Head::Answer { ask: 9, .. })));
     };
-    note(&links[0], 11, capability, Epoch { departure, hops: 1 });
+    note(&links[0], 11, name, Epoch { departure, hops: 1 });
     assert_eq!(hosts(), [10, 11, 10]);
-    note(&links[1], 12, capability, Epoch { departure, hops: 2 });
+    note(&links[1], 12, name, Epoch { departure, hops: 2 });
     assert_eq!(hosts(), [11, 12, 10]);
     // Notes with an older epoch, with another departure, and with an invented name.
-    note(&links[0], 11, capability, Epoch { departure, hops: 1 });
-    note(&links[2], 10, capability, Epoch { departure: departure ^ 1, hops: 9 });
-    note(&links[2], 10, capability + 1, Epoch { departure, hops: 9 });
+    note(&links[0], 11, name, Epoch { departure, hops: 1 });
+    note(&links[2], 10, name, Epoch { departure: departure ^ 1, hops: 9 });
+    note(&links[2], 10, SlotName { capability: name.capability + 1, ..name }, Epoch { departure, hops: 9 });
     assert_eq!(hosts(), [11, 12, 10]);
 }
 
@@ -604,15 +608,12 @@ fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
         Head::Spawn { born, epoch, .. } => Some((*born, *epoch)),
         _ => None,
     };
-    let ((slot, incarnation, capability), epoch) = said.iter().find_map(told).unwrap();
+    let (name, epoch) = said.iter().find_map(told).unwrap();
     let directory = &theater.theater_core.directory;
-    assert_eq!(
-        (directory.with_capability(started).unwrap(), directory.epoch_of(started)),
-        ((slot, incarnation, capability), epoch)
-    );
+    assert_eq!((directory.slot_name(started).unwrap(), directory.epoch_of(started)), (name, epoch));
     let note = |from: &Link, departure| {
         let (to, epoch) = (Host { theater: 12, address: None }, Epoch { departure, hops: epoch.hops + 1 });
-        from.receives(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
+        from.receives(&Head::Departs { ask: 9, to, actors: vec![(name, epoch)] }, &[]);
         directory.hosts(started).into_iter().map(|host| host.theater).collect::<Vec<_>>()
     };
     for guess in [0, 1, epoch.departure ^ 1] {
@@ -662,7 +663,7 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     let born = remote(10, 1, 7);
     source.receives(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
     source.receives(&begin(born), &[]);
-    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
+    let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
     theater.theater_core.migrate(stub, Arc::clone(&target), Box::new(drop));
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (1, 1)));
