@@ -21,7 +21,7 @@ mod system;
 mod timer;
 mod watch;
 
-pub use actor::context::Context;
+pub use actor::context::{Context, CrashCause};
 pub use actor::group::Group;
 #[doc(hidden)]
 pub use actor::group::GroupName;
@@ -57,6 +57,7 @@ pub use observe::{HandlerTimes, SlowHandler, TimedHandlers};
 pub use playhouse_executor::{Counters, Mailbox, OnFull, Stealing, Undelivered, limits};
 pub use remote::any::{AnyActor, WrongType};
 pub use remote::registry::Mobile;
+pub use remote::watch::Watchable;
 pub use supervise::Supervisor;
 pub use supervise::child_spec::{ChildSpec, FindChild};
 pub use supervise::crash_report::{AfterCrash, CrashReport, CrashedIn, DecisionReport};

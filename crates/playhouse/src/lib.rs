@@ -139,13 +139,13 @@ compile_error!(
 
 pub use playhouse_actor::{
     Actor, ActorId, ActorRef, AfterCrash, AnyActor, Ask, AskError, AskPhase, AskTarget, AsyncHandler, AsyncMode,
-    BuildError, ChildSpec, Context, ContextAsk, Counters, CrashReport, CrashedIn, DeadLetter, DecisionReport,
-    DeferredHandler, DeferredMessages, DeferredMode, Directive, Ending, FindChild, Group, Guard, HandledBy, Handler,
-    HandlerTimes, Mailbox, Message, MigrateError, Mobile, OnFull, OwnedActor, Placement, Recipient, Repeated, Reply,
-    ShutdownError, ShutdownReport, Sleep, SlowHandler, SpawnError, SpawnOptions, Stats, Stealing, StopReason,
-    StreamKey, SupervisionFailed, SupervisionPolicy, Supervisor, SyncMode, System, SystemBuilder, Terminated,
-    TheaterLost, TimedHandlers, TimerKey, ToRecipient, TrySendError, Undelivered, UntilEnded, WrongType, limits,
-    remote,
+    BuildError, ChildSpec, Context, ContextAsk, Counters, CrashCause, CrashReport, CrashedIn, DeadLetter,
+    DecisionReport, DeferredHandler, DeferredMessages, DeferredMode, Directive, Ending, FindChild, Group, Guard,
+    HandledBy, Handler, HandlerTimes, Mailbox, Message, MigrateError, Mobile, OnFull, OwnedActor, Placement, Recipient,
+    Repeated, Reply, ShutdownError, ShutdownReport, Sleep, SlowHandler, SpawnError, SpawnOptions, Stats, Stealing,
+    StopReason, StreamKey, SupervisionFailed, SupervisionPolicy, Supervisor, SyncMode, System, SystemBuilder,
+    Terminated, TheaterLost, TimedHandlers, TimerKey, ToRecipient, TrySendError, Undelivered, UntilEnded, Watchable,
+    WrongType, limits, remote,
 };
 pub use playhouse_macros::{Message, actor, main, message, test, warn_needless_clones};
 #[cfg(all(feature = "theaters", any(unix, windows)))]

@@ -83,6 +83,84 @@ fn missing_and_unexpected_messages_are_reported() {
     assert_eq!(why, "no Line was expected within 500ms, and 1 came");
 }
 
+#[derive(Message, Debug, PartialEq)]
+#[message(reply = u32)]
+struct Square(u32);
+
+/// An actor that asks, and keeps the answers.
+struct Client {
+    whom: Recipient<Square>,
+    lines: Recipient<Line>,
+    answers: Vec<Result<u32, AskError>>,
+}
+
+#[actor]
+impl Client {
+    #[message]
+    fn request(&mut self, n: u32, ctx: &mut Context<Self>) {
+        ctx.ask(self.whom, Square(n)).then(|this, answer, _| this.answers.push(answer));
+    }
+    #[message]
+    fn mention(&mut self, n: u32) {
+        self.whom.tell(Square(n));
+    }
+    #[message]
+    async fn write(&mut self, n: u32, ctx: &mut Context<Self>) -> Result<(), AskError> {
+        ctx.ask(self.lines, Line(n)).await
+    }
+    #[message]
+    fn answers(&mut self) -> Vec<Result<u32, AskError>> {
+        self.answers.clone()
+    }
+}
+
+// GUARANTEE: Probes
+#[test]
+fn a_probe_answers_what_the_test_says() {
+    let kit = Kit::new();
+    let (asked, lines) = (kit.probe::<Square>(), kit.probe::<Line>());
+    let asker = Client { whom: asked.recipient(), lines: lines.recipient(), answers: Vec::new() };
+    let asker = kit.system().spawn(asker);
+    for n in [3, 4, 5] {
+        asker.tell(Request(n));
+    }
+    // The answers are given in another order than the requests; one request has none.
+    let (square, first) = asked.expect_ask();
+    assert_eq!(square, Square(3));
+    let (_, second) = asked.expect_ask();
+    let (_, third) = asked.expect_ask();
+    third.send(25);
+    drop(second);
+    first.send(9);
+    kit.settle();
+    assert_eq!(asker.ask(Answers).wait(), Ok(vec![Ok(25), Err(AskError::Unanswered), Ok(9)]));
+    // A message that was told has nobody who waits.
+    asker.tell(Mention(6));
+    asker.tell(Mention(7));
+    assert_eq!(asked.expect(), Square(6));
+    let (_, reply) = asked.expect_ask();
+    assert!(!reply.is_awaited());
+    // An answer of `()` is given without the test.
+    assert_eq!(asker.ask(Write(8)).wait(), Ok(Ok(())));
+    assert_eq!(asker.ask(Write(9)).wait(), Ok(Ok(())));
+    assert_eq!(lines.expect(), Line(8));
+    assert_eq!(lines.expect_ask().0, Line(9));
+}
+
+#[test]
+fn an_asked_message_is_not_taken_without_its_reply() {
+    let kit = Kit::new();
+    let (asked, lines) = (kit.probe::<Square>(), kit.probe::<Line>());
+    let asker = kit.system().spawn(Client { whom: asked.recipient(), lines: lines.recipient(), answers: Vec::new() });
+    asker.tell(Request(3));
+    let why = message_of(catch_unwind(AssertUnwindSafe(|| asked.expect())).unwrap_err());
+    assert_eq!(
+        why,
+        "a Square came, and its sender waits for the answer: take it with `expect_ask`, which returns the message and \
+         its `Reply`"
+    );
+}
+
 /// An actor that lets a child do its work, and replaces a child that ends.
 struct Parent {
     to: Recipient<Line>,

@@ -11,6 +11,45 @@ use crate::actor::spawn::Start;
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId, ActorState, HasIdentity};
 
+/// The cause of a crash that [`Context::fail`] takes: a type that implements [`Error`], a boxed one, or a text.
+///
+/// # Examples
+///
+/// ```
+/// use std::error::Error;
+/// use std::fmt;
+///
+/// #[derive(Debug)]
+/// struct BadReading(f64);
+///
+/// impl fmt::Display for BadReading {
+///     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+///         write!(f, "{} degrees are out of range", self.0)
+///     }
+/// }
+/// impl Error for BadReading {}
+///
+/// fn is_cause<T: playhouse_actor::CrashCause>(_: T) {}
+/// is_cause(BadReading(999.0));
+/// is_cause("out of range");
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither an error nor a text, and cannot be the cause of a crash",
+    label = "expected an error or a text",
+    note = "write `impl std::fmt::Display for {Self}` with the text of the report, and `impl std::error::Error for {Self} {{}}`; it derives `Debug`, too"
+)]
+pub trait CrashCause {
+    /// Returns the error that the supervisor receives.
+    fn into_error(self) -> Box<dyn Error + Send + Sync>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<Box<dyn Error + Send + Sync>>> CrashCause for E {
+    fn into_error(self) -> Box<dyn Error + Send + Sync> {
+        self.into()
+    }
+}
+
 wrap_cx! {
     /// The context of a handler, given to it together with the message.
     ///
@@ -125,8 +164,8 @@ impl<A: Actor> Context<A> {
     /// handler calls [`Context::stop`] later, the actor ends by the error, and its supervisor does not decide.
     #[track_caller]
     #[doc(alias("escalate", "abort", "raise"))]
-    pub fn fail(&mut self, error: impl Into<Box<dyn Error + Send + Sync>>) {
-        self.cx.fail(Failure::new(error.into()));
+    pub fn fail(&mut self, error: impl CrashCause) {
+        self.cx.fail(Failure::new(error.into_error()));
     }
 
     /// Does the same as [`Context::fail`] for a library that acts for the program. The report names no source location,

@@ -77,7 +77,7 @@ impl<A: Mobile> Envelope<ActorState<A>> for MigratedHook {
             }
         });
         let ctx = Context::of(cx);
-        watching.into_iter().for_each(|watched| ctx.watch_any(watched));
+        watching.into_iter().for_each(|watched| ctx.watch(watched));
         if let Some(after) = receive_timeout {
             ctx.set_receive_timeout(after);
         }

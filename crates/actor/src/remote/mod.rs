@@ -7,4 +7,4 @@ pub(crate) mod route;
 pub(crate) mod slot;
 pub(crate) mod stub;
 pub(crate) mod timers;
-mod watch;
+pub(crate) mod watch;

@@ -10,6 +10,100 @@ use crate::remote::any::{ActorType, AnyActor};
 use crate::remote::slot::HasRemote;
 use crate::watch::Watch;
 
+/// A reference to an actor that can be watched: an [`ActorRef`], an [`AnyActor`], or a borrow of one. The argument of
+/// [`Context::watch`] and [`Context::unwatch`].
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::{Actor, ActorRef, Context, Watchable};
+/// # use playhouse_actor::System;
+///
+/// struct Worker;
+/// impl Actor for Worker {}
+///
+/// struct Overseer {
+///     workers: Vec<ActorRef<Worker>>,
+/// }
+///
+/// impl Actor for Overseer {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         watch_all(&self.workers, ctx);
+///     }
+/// }
+///
+/// fn watch_all(actors: impl IntoIterator<Item: Watchable>, ctx: &mut Context<impl Actor>) {
+///     actors.into_iter().for_each(|actor| ctx.watch(actor));
+/// }
+/// # let system = System::start()?;
+/// # let workers = vec![system.spawn(Worker)];
+/// # system.spawn(Overseer { workers });
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no reference to an actor, and cannot be watched",
+    label = "expected an `ActorRef`, an `AnyActor`, or a borrow of one",
+    note = "an `ActorId` only names an actor, and a `Recipient` hides it: keep its `ActorRef` beside them"
+)]
+pub trait Watchable: Copy {
+    /// Makes `ctx` watch the actor.
+    #[doc(hidden)]
+    fn watch_from<A: Actor>(self, ctx: &mut Context<A>);
+
+    /// Ends the watch of `ctx`.
+    #[doc(hidden)]
+    fn unwatch_from<A: Actor>(self, ctx: &mut Context<A>);
+}
+
+impl<B: Actor> Watchable for ActorRef<B> {
+    fn watch_from<A: Actor>(self, ctx: &mut Context<A>) {
+        let known = if ActorType::moves::<A>() { ActorType::of::<B>() } else { None };
+        match known {
+            Some(known) => known.actor(self.id()).watch_from(ctx),
+            None => {
+                let (watcher, notify) = ctx.watcher(false);
+                self.address.send_control(Watch::Begin { watcher, notify, who: self.id() });
+            }
+        }
+    }
+
+    fn unwatch_from<A: Actor>(self, ctx: &mut Context<A>) {
+        self.address.send_control(Watch::End { watcher: Watcher::last(ctx.id()) });
+        ctx.forget_watched(self.id());
+    }
+}
+
+impl Watchable for AnyActor {
+    fn watch_from<A: Actor>(self, ctx: &mut Context<A>) {
+        let moves_along = ActorType::moves::<A>();
+        if moves_along {
+            ctx.cx.with_extra(|extra| {
+                if !extra.remote().watching.contains(&self) {
+                    extra.remote().watching.push(self);
+                }
+            });
+        }
+        let (watcher, notify) = ctx.watcher(moves_along);
+        self.watch(watcher, notify);
+    }
+
+    fn unwatch_from<A: Actor>(self, ctx: &mut Context<A>) {
+        self.unwatch(Watcher::last(ctx.id()));
+        ctx.forget_watched(self.id());
+    }
+}
+
+impl<W: Watchable> Watchable for &W {
+    fn watch_from<A: Actor>(self, ctx: &mut Context<A>) {
+        (*self).watch_from(ctx);
+    }
+
+    fn unwatch_from<A: Actor>(self, ctx: &mut Context<A>) {
+        (*self).unwatch_from(ctx);
+    }
+}
+
 impl<A: Actor> Context<A> {
     /// Requests a [`terminated`](Actor::terminated) call for the end of `who`. The call comes at once if `who` has
     /// ended.
@@ -19,15 +113,14 @@ impl<A: Actor> Context<A> {
     /// A mobile actor continues to watch `who` from each theater that it migrates to, if other theaters may send to
     /// `who`. If `who` has ended during a migration, the reason is [`NotAlive`](crate::StopReason::NotAlive).
     #[doc(alias("monitor", "link"))]
-    pub fn watch<B: Actor>(&mut self, who: ActorRef<B>) {
-        let known = if ActorType::moves::<A>() { ActorType::of::<B>() } else { None };
-        match known {
-            Some(known) => self.watch_any(known.actor(who.id())),
-            None => {
-                let (watcher, notify) = self.watcher(false);
-                who.address.send_control(Watch::Begin { watcher, notify, who: who.id() });
-            }
-        }
+    pub fn watch(&mut self, who: impl Watchable) {
+        who.watch_from(self);
+    }
+
+    /// Ends a watch. A notice that is already under way may still arrive.
+    #[doc(alias("demonitor", "unlink"))]
+    pub fn unwatch(&mut self, who: impl Watchable) {
+        who.unwatch_from(self);
     }
 
     /// Returns a new watch of this actor. `moves_along`: the watched actor is recorded, and is watched again after a
@@ -45,35 +138,6 @@ impl<A: Actor> Context<A> {
             self.cx.address().port::<Terminated, ByDown<false>, ()>()
         };
         (Watcher::next(self.id()), Notify::Port(notify))
-    }
-
-    /// Watches an actor of any type, like [`Context::watch`].
-    #[doc(alias("monitor", "link"))]
-    pub fn watch_any(&mut self, who: AnyActor) {
-        let moves_along = ActorType::moves::<A>();
-        if moves_along {
-            self.cx.with_extra(|extra| {
-                if !extra.remote().watching.contains(&who) {
-                    extra.remote().watching.push(who);
-                }
-            });
-        }
-        let (watcher, notify) = self.watcher(moves_along);
-        who.watch(watcher, notify);
-    }
-
-    /// Ends a watch on an actor of any type, like [`Context::unwatch`].
-    #[doc(alias("demonitor", "unlink"))]
-    pub fn unwatch_any(&mut self, who: AnyActor) {
-        who.unwatch(Watcher::last(self.id()));
-        self.forget_watched(who.id());
-    }
-
-    /// Ends a watch. A notice that is already under way may still arrive.
-    #[doc(alias("demonitor", "unlink"))]
-    pub fn unwatch<B: Actor>(&mut self, who: ActorRef<B>) {
-        who.address.send_control(Watch::End { watcher: Watcher::last(self.id()) });
-        self.forget_watched(who.id());
     }
 
     /// Removes `who` from the recorded watched actors. Returns whether it was recorded.

@@ -2,15 +2,14 @@
 
 mod probe;
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse::{Actor, ActorRef, Message, System, ToRecipient};
 
 pub use self::probe::Probe;
-use self::probe::ProbeActor;
+use self::probe::{ProbeActor, Seen};
 use crate::run::{RunMode, Schedule, Sent, Session};
 
 /// A private simulated system for tests of one actor or a few. It has virtual time, [probes](Probe) as receivers, and
@@ -85,9 +84,9 @@ impl Kit {
         self.session.system()
     }
 
-    /// Starts an actor that keeps its messages for the test.
-    pub fn probe<M: Message<Reply = ()>>(&self) -> Probe<M> {
-        let seen: Arc<Mutex<VecDeque<M>>> = Arc::default();
+    /// Starts an actor that keeps its messages for the test, which may answer them: [`Probe::expect_ask`].
+    pub fn probe<M: Message>(&self) -> Probe<M> {
+        let seen = Seen::default();
         let recipient = self.system().spawn(ProbeActor(Arc::clone(&seen))).recipient();
         Probe { session: Arc::clone(&self.session), recipient, seen, window: Duration::ZERO }
     }

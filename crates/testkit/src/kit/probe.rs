@@ -1,27 +1,49 @@
 //! Probes: receivers that a test looks into.
 
+use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use playhouse::{Actor, Context, Handler, Message, Recipient};
+use playhouse::{Actor, Context, DeferredHandler, Message, Recipient, Reply};
 use playhouse_actor::ShortType;
 
 use crate::run::{Session, lock};
 
+/// The messages of a probe that the test has not taken, with the rights to answer them.
+pub(super) type Seen<M> = Arc<Mutex<VecDeque<(M, Reply<<M as Message>::Reply>)>>>;
+
 /// The actor behind a probe, which keeps its messages.
-pub(super) struct ProbeActor<M>(pub(super) Arc<Mutex<VecDeque<M>>>);
+pub(super) struct ProbeActor<M: Message>(pub(super) Seen<M>);
 
 impl<M: Message> Actor for ProbeActor<M> {}
 
-impl<M: Message<Reply = ()>> Handler<M> for ProbeActor<M> {
-    fn handle(&mut self, message: M, _: &mut Context<Self>) {
-        lock(&self.0).push_back(message);
+impl<M: Message> DeferredHandler<M> for ProbeActor<M> {
+    fn handle(&mut self, message: M, reply: Reply<M::Reply>, _: &mut Context<Self>) {
+        let seen = (message, answered_by_nothing(reply));
+        lock(&self.0).push_back(seen);
     }
 }
 
-/// A recipient whose messages the test examines: see [`Kit::probe`](super::Kit::probe).
+/// Whether answers of type `T` say nothing that a test could choose.
+fn is_nothing<T: 'static>() -> bool {
+    TypeId::of::<T>() == TypeId::of::<()>()
+}
+
+/// Gives the answer at once if it is `()`.
+fn answered_by_nothing<T: Send + 'static>(reply: Reply<T>) -> Reply<T> {
+    let nothing: Box<dyn Any> = Box::new(());
+    match nothing.downcast::<T>() {
+        Ok(nothing) => {
+            reply.send(*nothing);
+            Reply::from_fn(|_| {})
+        }
+        Err(_) => reply,
+    }
+}
+
+/// A recipient whose messages the test examines, and whose answers it gives: see [`Kit::probe`](super::Kit::probe).
 ///
 /// # Examples
 ///
@@ -38,13 +60,49 @@ impl<M: Message<Reply = ()>> Handler<M> for ProbeActor<M> {
 /// assert_eq!(probe.expect(), Pong(1));
 /// probe.expect_none();
 /// ```
+///
+/// A message with a reply is taken with [`expect_ask`](Probe::expect_ask), which returns the right to answer it:
+///
+/// ```
+/// use playhouse_testkit::Kit;
+/// use playhouse::prelude::*;
+///
+/// #[derive(Message)]
+/// #[message(reply = f64)]
+/// struct ReadTemperature;
+///
+/// struct Display {
+///     sensor: Recipient<ReadTemperature>,
+///     shown: Option<f64>,
+/// }
+///
+/// #[actor]
+/// impl Display {
+///     #[message]
+///     fn refresh(&mut self, ctx: &mut Context<Self>) {
+///         ctx.ask(self.sensor, ReadTemperature).then(|this, read, _| this.shown = read.ok());
+///     }
+///     #[message]
+///     fn shown(&self) -> Option<f64> {
+///         self.shown
+///     }
+/// }
+///
+/// let kit = Kit::new();
+/// let sensor = kit.probe::<ReadTemperature>();
+/// let display = kit.system().spawn(Display { sensor: sensor.recipient(), shown: None });
+/// display.tell(Refresh);
+/// let (ReadTemperature, reply) = sensor.expect_ask();
+/// reply.send(20.5);
+/// assert_eq!(display.ask(Shown).wait(), Ok(Some(20.5)));
+/// ```
 #[doc(alias = "TestProbe")]
 #[doc(alias = "TestInbox")]
 #[doc(alias = "mock")]
 pub struct Probe<M: Message> {
     pub(super) session: Arc<Session>,
     pub(super) recipient: Recipient<M>,
-    pub(super) seen: Arc<Mutex<VecDeque<M>>>,
+    pub(super) seen: Seen<M>,
     pub(super) window: Duration,
 }
 
@@ -54,7 +112,7 @@ impl<M: Message> fmt::Debug for Probe<M> {
     }
 }
 
-impl<M: Message<Reply = ()>> Probe<M> {
+impl<M: Message> Probe<M> {
     /// Returns the recipient to give to the tested actor.
     pub fn recipient(&self) -> Recipient<M> {
         self.recipient
@@ -70,11 +128,39 @@ impl<M: Message<Reply = ()>> Probe<M> {
     /// Returns the next message, and runs the system until it has come.
     ///
     /// # Panics
-    /// No message comes within the window.
+    /// - No message comes within the window.
+    /// - The message's sender waits for an answer other than `()`: [`expect_ask`](Probe::expect_ask) returns the right
+    ///   to give it.
     #[doc(alias = "expectMsg")]
     #[doc(alias = "receiveMessage")]
     #[track_caller]
     pub fn expect(&self) -> M {
+        let (message, reply) = self.next();
+        assert!(
+            is_nothing::<M::Reply>() || !reply.is_awaited(),
+            "a {} came, and its sender waits for the answer: take it with `expect_ask`, which returns the message and its `Reply`",
+            ShortType(std::any::type_name::<M>())
+        );
+        message
+    }
+
+    /// Returns the next message with the right to answer it, and runs the system until it has come.
+    ///
+    /// The answer is dropped if the message was sent by `tell` or by a timer. An answer of type `()` has been given when
+    /// the message came. The asker gets [`AskError::Unanswered`](playhouse::AskError::Unanswered) if the test drops the
+    /// `Reply`.
+    ///
+    /// # Panics
+    /// No message comes within the window.
+    #[doc(alias = "expectMsg")]
+    #[doc(alias = "replyTo")]
+    #[track_caller]
+    pub fn expect_ask(&self) -> (M, Reply<M::Reply>) {
+        self.next()
+    }
+
+    #[track_caller]
+    fn next(&self) -> (M, Reply<M::Reply>) {
         self.run(&mut || !lock(&self.seen).is_empty());
         let next = lock(&self.seen).pop_front();
         next.unwrap_or_else(|| {

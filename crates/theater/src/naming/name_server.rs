@@ -201,7 +201,7 @@ impl NameServer {
         let name: Arc<str> = name.into();
         self.names.insert(Arc::clone(&name), actor);
         self.names_of.entry(actor.id()).or_default().insert(name);
-        ctx.watch_any(actor);
+        ctx.watch(actor);
     }
 
     fn unbind(&mut self, name: &str, ctx: &mut Context<Self>) {
@@ -210,7 +210,7 @@ impl NameServer {
             names.remove(name);
             if names.is_empty() {
                 self.names_of.remove(&actor.id());
-                ctx.unwatch_any(actor);
+                ctx.unwatch(actor);
             }
         }
     }
