@@ -15,7 +15,6 @@ use rustc_hash::FxHashSet;
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::frame::{Head, Whereabouts};
-use crate::link::registry::Registry;
 use crate::naming::{BirthName, Epoch, RemoteActorId};
 
 /// The target of a call.
@@ -57,9 +56,7 @@ pub(crate) struct MobileStart<'a> {
 
 /// The theater of links and routes.
 pub(crate) trait Node: Send + Sync {
-    // -- its parts and settings -------------------------------------------------------------------------------------------
-
-    fn registry(&self) -> &Arc<Registry>;
+    // -- its settings ----------------------------------------------------------------------------------------------------
 
     /// Returns the window of a link in bytes.
     fn window_bytes(&self) -> usize;

@@ -26,7 +26,7 @@ use playhouse_executor::{Gate, contained, pause_stage};
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::link_table::LinkTable;
-use crate::link::node::{Callee, Node};
+use crate::link::node::Callee;
 use crate::link::proxy::Proxy;
 use crate::lock::lock;
 use crate::naming::{BadName, BirthName, RemoteActorId, SlotName};
@@ -228,8 +228,7 @@ impl PendingProxy {
     /// before the mail that waits for it at its stub. Or they go behind the messages that have gone along the other route since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
         self.is_known_now();
-        let Some((id, node)) = self.mobile() else { return self.give_to_actor() };
-        let Some(controls) = node.registry().controls(id) else { return self.give_to_actor() };
+        let Some((id, controls)) = self.mobile() else { return self.give_to_actor() };
         let this = Arc::clone(self);
         // The worker that runs the stub's stage sends them, because it closes the arrival buffer as well: no message comes to the buffer too late.
         let give = move |_: StubContent<'_>| {
@@ -276,18 +275,19 @@ impl PendingProxy {
     fn deliver(&self, forwarded: Kept) -> Result<(), Kept> {
         let id = self.id.get().copied().filter(|id| !id.address().is_stale());
         let (Some(id), Some(node)) = (id, self.proxies.link_table.node()) else { return Err(forwarded) };
+        let registry = &self.proxies.link_table.registry;
         let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.proxies.link_table)));
         let to = self.proxies.directory.arrival_buffer_of(id).unwrap_or(id);
         match forwarded {
             Kept::Tell { actor, message, name, lane, bytes } => {
-                let entry = node.registry().message_of(actor, message);
+                let entry = registry.message_of(actor, message);
                 let told = entry.map(|entry| at_ref_codec(&ref_codec, || (entry.tell)(to, lane, &bytes, Codec::Named)));
                 if !matches!(told, Some(Ok(()))) {
                     return Err(Kept::Tell { actor, message, name, lane, bytes });
                 }
             }
             Kept::Request { actor, message, name, bytes, recall, answer } => {
-                let Some(entry) = node.registry().message_of(actor, message) else {
+                let Some(entry) = registry.message_of(actor, message) else {
                     return Err(Kept::Request { actor, message, name, bytes, recall, answer });
                 };
                 let back = Arc::clone(&ref_codec);
@@ -305,7 +305,7 @@ impl PendingProxy {
                 }
             }
             // All mail before it is in the mail of the actor, or on its way.
-            Kept::Marker(marker) => match node.registry().migration_vtable(id) {
+            Kept::Marker(marker) => match registry.migration_vtable(id) {
                 Some((moves, _)) if self.proxies.directory.is_remote(id) => (moves.pass_marker)(id, marker),
                 _ => node.say_here(id, marker.answer),
             },
@@ -429,8 +429,7 @@ impl PendingProxy {
         self.is_known_now();
         let this = Arc::clone(self);
         let open = move || _ = this.goes_over(&link);
-        let Some((id, node)) = self.mobile() else { return open() };
-        let Some(controls) = node.registry().controls(id) else { return };
+        let Some((id, controls)) = self.mobile() else { return open() };
         let this = Arc::clone(self);
         let look = move |present: StubContent<'_>| {
             if matches!(present, StubContent::Way(route) if this.is(&**route)) {
@@ -473,10 +472,12 @@ impl PendingProxy {
         }
     }
 
-    /// Returns the stub, if its actor is mobile.
-    fn mobile(&self) -> Option<(ActorId, Arc<dyn Node>)> {
-        let (id, node) = self.id.get().copied().zip(self.proxies.link_table.node())?;
-        node.registry().migration_vtable(id).is_some().then_some((id, node))
+    /// Returns the stub and its controls, if its actor is mobile, and this theater has not ended.
+    fn mobile(&self) -> Option<(ActorId, &Controls)> {
+        let link_table = &self.proxies.link_table;
+        let id = self.stub().filter(|id| link_table.registry.migration_vtable(*id).is_some())?;
+        link_table.node()?;
+        Some((id, link_table.registry.controls(id)?))
     }
 
     fn remote(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
@@ -519,8 +520,7 @@ impl PendingProxy {
 
     fn reached(self: &Arc<Self>, link: Arc<Link>) {
         self.is_known_now();
-        let Some((id, node)) = self.mobile() else { return self.open(&link) };
-        let Some(controls) = node.registry().controls(id) else { return self.open(&link) };
+        let Some((id, controls)) = self.mobile() else { return self.open(&link) };
         let this = Arc::clone(self);
         let open = move |present: StubContent<'_>| {
             let is_here = matches!(present, StubContent::Here);

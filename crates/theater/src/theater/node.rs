@@ -13,7 +13,6 @@ use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::frame::Head;
 use crate::link::node::{Callee, LostActor, MobileStart, Node, TakeLink, TakeLocateReply};
-use crate::link::registry::Registry;
 use crate::naming::{BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::locate::Inquiry;
@@ -25,10 +24,6 @@ pub(super) fn as_node(theater_core: Weak<TheaterCore>) -> Weak<dyn Node> {
 }
 
 impl Node for TheaterCore {
-    fn registry(&self) -> &Arc<Registry> {
-        &self.registry
-    }
-
     fn window_bytes(&self) -> usize {
         self.settings.window
     }
