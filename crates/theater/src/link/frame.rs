@@ -311,3 +311,26 @@ pub(crate) enum Reply {
     /// The called end refuses the caller, for this reason.
     Refused(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(value: &impl Serialize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Codec::Positional.write(value, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Theaters of other versions read names as numbers.
+    #[test]
+    fn names_are_written_as_their_numbers() {
+        let name = SlotName { slot: 300, incarnation: 1, capability: u64::MAX };
+        let born = name.born_in(10);
+        assert_eq!(bytes(&name), bytes(&(300_u64, 1_u64, u64::MAX)));
+        assert_eq!(bytes(&born), bytes(&(10_u64, 300_u64, 1_u64, u64::MAX)));
+        let mut head = Vec::new();
+        Head::Begin { born }.write(&mut head).unwrap();
+        assert_eq!(head[1..], bytes(&born));
+    }
+}
