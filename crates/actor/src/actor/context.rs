@@ -29,9 +29,9 @@ use crate::actor::{Actor, ActorId, ActorState, HasIdentity};
 /// }
 /// impl Error for BadReading {}
 ///
-/// fn is_cause<T: playhouse_actor::CrashCause>(_: T) {}
-/// is_cause(BadReading(999.0));
-/// is_cause("out of range");
+/// # use playhouse_actor::CrashCause;
+/// let causes = [BadReading(999.0).into_error(), "out of range".into_error()];
+/// assert_eq!(causes.map(|cause| cause.to_string()), ["999 degrees are out of range", "out of range"]);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither an error nor a text, and cannot be the cause of a crash",
