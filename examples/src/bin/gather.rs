@@ -38,7 +38,7 @@ impl Reader {
     #[message]
     async fn read_all(&mut self) {
         // These asks set no deadline, and inherit the deadline of the ask that this handler answers.
-        let answers = ask_many(self.replicas.clone(), Read).all().await;
+        let answers = ask_many(&self.replicas, Read).all().await;
         self.answers = answers.into_iter().filter(|(_, answer)| answer.is_ok()).count();
     }
 
@@ -80,16 +80,16 @@ fn main() -> playhouse::Result<()> {
     let replica = |value| system.spawn(Replica { value, stuck: value == 2 });
     let replicas: Vec<_> = (0..5).map(replica).collect();
 
-    let quorum = ask_many(replicas.clone(), Read).quorum().wait()?;
+    let quorum = ask_many(&replicas, Read).quorum().wait()?;
     println!("{} of {} replicas are enough", quorum.len(), replicas.len());
-    let answers = ask_many(replicas.clone(), Read).within(Duration::from_millis(200)).all().wait();
+    let answers = ask_many(&replicas, Read).within(Duration::from_millis(200)).all().wait();
     for (number, (_, answer)) in answers.into_iter().enumerate() {
         match answer {
             Ok(value) => println!("replica {number}: {value}"),
             Err(_) => println!("replica {number} did not answer in time"),
         }
     }
-    let error = ask_many(replicas.clone(), Read).within(Duration::from_millis(200)).first(5).wait();
+    let error = ask_many(&replicas, Read).within(Duration::from_millis(200)).first(5).wait();
     println!("all five: {}", if error.is_ok() { "they answered" } else { "one did not" });
 
     let reader = system.spawn(Reader { replicas, answers: 0 });

@@ -97,7 +97,8 @@ pub enum AskError {
     /// The receiver is in another theater, and the request or the answer could not be sent to it or read by it. Holds
     /// the reason.
     Unreachable(String),
-    /// The theater of the receiver is lost.
+    /// The theater to which the request was sent is lost. A mobile receiver may have moved on, and be alive in another
+    /// theater.
     TheaterLost {
         /// `true` if a handler may have run before the loss: a repeated request may then be handled twice.
         may_have_run: bool,
@@ -148,10 +149,10 @@ impl fmt::Display for AskError {
             AskError::Shutdown => f.write_str("the system was shut down"),
             AskError::Unreachable(why) => write!(f, "the receiver in another theater could not be asked: {why}"),
             AskError::TheaterLost { may_have_run: false } => {
-                f.write_str("the receiver's theater is lost, and the request has not reached it")
+                f.write_str("the theater to which the request was sent is lost, and the request has not reached the receiver")
             }
             AskError::TheaterLost { may_have_run: true } => {
-                f.write_str("the receiver's theater is lost: whether the request was handled is not known")
+                f.write_str("the theater to which the request was sent is lost: whether the request was handled is not known")
             }
         }
     }

@@ -146,7 +146,7 @@ impl<A: Actor, Mode> ToRecipient<A, Mode> for ActorRef<A> {
     }
 }
 
-/// A receiver of requests of type `M`: an [`ActorRef`] whose actor handles them, or a [`Recipient`].
+/// A receiver of requests of type `M`: an [`ActorRef`] whose actor handles them, a [`Recipient`], or a borrow of one.
 ///
 /// `Mode` is always inferred.
 ///
@@ -219,6 +219,21 @@ impl<A: Actor, M: HandledBy<A, Mode>, Mode> AskTarget<M, Mode> for ActorRef<A> {
 
     fn type_for_reports(self) -> &'static str {
         type_name::<A>()
+    }
+}
+
+/// A borrowed reference, such as one that a loop over `&self.workers` gives.
+impl<M: Message, Mode, T: AskTarget<M, Mode>> AskTarget<M, Mode> for &T {
+    fn requests(self) -> RequestTo<M> {
+        (*self).requests()
+    }
+
+    fn tell_it(self, message: M) {
+        (*self).tell_it(message);
+    }
+
+    fn type_for_reports(self) -> &'static str {
+        (*self).type_for_reports()
     }
 }
 

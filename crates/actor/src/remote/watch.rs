@@ -16,7 +16,7 @@ use crate::watch::Watch;
 /// # Examples
 ///
 /// ```
-/// use playhouse_actor::{Actor, ActorRef, Context, Watchable};
+/// # use playhouse_actor::{Actor, ActorRef, Context, Watchable};
 /// # use playhouse_actor::System;
 ///
 /// struct Worker;

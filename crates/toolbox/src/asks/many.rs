@@ -1,5 +1,6 @@
 //! One request to several actors.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context as PollContext, Poll};
@@ -61,7 +62,7 @@ pub type EachAnswer<A, R> = Vec<(ActorRef<A>, Result<R, AskError>)>;
 /// ```
 pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 
-/// Asks each of `targets` with a clone of `message`.
+/// Asks each of `targets`, which may be borrowed, with a clone of `message`.
 ///
 /// Nothing is sent until the answers are awaited. Each answer polls all pending requests, so the function suits tens
 /// or hundreds of actors.
@@ -83,7 +84,7 @@ pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 /// let system = System::start()?;
 /// let replicas: Vec<_> = (1..=3).map(|version| system.spawn(Replica(version))).collect();
 ///
-/// for (_replica, answer) in ask_many(replicas.clone(), Version).all().wait() {
+/// for (_replica, answer) in ask_many(&replicas, Version).all().wait() {
 ///     assert!(answer? <= 3);
 /// }
 /// let majority = ask_many(replicas, Version).quorum().wait()?;
@@ -94,12 +95,12 @@ pub type Enough<A, R> = Result<Vec<(ActorRef<A>, R)>, TooFewAnswers<A, R>>;
 #[doc(alias = "multi_call")]
 #[doc(alias = "scatter_gather")]
 #[doc(alias = "gather")]
-pub fn ask_many<A: Actor, M, Mode>(targets: impl IntoIterator<Item = ActorRef<A>>, message: M) -> AskMany<A, M>
+pub fn ask_many<A: Actor, M, Mode>(targets: impl IntoIterator<Item: Borrow<ActorRef<A>>>, message: M) -> AskMany<A, M>
 where
     M: HandledBy<A, Mode> + Repeated,
 {
     AskMany {
-        targets: targets.into_iter().collect(),
+        targets: targets.into_iter().map(|target| *target.borrow()).collect(),
         message,
         within: None,
         ask: |to, message| to.ask(message),

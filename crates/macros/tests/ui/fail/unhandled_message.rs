@@ -47,6 +47,7 @@ impl Overseer {
     fn oversee(&mut self, ctx: &mut Context<Self>) {
         for counter in &self.0 {
             ctx.watch(counter);
+            ctx.ask(counter, Add(1)).then(|_, _, _| {});
             ctx.watch(counter.id());
             ctx.fail(BadReading);
         }
