@@ -23,7 +23,7 @@ pub(crate) const GREETING_BYTES_MAX: u32 = 1024 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 /// Most theaters that a search names: all with a link to the locating theater, and itself.
-pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
+pub(crate) const LOCATE_THEATERS_MAX: usize = THEATERS_MAX + 1;
 /// Most actors that are located together.
 pub(crate) const LOST_ACTORS_MAX: usize = 4 * 1024;
 /// Most actors that one frame notes.
@@ -103,7 +103,7 @@ pub(crate) enum Head {
         ask: u64,
         lost: u64,
         for_others: bool,
-        #[serde(deserialize_with = "at_most::<_, _, SEEKERS_MAX>")]
+        #[serde(deserialize_with = "at_most::<_, _, LOCATE_THEATERS_MAX>")]
         asked: Vec<u64>,
         #[serde(deserialize_with = "at_most::<_, _, LOST_ACTORS_MAX>")]
         actors: Vec<BirthName>,

@@ -119,7 +119,7 @@ pub(crate) trait Node: Send + Sync {
     fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<BirthName>, answer: TakeLocateReply);
 
     /// Answers a marker, because the actor is in this theater.
-    fn say_here(&self, id: ActorId, answer: TakeAnswer);
+    fn answer_marker(&self, id: ActorId, answer: TakeAnswer);
 
     /// Returns a marker behind the mail that was sent to the stub `id`. `waits` is dropped when the marker was answered, or is lost.
     fn fence_marker(self: Arc<Self>, id: ActorId, waits: Box<dyn Send>) -> Marker;

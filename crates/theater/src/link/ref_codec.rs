@@ -24,7 +24,7 @@ impl RefCodec for Link {
                 let remote = self.its(SlotName { slot, incarnation, capability });
                 match self.met(&remote)? {
                     Some(id) => Ok(id),
-                    None => self.settle_there(self.incarnation, (remote, remote), stub),
+                    None => self.settle_in_peer(self.incarnation, (remote, remote), stub),
                 }
             }
             RefName::Moved { born, at } => {
@@ -46,7 +46,7 @@ impl RefCodec for Link {
                         .unwrap_or_else(no_actor));
                 }
                 let id = if let Some(link) = self.link_table.link(at.theater) {
-                    link.settle_there(self.incarnation, (born, at.into()), stub)?
+                    link.settle_in_peer(self.incarnation, (born, at.into()), stub)?
                 } else if at.address.is_some() {
                     self.stub_without_link((born, at.into()), stub)?
                 } else {
@@ -64,7 +64,7 @@ impl RefCodec for Link {
                     return Ok(no_actor());
                 }
                 if let Some(link) = self.link_table.link(theater) {
-                    return link.settle_there(self.incarnation, (remote, remote), stub);
+                    return link.settle_in_peer(self.incarnation, (remote, remote), stub);
                 }
                 self.stub_without_link((remote, remote), stub)
             }
@@ -115,7 +115,7 @@ impl Link {
     }
 
     /// Makes the stub of an actor with the birth name `born`, which is in the other theater as `far`, according to the theater `teller`.
-    fn settle_there(
+    fn settle_in_peer(
         &self,
         teller: u64,
         (born, remote): (RemoteActorId, RemoteActorId),

@@ -264,7 +264,7 @@ impl Rebalancer {
         actors.shuffle(&mut rand::rng());
         let mut moves = Vec::new();
         for (actor, count) in actors {
-            if moves.len() < self.balance.moves_max && count as f64 <= left && is_here(theater_core, actor) {
+            if moves.len() < self.balance.moves_max && count as f64 <= left && is_local(theater_core, actor) {
                 left -= count as f64;
                 moves.push((actor, Arc::clone(&link)));
             }
@@ -297,7 +297,7 @@ impl Rebalancer {
             let others = (guessed - remote as f64).max(0.0) + (remote - most) as f64;
             if most < MESSAGES_MIN
                 || (most as f64) <= others * (1.0 + self.balance.margin)
-                || !is_here(theater_core, actor)
+                || !is_local(theater_core, actor)
             {
                 continue;
             }
@@ -313,7 +313,7 @@ impl Rebalancer {
 }
 
 /// Returns whether the actor is a mobile one that lives in this theater.
-fn is_here(theater_core: &TheaterCore, actor: ActorId) -> bool {
+fn is_local(theater_core: &TheaterCore, actor: ActorId) -> bool {
     let address = actor.address();
     !address.is_stale() && !address.is_away() && theater_core.registry.migration_vtable(actor).is_some()
 }

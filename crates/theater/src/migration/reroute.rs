@@ -82,7 +82,7 @@ impl TheaterCore {
     }
 
     /// Answers a marker, because the actor is in this theater.
-    pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
+    pub(crate) fn answer_marker(&self, id: ActorId, answer: TakeAnswer) {
         let mut bytes = Vec::with_capacity(size_of::<ActorLocation>());
         match self.location(id).map(|location| Codec::Positional.write(&location, &mut bytes)) {
             Some(Ok(())) => answer(Ok((Codec::Positional, &bytes))),
@@ -90,7 +90,7 @@ impl TheaterCore {
         }
     }
 
-    /// Calls [`TheaterCore::say_here`]. If the actor has come and waits for the end of a reroute, the answer follows that end.
+    /// Calls [`TheaterCore::answer_marker`]. If the actor has come and waits for the end of a reroute, the answer follows that end.
     pub(crate) fn say_settled(&self, id: ActorId, answer: TakeAnswer) {
         {
             let mut settling = self.settling();
@@ -99,7 +99,7 @@ impl TheaterCore {
                 return;
             }
         }
-        self.say_here(id, answer);
+        self.answer_marker(id, answer);
     }
 
     pub(crate) fn settling(&self) -> MutexGuard<'_, Settling> {
@@ -109,7 +109,7 @@ impl TheaterCore {
     /// Answers markers that waited: the arrived actor begins, or it has not come after all.
     fn say_rerouted(&self, id: ActorId) {
         let answers = self.settling().answers.remove(&id);
-        answers.into_iter().flatten().for_each(|answer| self.say_here(id, answer));
+        answers.into_iter().flatten().for_each(|answer| self.answer_marker(id, answer));
     }
 
     /// Notes that the reroute of this stub has ended, and its cell is about to learn it. Until then, drains wait for the mail at the stub.

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_has_the_secret_can_seal() {
+    fn only_the_holder_of_the_secret_can_make_a_capability() {
         let (one, other) = (Capability::random(), Capability::random());
         let capability = one.of(3, 7);
         let name = |slot, incarnation, capability| SlotName { slot, incarnation, capability };

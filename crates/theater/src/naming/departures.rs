@@ -38,7 +38,7 @@ impl Directory {
     /// Notes that an actor that was born in this theater is about to leave one of these theaters for the other one. A later departure may be noted
     /// already.
     pub(crate) fn note_departure(&self, name: SlotName, epoch: Epoch, hosts: [Host; 2]) {
-        let Some(id) = self.born_here(name.born_in(self.incarnation)) else { return };
+        let Some(id) = self.born_in_this_theater(name.born_in(self.incarnation)) else { return };
         let mut known = self.known();
         let Some(moved) = known.moved.get_mut(&id) else { return };
         let is_later = epoch.departure == moved.epoch.departure && epoch.hops > moved.epoch.hops;
@@ -55,7 +55,7 @@ impl Directory {
     }
 
     /// Returns the stub of the actor with this name, if it was born in this theater.
-    pub(crate) fn born_here(&self, name: BirthName) -> Option<ActorId> {
+    pub(crate) fn born_in_this_theater(&self, name: BirthName) -> Option<ActorId> {
         // An actor that had ended in this theater may have come back.
         let stub = || self.known_as(name).or_else(|| self.own(name.slot_name()));
         (name.theater == self.incarnation).then(stub).flatten()

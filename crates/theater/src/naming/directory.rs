@@ -186,7 +186,7 @@ impl Directory {
     }
 
     /// Returns whether the actor of this stub lives in this theater. Its cell may not have learned yet that it has come.
-    pub(crate) fn lives_here(&self, id: ActorId) -> bool {
+    pub(crate) fn lives_in_this_theater(&self, id: ActorId) -> bool {
         matches!(self.view(id).residence(), Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. })
     }
 
@@ -370,7 +370,7 @@ impl Directory {
     }
 
     /// Returns whether an actor has come that does not live in its cell yet.
-    pub(crate) fn awaits_anybody(&self) -> bool {
+    pub(crate) fn awaits_arrivals(&self) -> bool {
         // Incoming actors first: an actor is counted as arriving before it stops being an incoming one.
         !self.incoming_actors().is_empty() || self.is_any_arriving()
     }

@@ -687,7 +687,7 @@ mod tests {
 
     // GUARANTEE: Cycles over theaters
     #[test]
-    fn a_request_is_followed_to_whom_it_was_forwarded_last() {
+    fn a_request_is_followed_to_its_last_receiver() {
         let name = born_in;
         let said = |at, came, to: Option<u64>, forwards, route| {
             let to = to.map(|to| (name(to), to.to_string()));
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_forwarded_since_it_was_begun_can_be_taken_back() {
+    fn a_request_that_was_forwarded_after_its_begin_can_be_taken_back() {
         let begun = |begun, forwards| Wait { begun, forwards, ..wait(1, 0, 2) }.has_begun();
         assert_eq!(
             [begun(None, 0), begun(Some(0), 0), begun(Some(0), 1), begun(Some(1), 1)],

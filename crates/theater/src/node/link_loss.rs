@@ -30,7 +30,7 @@ impl TheaterCore {
             let links = self.links();
             let said = Claim { knows: said.knows.contains(&theater), number: said.link };
             let known = links.by_incarnation.get(&theater);
-            known.filter(|known| Calling::is_lost_there(known.sight(), said)).map(|known| Arc::clone(&known.link))
+            known.filter(|known| Calling::is_lost_to_peer(known.sight(), said)).map(|known| Arc::clone(&known.link))
         };
         given_up.inspect(|link| self.lose_or_leave(link));
     }

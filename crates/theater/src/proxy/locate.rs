@@ -46,7 +46,7 @@ use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
 use crate::link::Link;
-use crate::link::frame::{LOST_ACTORS_MAX, LocateReply, SEEKERS_MAX, Whereabouts};
+use crate::link::frame::{LOCATE_THEATERS_MAX, LOST_ACTORS_MAX, LocateReply, Whereabouts};
 use crate::link::link_table::LinkTable;
 use crate::link::node::{LostActor, TakeLocateReply};
 use crate::link::proxy::Proxy;
@@ -191,7 +191,7 @@ impl Locate {
         let PendingProxies { directory, link_table, .. } = &**proxies;
         let links = link_table.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
-        let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
+        let asked: Vec<u64> = theaters.take(LOCATE_THEATERS_MAX).collect();
         let mut lost_actors = lost_actors.into_iter();
         loop {
             let some: Vec<(ActorId, Arc<PendingProxy>)> = lost_actors.by_ref().take(LOST_ACTORS_MAX).collect();
@@ -366,7 +366,8 @@ impl Inquiry {
         link_table: &Arc<LinkTable>,
         answer: TakeLocateReply,
     ) {
-        let own: Vec<ActorId> = actors.iter().filter_map(|actor| link_table.directory.born_here(*actor)).collect();
+        let own: Vec<ActorId> =
+            actors.iter().filter_map(|actor| link_table.directory.born_in_this_theater(*actor)).collect();
         let here = Arc::clone(link_table);
         let known = asked.iter().copied().chain([lost]).collect();
         let ask = move || Inquiry::ask(lost, (for_others, asked), actors, &here, answer);
@@ -386,7 +387,7 @@ impl Inquiry {
         let mut asked = FxHashSet::from_iter(asked);
         let directory = &link_table.directory;
         let gone = actors.iter().filter_map(|actor| whereabouts(link_table, *actor)).map(|at| at.theater);
-        let own = actors.iter().filter_map(|actor| directory.born_here(*actor));
+        let own = actors.iter().filter_map(|actor| directory.born_in_this_theater(*actor));
         let noted = own.flat_map(|id| directory.hosts(id)).map(|host| host.theater);
         let gone: FxHashSet<u64> = gone.chain(noted).collect();
         let is_to_be_asked = |link: &Arc<Link>| {
@@ -395,7 +396,7 @@ impl Inquiry {
         };
         let others: Vec<Arc<Link>> = link_table.all_links().into_iter().filter(is_to_be_asked).collect();
         asked.extend(others.iter().map(|link| link.incarnation).chain([directory.incarnation]));
-        let mut known: Vec<u64> = asked.iter().copied().take(SEEKERS_MAX).collect();
+        let mut known: Vec<u64> = asked.iter().copied().take(LOCATE_THEATERS_MAX).collect();
         known.sort_unstable();
         let (said, to_answer) = (BTreeMap::new(), others.len() + 1);
         let gathered = Gathered { said, to_answer, answer: Some(answer) };

@@ -46,7 +46,7 @@ pub(crate) struct PendingProxy {
     /// Whether nothing was sent from its stub along another route.
     is_first: bool,
     /// The number of searches.
-    searches: AtomicU32,
+    locate_count: AtomicU32,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
     /// The gate that the stub's stage waits behind when more than `slowed_bytes` are kept.
@@ -84,7 +84,7 @@ impl RefCodec for PendingRefCodec {
 
     fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
         let directory = &self.0.directory;
-        let by_name = |name: BirthName| directory.born_here(name).or_else(|| directory.known_as(name));
+        let by_name = |name: BirthName| directory.born_in_this_theater(name).or_else(|| directory.known_as(name));
         let known = match name {
             RefName::Mine { slot, incarnation, capability } => {
                 directory.own_or_ended(SlotName { slot, incarnation, capability })
@@ -152,7 +152,7 @@ impl PendingProxy {
             proxies: Arc::clone(proxies),
             remote: Mutex::new(remote),
             is_first,
-            searches: AtomicU32::new(u32::from(called)),
+            locate_count: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
             state: Mutex::new(waiting),
             gate: Arc::default(),
@@ -307,7 +307,7 @@ impl PendingProxy {
             // All mail before it is in the mail of the actor, or on its way.
             Kept::Marker(marker) => match registry.migration_vtable(id) {
                 Some((moves, _)) if self.proxies.directory.is_remote(id) => (moves.pass_marker)(id, marker),
-                _ => node.say_here(id, marker.answer),
+                _ => node.answer_marker(id, marker.answer),
             },
             other => return Err(other),
         }
@@ -495,7 +495,7 @@ impl PendingProxy {
     /// Handles the end of the theater. A mobile actor may have gone on from it, and is located.
     fn miss(self: &Arc<Self>) {
         /// The number of searches after which a missed actor is regarded as dead, or too fast.
-        const SEARCHES_MAX: u32 = 3;
+        const LOCATES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
         let remote = self.remote().take();
         let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), remote) else {
@@ -504,7 +504,7 @@ impl PendingProxy {
         let PendingProxies { directory, link_table, .. } = &*self.proxies;
         let mut lost_actors = Some((id, Arc::clone(self)));
         // Relaxed: it is a counter only.
-        if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
+        if self.locate_count.fetch_add(1, Ordering::Relaxed) >= LOCATES_MAX {
             if let Some(link) = link_table.link(lost) {
                 // The link with that theater was made since.
                 *self.remote() = remote;

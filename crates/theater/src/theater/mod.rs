@@ -454,7 +454,7 @@ impl Theater {
         loop {
             let came = self.theater_core.directory.begun();
             // This load precedes the list, because an actor that has arrived in its cell by then is in the list.
-            let awaits = self.theater_core.directory.awaits_anybody();
+            let awaits = self.theater_core.directory.awaits_arrivals();
             let mut leaving = Vec::new();
             self.theater_core.system.core().each_resident(|address, resident| {
                 let id = ActorId::of(address);

@@ -97,8 +97,8 @@ impl Node for TheaterCore {
         Inquiry::begin(lost, asked, actors, &self.link_table, answer);
     }
 
-    fn say_here(&self, id: ActorId, answer: TakeAnswer) {
-        TheaterCore::say_here(self, id, answer);
+    fn answer_marker(&self, id: ActorId, answer: TakeAnswer) {
+        TheaterCore::answer_marker(self, id, answer);
     }
 
     fn fence_marker(self: Arc<Self>, id: ActorId, waits: Box<dyn Send>) -> Marker {

@@ -258,12 +258,12 @@ pub(in crate::link) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
     }
 }
 
-pub(in crate::link) fn guest() -> Vec<u8> {
+pub(in crate::link) fn incoming_state() -> Vec<u8> {
     state_of(&Guest)
 }
 
-/// Writes a `guest` with a departure of this epoch.
-pub(in crate::link) fn guest_with(epoch: Epoch) -> Vec<u8> {
+/// Writes an `incoming_state` with a departure of this epoch.
+pub(in crate::link) fn incoming_state_with(epoch: Epoch) -> Vec<u8> {
     written(&Guest, epoch)
 }
 
@@ -339,7 +339,7 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
 }
 
 #[test]
-fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_with() {
+fn a_mobile_actor_started_in_another_theater_keeps_its_birth_name() {
     let [theater] = theaters();
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
@@ -391,7 +391,7 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
 fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [theater] = theaters();
     let [link, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
+    link.receives(&moves(&theater, remote(10, 1, 7)), &incoming_state());
     let stub = theater.theater_core.directory.known_as(remote(10, 1, 7).birth_name()).unwrap();
     let is_here = || !theater.theater_core.directory.is_remote(stub);
     let begin = |capability| Head::Begin { born: remote(10, 1, capability).birth_name() };
@@ -408,10 +408,10 @@ fn an_actor_begins_when_it_was_left_by_its_whole_name() {
 
 // GUARANTEE: Alive once
 #[test]
-fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
+fn an_incoming_actor_of_a_lost_theater_does_not_begin() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
-    link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
+    link.receives(&moves(&theater, remote(10, 1, 7)), &incoming_state());
     link.lose();
     link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     theater.system().run_until_idle();
@@ -445,26 +445,26 @@ fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
 }
 
 #[test]
-fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
+fn an_incoming_actor_that_stays_does_not_begin_and_may_come_again() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
     let comes = moves(&theater, remote(10, 1, 7));
-    link.receives(&comes, &guest());
+    link.receives(&comes, &incoming_state());
     link.receives(&Head::Stays { born: remote(10, 1, 7).birth_name() }, &[]);
     link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
-    link.receives(&comes, &guest());
+    link.receives(&comes, &incoming_state());
     link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
 }
 
 // GUARANTEE: A name includes its capability
 #[test]
-fn an_actor_that_lives_here_does_not_come() {
+fn an_actor_of_this_theater_does_not_arrive() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest);
-    link.receives(&moves(&theater, name(&theater, own.id())), &guest());
+    link.receives(&moves(&theater, name(&theater, own.id())), &incoming_state());
     let said = link.says();
     let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
     let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
@@ -480,7 +480,7 @@ fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_th
     let [theater] = theaters();
     let own = theater.system().spawn(Guest);
     let link = rejected_peer(&theater, 10);
-    link.receives(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &guest());
+    link.receives(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &incoming_state());
     assert!(matches!(link.fault.get(), Some(Fault::Name(BadName::Invented(_)))));
     assert!(together(&link, 1, 1).is_err());
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
@@ -545,11 +545,11 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
 
 // GUARANTEE: Markers end
 #[test]
-fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
+fn a_marker_that_this_theater_has_not_sent_ends_no_reroute() {
     let [theater] = theaters();
     let ([from, to], _) = known_stub(&theater);
     // The actor comes, and the marker of its stub is on its way to its former theater.
-    from.receives(&moves(&theater, remote(11, 1, 7)), &guest());
+    from.receives(&moves(&theater, remote(11, 1, 7)), &incoming_state());
     from.receives(&Head::Begin { born: remote(11, 1, 7).birth_name() }, &[]);
     let mut sent = Vec::new();
     eventually(|| {
@@ -727,17 +727,17 @@ fn members_that_wait_for_their_groups_are_bounded() {
     };
     // Too many members of one group, and another group after that.
     for at in 0..2 * MEMBERS_MAX as u32 {
-        send(1, at, &guest());
+        send(1, at, &incoming_state());
         assert!(kept().0 <= MEMBERS_MAX);
     }
-    send(2, 0, &guest());
+    send(2, 0, &incoming_state());
     assert_eq!(kept().0, 2);
     let (_, why) = together(&link, 1, 2 * MEMBERS_MAX as u32).unwrap_err();
     assert!(why.contains("no more members"), "{why}");
     assert_eq!(together(&link, 2, 1).map(|locations| locations.len()), Ok(1));
     assert_eq!(kept(), (0, 0));
     // Too large members: the bytes behind a state are not read.
-    let large = [guest(), vec![0; 1024 * 1024]].concat();
+    let large = [incoming_state(), vec![0; 1024 * 1024]].concat();
     let most = MEMBER_WINDOWS_MAX * link.window_bytes + RESERVE_BYTES;
     for at in 0..64 {
         send(3, at, &large);
@@ -747,7 +747,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     assert_eq!((kept(), link.fault.get()), ((0, 0), None));
     // No group is complete.
     for of in 0..2 * MEMBERS_MAX as u64 + 1 {
-        send(of, 0, &guest());
+        send(of, 0, &incoming_state());
     }
     assert_eq!(link.fault.get(), Some(&Fault::Members));
     link.lose();

@@ -16,7 +16,8 @@ use playhouse_actor::{
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{
-    LIMIT, bytes, guest, guest_with, kind_of, moves, name, rejected_peer, remote, started, state_of, theaters,
+    LIMIT, bytes, incoming_state, incoming_state_with, kind_of, moves, name, rejected_peer, remote, started, state_of,
+    theaters,
 };
 use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
@@ -48,7 +49,7 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     let [theater] = theaters();
     let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     let evacuation = std::thread::scope(|scope| {
         let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
         // Many times the duration of an evacuation that waits for no actor.
@@ -66,13 +67,13 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
 }
 
 #[test]
-fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_has_ended() {
+fn the_stub_of_an_actor_about_to_begin_outlives_a_report_of_its_end() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let born = remote(10, 1, 7);
     let stub = source.stub_of_its(1, 7);
     let handle = source.handle_of(stub).unwrap();
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     source.receives(&Head::Ended { handles: vec![handle] }, &[]);
     theater.system().run_until_idle();
     source.receives(&begin(born), &[]);
@@ -87,11 +88,11 @@ fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_ha
 }
 
 #[test]
-fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
+fn an_incoming_actor_with_an_ended_stub_is_reported_at_both_ends() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     (theater.theater_core.registry.controls(stub).unwrap().forget)(stub);
     eventually(|| stub.address().is_stale());
@@ -103,7 +104,7 @@ fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
 
 /// Otherwise mail that was read before could come to the arrival buffer after its end.
 #[test]
-fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
+fn the_poller_sends_the_frame_that_must_follow_the_mail_already_read() {
     let [theater] = theaters();
     let theater_core = Arc::clone(&theater.theater_core);
     let this = std::thread::current().id();
@@ -165,7 +166,7 @@ fn an_actor_that_is_started_in_vain_is_reported() {
 
 // GUARANTEE: An actor that cannot migrate stays
 #[test]
-fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
+fn an_actor_that_stays_after_a_bad_answer_is_not_incoming_at_its_target() {
     let [theater] = theaters();
     let target = rejected_peer(&theater, 11);
     let own = theater.system().spawn(Guest);
@@ -184,17 +185,17 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
 
 // GUARANTEE: An actor migrates completely
 #[test]
-fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
+fn a_watcher_of_an_arrived_actor_that_just_ended_is_told_why() {
     let [theater] = theaters();
     let [source, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     let name = theater.theater_core.directory.slot_name(stub).unwrap();
     other.receives(&Head::Name { handle: 0, name }, &[]);
     source.receives(&begin(born), &[]);
     // An earlier request would be forwarded to the source.
-    eventually(|| !theater.theater_core.directory.awaits_anybody());
+    eventually(|| !theater.theater_core.directory.awaits_arrivals());
     (theater.theater_core.registry.controls(stub).unwrap().stop)(stub, false);
     eventually(|| stub.address().is_stale());
     // One link has called it by a number before, and one does so now.
@@ -224,7 +225,7 @@ impl Drop for Nosy {
 remote!(mobile Nosy:);
 
 #[test]
-fn a_guest_that_is_refused_is_dropped_without_a_lock() {
+fn a_refused_incoming_actor_is_dropped_without_a_lock() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let state = state_of(&Nosy);
@@ -320,7 +321,7 @@ remote!(Fixed: Greet);
 
 // GUARANTEE: A lost theater may come back
 #[test]
-fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that_has_left_are_not() {
+fn stubs_of_a_lost_theater_are_bounded_and_stubs_of_a_left_one_are_freed() {
     let [theater] = theaters();
     let ended = |stubs: &[ActorId]| stubs.iter().filter(|stub| stub.address().is_stale()).count();
     let [lost, left] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
@@ -447,7 +448,7 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
+fn an_actor_that_has_answered_leaves_after_the_asker_has_the_answer() {
     let (net, theater) = simulated();
     let [asker, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let own = theater.system().spawn(Guest).id();
@@ -484,9 +485,9 @@ fn departs(link: &Link) -> Vec<Departs> {
 }
 
 /// Returns an actor that was born in theater 10 with this slot, and lives in `theater` after a migration from there.
-fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
+fn arrived_actor(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
     let born = remote(10, slot, 7);
-    birth.receives(&moves(theater, born), &guest());
+    birth.receives(&moves(theater, born), &incoming_state());
     birth.receives(&begin(born), &[]);
     theater.theater_core.directory.known_as(born.birth_name()).unwrap()
 }
@@ -496,7 +497,7 @@ fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
 fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     let (net, theater) = simulated();
     let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let stub = guest_of(&theater, &birth, 1);
+    let stub = arrived_actor(&theater, &birth, 1);
     net.run_until_idle();
     birth.says();
     answers(&theater, &target);
@@ -526,7 +527,7 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
 fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
     let (net, theater) = simulated();
     let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let stubs = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    let stubs = [1, 2].map(|slot| arrived_actor(&theater, &birth, slot));
     net.run_until_idle();
     answers(&theater, &target);
     theater.theater_core.migrate(stubs[0], Arc::clone(&target), Box::new(drop));
@@ -546,7 +547,7 @@ fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
 fn actors_that_were_born_in_one_theater_are_noted_together() {
     let (net, theater) = simulated();
     let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let stubs = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    let stubs = [1, 2].map(|slot| arrived_actor(&theater, &birth, slot));
     net.run_until_idle();
     let theater_core = &theater.theater_core;
     let departing = |id: &ActorId| Departing {
@@ -599,7 +600,7 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
 
 /// Its birth theater believes only theaters that have had it.
 #[test]
-fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
+fn a_birth_theater_believes_only_theaters_that_have_had_the_actor() {
     let (_net, theater) = simulated();
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let started = started(&links[0], &Guest);
@@ -661,7 +662,7 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     let (net, theater) = simulated();
     let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
+    source.receives(&moves(&theater, born), &incoming_state_with(Epoch { departure: 1, hops: u64::MAX }));
     source.receives(&begin(born), &[]);
     let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
@@ -692,7 +693,7 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
 
 // GUARANTEE: Ended actors are forgotten
 #[test]
-fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
+fn an_actor_that_ends_while_its_stub_reroutes_is_forgotten_afterwards() {
     let (net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
     let stub = target.stub_of_its(1, 7);
