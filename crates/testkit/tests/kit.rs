@@ -148,6 +148,38 @@ fn a_probe_answers_what_the_test_says() {
 }
 
 #[test]
+fn probes_keep_their_messages_when_the_kit_has_ended() {
+    let kit = Kit::new();
+    let (asked, lines) = (kit.probe::<Square>(), kit.probe::<Line>());
+    let client =
+        kit.system().spawn(Client { receiver: asked.recipient(), lines: lines.recipient(), answers: Vec::new() });
+    client.tell(Request(3));
+    client.tell(Request(4));
+    let (_, first) = asked.expect_ask();
+    kit.settle();
+    drop(kit);
+    assert!(!first.is_awaited());
+    first.send(9);
+    let (square, second) = asked.expect_ask();
+    assert_eq!(square, Square(4));
+    assert_eq!(second.try_send(16), Err(16));
+    lines.within(Duration::MAX).expect_none();
+    let why = message_of(catch_unwind(AssertUnwindSafe(|| lines.expect())).unwrap_err());
+    assert_eq!(why, "a Line was expected within 0ns, and none came: nothing is left to do in that time");
+}
+
+#[test]
+fn a_window_may_be_longer_than_time() {
+    let kit = Kit::new();
+    let probe = kit.probe::<Line>();
+    kit.run_for(Duration::from_secs(1));
+    let slow = kit.system().spawn(Slow { to: probe.recipient(), delay: Duration::from_secs(10) });
+    slow.tell(Take(1));
+    assert_eq!(probe.within(Duration::MAX).expect(), Line(1));
+    assert_eq!(kit.system().now(), Duration::from_secs(11));
+}
+
+#[test]
 fn an_asked_message_is_not_taken_without_its_reply() {
     let kit = Kit::new();
     let (asked, lines) = (kit.probe::<Square>(), kit.probe::<Line>());

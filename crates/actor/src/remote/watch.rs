@@ -108,7 +108,8 @@ impl<A: Actor> Context<A> {
     /// Requests a [`terminated`](Actor::terminated) call for the end of `who`. The call comes at once if `who` has
     /// ended.
     ///
-    /// Watching the same actor twice has the effect of one watch. [`Context::unwatch`] ends the watch.
+    /// Watching the same living actor twice has the effect of one watch. Each watch of an actor that has ended leads to a
+    /// call of its own. [`Context::unwatch`] ends the watch.
     ///
     /// A mobile actor continues to watch `who` from each theater that it migrates to, if other theaters may send to
     /// `who`. If `who` has ended during a migration, the reason is [`NotAlive`](crate::StopReason::NotAlive).

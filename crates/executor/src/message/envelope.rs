@@ -253,8 +253,10 @@ impl<S: Resident> Cx<S> {
     /// Notes the code that the actor was running, if it has failed.
     #[inline(always)]
     pub(crate) fn note_failure(&self, about: impl FnOnce() -> (MailKind, &'static str)) {
-        // Not noted for an actor that also stops, because many actors stop, and few of them fail.
-        if self.outcome == Outcome::Fail {
+        // Many actors stop, and few of them fail. An actor that has failed has a cold part.
+        // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
+        let has_cold_part = || unsafe { Cell::cold(self.cell) }.is_some();
+        if self.outcome == Outcome::Fail || self.outcome == Outcome::Stop && has_cold_part() {
             // SAFETY: this thread runs the cell's stage, and this function holds no reference to the cold part.
             unsafe { note_failure(self.cell, about()) };
         }

@@ -177,7 +177,7 @@ fn a_crash_is_reported_with_what_the_actor_was_running() {
         assert_eq!(new().ask(GiveIn).wait(), Err(AskError::Panicked));
         expect(failed("GiveIn"));
         new().tell(GiveInAndStop);
-        expect(failed(""));
+        expect(failed("GiveInAndStop"));
         // The start runs within the handler of the other actor.
         new().tell(StartAnother);
         expect(panicked("`started`", "at the start"));

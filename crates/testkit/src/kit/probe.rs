@@ -190,6 +190,6 @@ impl<M: Message> Probe<M> {
     }
 
     fn run(&self, done: &mut dyn FnMut() -> bool) {
-        self.session.run(self.session.system().now() + self.window, done);
+        self.session.run(self.session.system().now().saturating_add(self.window), done);
     }
 }

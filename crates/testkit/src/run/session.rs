@@ -99,13 +99,14 @@ impl Session {
     }
 
     pub(super) fn with<T>(&self, f: impl FnOnce(&mut RunState) -> T) -> T {
-        self.driver.with(|run| f(run.as_mut().expect("the kit of this probe is still there")))
+        self.driver.with(|run| f(run.as_mut().expect("the run goes on")))
     }
 
     /// Runs until `done`, or until nothing is left to do before the system time `until`. In the latter case the time
-    /// is `until` afterwards.
+    /// is `until` afterwards. Does nothing after the end.
     pub(crate) fn run(&self, until: Duration, done: &mut dyn FnMut() -> bool) {
-        self.with(|run| {
+        self.driver.with(|run| {
+            let Some(run) = run else { return };
             run.until = Some(until);
             run.run(done);
             run.until = None;
