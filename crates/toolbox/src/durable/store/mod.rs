@@ -1,11 +1,13 @@
 //! The interface of stores.
 
 mod error;
+mod ledger;
 mod memory;
 
 use std::sync::Arc;
 
 pub use self::error::StoreError;
+pub use self::ledger::{Changed, Ledger, LedgerWatch};
 pub use self::memory::MemoryStore;
 
 /// The largest size of a key, in bytes of UTF-8.
