@@ -11,7 +11,8 @@ use crate::actor::spawn::Start;
 use crate::actor::spawn::{SpawnError, SpawnOptions};
 use crate::actor::{Actor, ActorId, ActorState, HasIdentity};
 
-/// The cause of a crash that [`Context::fail`] takes: a type that implements [`Error`], a boxed one, or a text.
+/// The cause of a crash that [`Context::fail`] takes: a type that implements [`Error`], [`Send`] and [`Sync`], a boxed one,
+/// or a text.
 ///
 /// # Examples
 ///
@@ -34,9 +35,10 @@ use crate::actor::{Actor, ActorId, ActorState, HasIdentity};
 /// assert_eq!(causes.map(|cause| cause.to_string()), ["999 degrees are out of range", "out of range"]);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is neither an error nor a text, and cannot be the cause of a crash",
-    label = "expected an error or a text",
-    note = "write `impl std::fmt::Display for {Self}` with the text of the report, and `impl std::error::Error for {Self} {{}}`; it derives `Debug`, too"
+    message = "`{Self}` cannot be the cause of a crash",
+    label = "expected a text, or an error that is `Send` and `Sync`",
+    note = "a type of yours implements `std::fmt::Display`, with the text of the report, and `std::error::Error`",
+    note = "for an error of another crate, write `ctx.fail(error.to_string())`"
 )]
 pub trait CrashCause {
     /// Returns the error that the supervisor receives.
@@ -113,8 +115,8 @@ impl<A: Actor> Context<A> {
     /// Starts an actor near this one: on a stage of the same worker, in turn. The children of a
     /// [dedicated](crate::Placement::Dedicated) actor go to any stage.
     ///
-    /// The child continues when this actor ends. Children that end and restart with their parent are those of a
-    /// [`Supervisor`](crate::Supervisor).
+    /// The child continues when this actor ends. A child that ends with this actor is [owned](Context::spawn_owned) by it, or
+    /// has a [`Supervisor`](crate::Supervisor), which also restarts it.
     ///
     /// The child's `started` runs before any message to it. The exact time is unspecified:
     /// - mostly before this call returns;

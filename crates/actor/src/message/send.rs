@@ -5,6 +5,7 @@ use std::ops::Deref;
 
 use playhouse_executor::{AwayCx, Control, ControlCx, Lane, MailKind};
 
+use crate::actor::context::Context;
 use crate::actor::reference::{ActorRef, TrySendError, admit};
 use crate::actor::{Actor, ActorState};
 use crate::message::HandledBy;
@@ -122,7 +123,8 @@ impl<A: Actor> Control<ActorState<A>> for Request {
     }
 }
 
-/// A reference that stops its actor when it is dropped: see [`System::spawn_owned`](crate::System::spawn_owned).
+/// A reference that stops its actor when it is dropped: see [`System::spawn_owned`](crate::System::spawn_owned) and
+/// [`Context::spawn_owned`](crate::Context::spawn_owned).
 ///
 /// # Examples
 ///
@@ -154,6 +156,35 @@ impl<A: Actor> Control<ActorState<A>> for Request {
 /// ```
 #[must_use = "the actor is stopped when this is dropped"]
 pub struct OwnedActor<A: Actor>(pub(crate) ActorRef<A>);
+
+impl<A: Actor> Context<A> {
+    /// Starts an actor near this one that is stopped when the result is dropped. The children that an actor keeps in its
+    /// state in this way end with it, also if it crashes or is killed.
+    ///
+    /// ```
+    /// # use playhouse_actor::*;
+    /// struct Device;
+    /// impl Actor for Device {}
+    ///
+    /// #[derive(Default)]
+    /// struct DeviceGroup {
+    ///     devices: Vec<OwnedActor<Device>>,
+    /// }
+    ///
+    /// impl Actor for DeviceGroup {
+    ///     fn started(&mut self, ctx: &mut Context<Self>) {
+    ///         self.devices.push(ctx.spawn_owned(Device));
+    ///     }
+    /// }
+    /// # let system = System::start()?;
+    /// # system.spawn(DeviceGroup::default());
+    /// # system.shutdown()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spawn_owned<B: Actor>(&mut self, actor: B) -> OwnedActor<B> {
+        OwnedActor(self.spawn(actor))
+    }
+}
 
 impl<A: Actor> Deref for OwnedActor<A> {
     type Target = ActorRef<A>;

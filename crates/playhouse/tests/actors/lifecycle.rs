@@ -202,6 +202,41 @@ fn an_owned_actor_stops_when_its_owner_goes() {
     assert!(kept.is_stopped());
 }
 
+/// An actor whose child ends with it.
+struct Owner {
+    log: Log<String>,
+    _child: Option<OwnedActor<Diary>>,
+}
+
+impl Actor for Owner {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self._child = Some(ctx.spawn_owned(Diary { log: self.log.clone() }));
+    }
+}
+
+#[derive(Message)]
+struct Panic;
+
+impl Handler<Panic> for Owner {
+    fn handle(&mut self, _: Panic, _: &mut Context<Self>) {
+        panic!("the owner crashes");
+    }
+}
+
+#[test]
+fn an_owned_child_ends_with_its_parent_whatever_ends_that() {
+    let system = simulated(3);
+    for end in [ActorRef::stop, ActorRef::kill, |owner: ActorRef<Owner>| owner.tell(Panic)] {
+        let log = Log::new();
+        let owner = system.spawn(Owner { log: log.clone(), _child: None });
+        system.run_until_idle();
+        assert_eq!(log.take(), ["started"]);
+        end(owner);
+        system.run_until_idle();
+        assert_eq!(log.take(), ["stopped", "dropped"]);
+    }
+}
+
 // GUARANTEE: Addresses
 #[test]
 fn a_reference_is_a_plain_value_of_16_bytes() {

@@ -69,7 +69,8 @@ impl<R: Send + 'static> Job<R> {
     }
 
     /// Calls `then` with the result as a message of this actor, which handles other messages in the meantime. The end
-    /// of the actor cancels the work.
+    /// of the actor cancels the work. A restart does not: `then` is called on the new state, and
+    /// [`Context::incarnation`] tells the incarnations apart.
     #[doc(alias = "pipeToSelf")]
     #[doc(alias = "pipe_to")]
     pub fn then<A: Actor>(
