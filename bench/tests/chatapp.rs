@@ -138,7 +138,7 @@ fn each_member_walks_through_every_object_of_what_is_posted_to_it() {
 }
 
 #[test]
-fn reports_tell_of_objects_where_there_are_any() {
+fn reports_mention_objects_if_the_scenario_has_any() {
     let (with, without) = (report(&with_graphs(3), &on(2)), report(&lively(), &on(2)));
     let json: serde_json::Value = serde_json::from_str(&with.to_json()).unwrap();
     assert_eq!(json["graphs"]["walked"], 3 * with.delivery.received);

@@ -257,7 +257,7 @@ fn in_constant_a_fixed_number_of_actors_works_however_long_it_goes_on() {
 
 // GUARANTEE: ChatApp's categories
 #[test]
-fn in_master_worker_one_actor_deals_out_all_work_and_there_is_as_much_parallelism_as_asked_for() {
+fn in_master_worker_one_actor_deals_out_work_with_the_set_parallelism() {
     let scenario = built_in("master-worker");
     let of = |clients, amount| {
         let mut scenario = Scenario { clients, turns: 4, ..scenario.clone() };

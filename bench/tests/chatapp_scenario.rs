@@ -23,7 +23,7 @@ fn one(text: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_left_out_has_a_default() {
+fn an_omitted_setting_has_a_default() {
     let scenario = Scenario::from_toml("evening.toml", GOOD).unwrap();
     assert_eq!((scenario.directories, scenario.seed, scenario.message.history), (1, 1, 16));
     assert_eq!((scenario.behaviour.post, scenario.message.size, scenario.work.len()), (0.0, 0, 0));

@@ -10,7 +10,7 @@ use playhouse_bench::{Size, Steps, registry};
 const SCRIPT: &str = "read line; echo with-$0-workers 127.0.0.1:9; cat > /dev/null";
 
 #[test]
-fn it_has_as_many_workers_as_the_first_one() {
+fn the_remote_peer_has_as_many_workers_as_the_first_process() {
     remote_peer::set_program(|workers| {
         let mut command = Command::new("sh");
         command.args(["-c", SCRIPT]).arg(workers.to_string());

@@ -65,7 +65,7 @@ fn groups_go_on_with_their_match_wherever_they_are_taken() {
 // -- bounded_mailbox ----------------------------------------------------------------------------------------------------
 
 #[test]
-fn bounded_mailbox_keeps_what_there_is_room_for() {
+fn bounded_mailbox_keeps_the_messages_that_fit() {
     let (status, out, err) = run(BOUNDED_MAILBOX, &[]);
     let mut lines: Vec<&str> = out.lines().collect();
     let last = lines.pop();
@@ -102,7 +102,7 @@ fn bounded_buffer_defers_what_has_no_room() {
 // -- observing ----------------------------------------------------------------------------------------------------------
 
 #[test]
-fn observing_says_what_took_how_long_and_who_was_slow() {
+fn observing_prints_handler_times_and_slow_actors() {
     let (code, out, errors) = run(OBSERVING, &[]);
     assert_eq!((code, &*errors), (0, ""));
     let lines: Vec<&str> = out.lines().collect();
@@ -398,7 +398,7 @@ fn two_theaters_explain_their_arguments() {
 // -- the toolbox --------------------------------------------------------------------------------------------------------
 
 #[test]
-fn router_shares_work_and_replaces_who_goes() {
+fn router_shares_work_and_replaces_members_that_leave() {
     let (code, out, errors) = run(ROUTER, &[]);
     assert_eq!((code, &*errors), (0, ""));
     assert_eq!(
@@ -436,7 +436,7 @@ the sum is 10
 }
 
 #[test]
-fn topic_tells_those_whose_pattern_fits() {
+fn topic_tells_the_subscribers_with_a_matching_pattern() {
     let (code, out, errors) = run(TOPIC, &[]);
     assert_eq!((code, &*errors), (0, ""));
     assert_eq!(
@@ -456,7 +456,7 @@ the reader in the north has ended, and its subscription too
 }
 
 #[test]
-fn topic_abroad_is_read_in_two_theaters() {
+fn a_remote_topic_is_read_in_two_theaters() {
     let (code, out, errors) = run(TOPIC_ABROAD, &[]);
     assert_eq!((code, &*errors), (0, ""));
     assert_eq!(
@@ -474,7 +474,7 @@ the topic has ended in the north, and the south knows
 }
 
 #[test]
-fn receptionist_knows_who_is_there() {
+fn receptionist_knows_the_present_actors() {
     let (code, out, errors) = run(RECEPTIONIST, &[]);
     assert_eq!((code, &*errors), (0, ""));
     assert_eq!(
@@ -508,7 +508,7 @@ the resource pool was stopped before the work began
 }
 
 #[test]
-fn durable_state_takes_each_order_once_in_all_its_lives() {
+fn durable_state_takes_each_order_once_in_all_its_incarnations() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("durable-state-{}", std::process::id()));
     let path = folder.to_str().unwrap();
     let papers = "paper 4711 is order 1\npaper 4712 is order 2\npaper 4711 is order 1\n";

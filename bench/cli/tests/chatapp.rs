@@ -282,7 +282,7 @@ fn a_recording_of_ones_own_seed_is_for_a_server_of_that_seed() {
 }
 
 #[test]
-fn what_cannot_be_recorded_leaves_no_file() {
+fn a_failed_recording_leaves_no_file() {
     let folder = Folder::new("no-file");
     let little = folder.path("little.toml");
     let expected = ["little.chat", "little.toml"];

@@ -143,7 +143,7 @@ fn an_absent_peer_is_left_out_with_the_line_that_gets_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_peer_is_said() {
+fn the_error_of_a_peer_is_printed() {
     let peers = Peers::new(
         "wrong",
         &[
@@ -195,7 +195,7 @@ fn a_peer_that_takes_too_long_is_over_the_limit() {
 /// Also one that does not listen to its input.
 #[cfg(target_os = "linux")]
 #[test]
-fn no_peer_outlives_who_has_started_it() {
+fn no_peer_outlives_the_program_that_started_it() {
     for (test, signal) in [("killed", "-KILL"), ("interrupted", "-INT")] {
         let peers = Peers::new(test, &[("actix", &format!("{ALIVE}\nexec sleep infinity"))]);
         let alive = peers.alive();
@@ -228,7 +228,7 @@ fn a_peer_that_stays_after_its_last_word_is_ended() {
 // GUARANTEE: Peers of benchmarks end
 /// It holds the ends of its pipes, and would have everybody wait.
 #[test]
-fn whom_a_peer_has_started_ends_with_it() {
+fn a_process_started_by_a_peer_ends_with_it() {
     let script = format!("{ALIVE}\ntail -f /dev/null &\n{}", counted("actix", 20_000));
     let peers = Peers::new("two", &[("actix", &script)]);
     let alive = peers.alive();
@@ -276,7 +276,7 @@ fn absent_servers_are_said_with_the_line_that_gets_them_and_the_rest_runs() {
 }
 
 #[test]
-fn what_is_wrong_with_a_server_is_said_and_it_is_ended() {
+fn the_error_of_a_server_is_printed_and_the_server_is_ended() {
     let error = "the server should print its address, and printed `nothing of use`";
     let script = format!("{ALIVE}\necho nothing of use; exec sleep infinity");
     let peers = Peers::new("server", &[("web", &script)]);
@@ -297,7 +297,7 @@ fn what_is_wrong_with_a_server_is_said_and_it_is_ended() {
 
 /// With a `cargo` that makes programs which say what they are and what they are asked.
 #[test]
-fn who_plays_over_processes_has_a_program_of_its_own_for_them() {
+fn a_peer_for_several_processes_has_its_own_program_for_them() {
     let peers = Peers::new("install", &[]);
     let cargo = r#"for word; do case $before in --bin|--package) name=$word;; --target-dir) at=$word/release;; esac; before=$word; done
 mkdir -p "$at"; printf '#!/bin/sh\necho "$(basename "$0") $*"\n' > "$at/$name"; chmod +x "$at/$name""#;
@@ -360,7 +360,7 @@ fn a_table_fits_a_terminal_and_csv_has_a_line_per_run() {
 }
 
 #[test]
-fn what_peers_do_not_play_is_refused() {
+fn a_workload_that_peers_do_not_play_is_refused() {
     let peers = Peers::new("refused", &[]);
     let folder = peers.0.to_str().unwrap();
     let refused = |arguments: &[&str], words: &[&str]| {

@@ -191,7 +191,7 @@ impl SpreadWorld {
     }
 
     /// Sends an actor to that theater; the dice choose which.
-    pub fn send_somebody(&self, to: SocketAddr) {
+    pub fn send_one_actor(&self, to: SocketAddr) {
         self.migrator.tell(migrator::SendOne(to));
     }
 

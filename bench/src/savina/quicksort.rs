@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_has_what_belongs_there() {
+    fn each_part_holds_its_numbers() {
         let mut low = vec![5, 1, 4, 4, 9, 4, 0];
         let (pivots, mut high) = part(&mut low);
         low.sort_unstable();

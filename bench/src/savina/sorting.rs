@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_sorted_is_a_failure() {
+    fn an_unsorted_list_is_a_failure() {
         let mut sorted = numbers(100);
         assert!(sorted.iter().all(|number| *number < 1 << 60));
         assert!(check_sorted(&sorted).is_err());

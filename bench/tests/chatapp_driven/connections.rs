@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn there_is_one_driver_at_a_time_and_others_are_told() {
+fn a_world_takes_one_driver_at_a_time_and_refuses_others() {
     let file = File::new("one.chat", &recorded(&lively()));
     let stage = Stage::of(&lively(), &on(2));
     let first = Hand::call(&stage);
@@ -19,7 +19,7 @@ fn there_is_one_driver_at_a_time_and_others_are_told() {
 
 // GUARANTEE: ChatApp from outside
 #[test]
-fn who_comes_next_goes_on_where_the_world_stands() {
+fn the_next_driver_continues_at_the_step_of_the_world() {
     let text = recorded(&lively());
     let file = File::new("next.chat", &text);
     let Parts { header, set_up, turns } = Parts::of(&text);
@@ -66,8 +66,8 @@ fn a_world_whose_actors_fail_is_said_to_have_stopped_and_another_one_is_opened()
 }
 
 #[test]
-fn who_is_no_server_is_told_apart() {
-    let file = File::new("stranger.chat", &recorded(&lively()));
+fn a_listener_that_is_no_server_is_recognised() {
+    let file = File::new("no_server.chat", &recorded(&lively()));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let greet = |greeting: &'static [u8]| {
@@ -145,7 +145,7 @@ fn ended_when(told: fn(&Event) -> bool, options: &Options, script: &str, answers
 }
 
 #[test]
-fn who_ends_the_server_when_a_world_has_ended_leaves_the_driver_its_last_word() {
+fn a_server_ended_after_its_world_still_sends_the_driver_the_last_line() {
     let text = recorded(&lively());
     let script = text.strip_suffix("close\n").unwrap();
     ended_when(|event| matches!(event, Event::Played(_)), &on(2), script, 13, "close\n", "report {");

@@ -4,7 +4,7 @@ use super::*;
 
 // GUARANTEE: ChatApp from outside
 #[test]
-fn what_is_wrong_is_refused_with_what_and_where_and_changes_nothing() {
+fn a_wrong_command_is_refused_with_its_position_and_changes_nothing() {
     let text = recorded(&lively());
     let Parts { header, set_up, turns } = Parts::of(&text);
     let stage = Stage::of(&lively(), &on(2));

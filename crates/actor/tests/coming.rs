@@ -94,7 +94,7 @@ impl Scene {
 }
 
 #[test]
-fn a_way_that_something_has_taken_is_not_closed() {
+fn a_route_that_a_message_has_taken_is_not_closed() {
     let scene = left();
     scene.counter.tell(Word);
     scene.system.run_until_idle();
@@ -105,7 +105,7 @@ fn a_way_that_something_has_taken_is_not_closed() {
 }
 
 #[test]
-fn what_finds_the_way_closed_waits_for_the_actor() {
+fn a_message_that_finds_the_route_closed_waits_for_the_actor() {
     let scene = left();
     assert!(scene.route.close());
     for _ in 0..3 {
@@ -118,7 +118,7 @@ fn what_finds_the_way_closed_waits_for_the_actor() {
 }
 
 #[test]
-fn what_was_sent_before_the_actor_had_left_waits_as_well_when_it_is_back_so_soon() {
+fn mail_sent_before_a_departure_waits_for_an_actor_that_returns_at_once() {
     let system = System::builder().simulated(1).start().unwrap();
     let counter = system.spawn(Counter { heard: 0 });
     let moves = wire::spawns().find_map(|entry| entry.moves).unwrap();

@@ -32,7 +32,7 @@ fn check<const WORDS: usize>(system: &System) {
 
 // GUARANTEE: Memory of unused features
 #[test]
-fn what_nobody_uses_takes_no_memory() {
+fn unused_features_take_no_memory() {
     const SYSTEMS: u64 = 16;
     let pages = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     if pages.contains("[always]") {

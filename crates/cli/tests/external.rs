@@ -64,7 +64,7 @@ fn the_program_beside_is_run_with_the_same_arguments_and_its_exit_code() {
 }
 
 #[test]
-fn without_one_beside_the_program_in_the_path_is_run() {
+fn the_program_in_the_path_is_run_if_none_is_beside() {
     let folder = Folder::new("path");
     folder.script("path/playhouse-bench", "echo from the path: \"$@\"");
     let output = folder.playhouse(&["bench", "--list"]).output().unwrap();

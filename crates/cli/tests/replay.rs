@@ -87,7 +87,7 @@ fn the_chart_replaces_no_device_and_no_link_and_keeps_the_mode_of_a_file() {
 }
 
 #[test]
-fn an_unknown_program_is_refused_with_those_that_there_are() {
+fn an_unknown_program_is_refused_with_a_list_of_the_known_ones() {
     let output = replay(&["1", "--program", "dinner"]);
     assert!(!output.status.success());
     let error = String::from_utf8(output.stderr).expect("it prints text");

@@ -106,8 +106,8 @@ fn events_are_objects_with_time_and_level_and_the_output_too() {
     let started = object(&["theater started"]);
     assert_eq!((&started["level"], &started["address"]), (&"INFO".into(), &address.clone().into()));
     assert_eq!(object(&["peer joined"])["address"], second.address);
-    let stranger = run(&["top", &address, "--cluster", "other"]);
-    assert_eq!(stranger.0, 1, "{stranger:?}");
+    let foreign_top = run(&["top", &address, "--cluster", "other"]);
+    assert_eq!(foreign_top.0, 1, "{foreign_top:?}");
     let rejected = object(&["peer rejected"]);
     assert_eq!(rejected["level"], "WARN");
     assert!(rejected["reason"].as_str().unwrap().contains("\"other\""), "{rejected}");
@@ -263,7 +263,7 @@ fn a_theater_joins_when_the_other_is_up_and_again_when_a_successor_is() {
 }
 
 #[test]
-fn who_cannot_be_joined_is_named() {
+fn the_error_names_a_theater_that_cannot_be_joined() {
     let host = Theater::start(&["--cluster", "one"]);
     let (code, _, errors) = run(&["theater", "--listen", "127.0.0.1:0", "--cluster", "two", "--join", &host.address]);
     assert_eq!(code, 1);

@@ -140,7 +140,7 @@ fn json_is_printed_once_or_for_each_look() {
 }
 
 #[test]
-fn who_cannot_be_looked_at_is_named_and_why() {
+fn the_error_names_a_theater_that_cannot_be_inspected_and_the_cause() {
     let silent = Theater::builder().listen("127.0.0.1:0").start().unwrap();
     let address = silent.address().unwrap().to_string();
     let (code, out, errors) = run(&["top", &address]);
@@ -157,7 +157,7 @@ fn who_cannot_be_looked_at_is_named_and_why() {
 
 // GUARANTEE: Observation needs permission
 #[test]
-fn strangers_are_refused() {
+fn a_viewer_without_the_clusters_credentials_is_refused() {
     let host = Host::start(&["--cluster", "one"]);
     let (code, out, errors) = run(&["top", &host.address, "--cluster", "two"]);
     assert_eq!((code, &*out), (1, ""));

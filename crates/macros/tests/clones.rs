@@ -212,7 +212,7 @@ mod needed {
         [text, copy]
     }
 
-    pub fn where_a_macro_may_mention_it(text: String) -> (String, usize) {
+    pub fn mentioned_by_a_macro(text: String) -> (String, usize) {
         macro_rules! length {
             () => {
                 text.len()
@@ -251,7 +251,7 @@ fn the_program_is_the_same() -> playhouse::Result<()> {
     assert_eq!(of_what_a_guard_leads_to(Rc::new(text().into()), text().into()), [text(), text(), text()]);
     assert!(of_references_to_what_has_no_clone(&Sink::default()).0.is_empty());
     assert_eq!(of_an_inner_name(text()), ["a bc", "4!"]);
-    assert_eq!(where_a_macro_may_mention_it(text()), (text(), 4));
+    assert_eq!(mentioned_by_a_macro(text()), (text(), 4));
 
     let system = System::start()?;
     let (sink, other) = (system.spawn(Sink::default()), system.spawn(Sink::default()));

@@ -26,7 +26,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// Asks until a handler has run on the calling thread.
-fn until_here(system: &System) {
+fn until_run_by_asker(system: &System) {
     let here = system.spawn(Here);
     while block_on(here.ask(Where)) != Ok(thread::current().id()) {
         thread::yield_now();
@@ -135,7 +135,7 @@ fn a_task_runs_the_handler_that_it_asks_for_and_a_thread_that_blocks_does_not() 
     finishes(|| {
         for workers in [1, 2] {
             let system = askers(workers);
-            until_here(&system);
+            until_run_by_asker(&system);
             let here = system.spawn(Here);
             for _ in 0..100 {
                 assert_ne!(here.ask(Where).wait().unwrap(), thread::current().id());
@@ -209,7 +209,7 @@ fn a_handler_that_blocks_an_asker_holds_up_no_other_actor_and_the_system_ends() 
     finishes(|| {
         for workers in [1, 2] {
             let system = askers(workers);
-            until_here(&system);
+            until_run_by_asker(&system);
             let (clerk, hears, lets) = clerk(&system);
             let account = system.spawn(Account::default());
             thread::scope(|scope| {
@@ -222,7 +222,7 @@ fn a_handler_that_blocks_an_asker_holds_up_no_other_actor_and_the_system_ends() 
                 lets.send(()).unwrap();
                 assert_eq!(blocked.join().unwrap(), Ok(()));
             });
-            until_here(&system);
+            until_run_by_asker(&system);
             system.shutdown_within(LIMIT).unwrap();
         }
     });
@@ -232,7 +232,7 @@ fn a_handler_that_blocks_an_asker_holds_up_no_other_actor_and_the_system_ends() 
 fn a_shutdown_waits_for_a_handler_that_an_asker_runs() {
     finishes(|| {
         let system = askers(1);
-        until_here(&system);
+        until_run_by_asker(&system);
         let (clerk, hears, lets) = clerk(&system);
         let blocked = thread::spawn(move || block_on(clerk.ask(Block)));
         assert_eq!(hears.recv_timeout(LIMIT), Ok("blocks"));
@@ -252,16 +252,16 @@ fn timers_of_actors_that_askers_run_are_in_time_and_asks_have_deadlines() {
             let system = askers(workers);
             let (clerk, hears, _) = clerk(&system);
             for after in [30, 10, 1, 20] {
-                until_here(&system);
+                until_run_by_asker(&system);
                 block_on(clerk.ask(Remind(after * MS))).unwrap();
                 // The loop goes on asking, and the asks do not delay the timer.
                 let mut reminded = None;
                 while reminded.is_none() {
-                    until_here(&system);
+                    until_run_by_asker(&system);
                     reminded = hears.try_recv().ok();
                 }
             }
-            until_here(&system);
+            until_run_by_asker(&system);
             assert_eq!(block_on(clerk.ask(Never).within(5 * MS)), Err(AskError::Deadline { phase: AskPhase::Running }));
             assert_eq!(
                 block_on(clerk.ask(Crash).within(5 * MS)),
@@ -289,10 +289,10 @@ fn a_handler_that_takes_long_is_run_by_the_workers_own_thread() {
                 (0..100).for_each(|_| drop(block_on(account.ask(Sum))));
                 block_on(clerk.ask(Compute(2 * MS))) != Ok(here)
             };
-            until_here(&system);
+            until_run_by_asker(&system);
             let count = (0..100).filter(by_others).count();
             assert!(count > 50, "{count} of 100 with {workers} workers");
-            until_here(&system);
+            until_run_by_asker(&system);
             system.shutdown().unwrap();
         }
     });
@@ -303,7 +303,7 @@ fn a_handler_that_takes_long_is_run_by_the_workers_own_thread() {
 fn a_task_that_asks_again_and_again_lets_others_have_their_turn() {
     finishes(|| {
         let system = askers(1);
-        until_here(&system);
+        until_run_by_asker(&system);
         let account = system.spawn(Account::default());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let asks = async {
@@ -357,7 +357,7 @@ fn a_long_chain_of_asks_does_not_lie_on_an_askers_stack() {
         let system = askers(1);
         let chain = |length| (1..length).fold(system.spawn(Link(None)), |next, _| system.spawn(Link(Some(next))));
         let first = chain(500);
-        until_here(&system);
+        until_run_by_asker(&system);
         let asker = thread::Builder::new().stack_size(1 << 20).spawn(move || block_on(first.ask(Length))).unwrap();
         assert_eq!(asker.join().unwrap(), Ok(500));
         system.shutdown().unwrap();
@@ -395,7 +395,7 @@ fn a_message_that_is_refused_may_wait_for_an_answer_where_it_is_dropped() {
         let full = system.spawn_with(SpawnOptions::new().mailbox(Mailbox::bounded(1)), Full);
         full.tell(Hold);
         // The handler of the first message has begun, and the next message waits for ever.
-        until_here(&system);
+        until_run_by_asker(&system);
         assert!(full.try_tell(Hold).is_ok());
         let (told, hears) = channel();
         assert_eq!(block_on(full.ask(Take(Asks(account, told)))), Err(AskError::Full));
@@ -406,12 +406,12 @@ fn a_message_that_is_refused_may_wait_for_an_answer_where_it_is_dropped() {
 }
 
 #[test]
-fn what_a_handler_that_an_asker_runs_has_sent_is_handled_without_the_asker() {
+fn messages_of_a_handler_run_by_an_asker_need_no_asker() {
     finishes(|| {
         let system = askers(2);
         let (clerk, ..) = clerk(&system);
         let accounts: Vec<_> = (0..3_000).map(|_| system.spawn(Account::default())).collect();
-        until_here(&system);
+        until_run_by_asker(&system);
         block_on(clerk.ask(Spread(accounts.clone()))).unwrap();
         system.run_until_idle();
         assert!(accounts.iter().all(|account| block_on(account.ask(Sum)) == Ok(1)));
@@ -423,11 +423,11 @@ fn what_a_handler_that_an_asker_runs_has_sent_is_handled_without_the_asker() {
 #[test]
 fn a_crash_on_an_askers_thread_stays_in_its_actor() {
     let system = System::builder().workers(1).run_by_askers(true).print_crashes(false).start().unwrap();
-    until_here(&system);
+    until_run_by_asker(&system);
     let (clerk, ..) = clerk(&system);
     assert_eq!(block_on(clerk.ask(Crash)), Err(AskError::Panicked));
     assert_eq!(block_on(clerk.ask(Crash)), Err(AskError::Stopped));
-    until_here(&system);
+    until_run_by_asker(&system);
     system.shutdown().unwrap();
 }
 
@@ -449,7 +449,7 @@ fn systems_end_while_threads_ask() {
                         asked.take_while(Result::is_ok).count()
                     });
                 }
-                until_here(&system);
+                until_run_by_asker(&system);
                 system.shutdown_within(LIMIT).unwrap();
             });
         }

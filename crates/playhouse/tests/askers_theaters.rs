@@ -49,7 +49,7 @@ impl Mover {
 }
 
 #[test]
-fn what_an_asker_leaves_to_a_workers_own_thread_is_written_and_actors_move() {
+fn a_workers_thread_writes_mail_of_askers_and_migrates_actors() {
     finishes(|| {
         let theater = |lends| {
             let system = System::builder().workers(2).run_by_askers(lends);

@@ -80,7 +80,7 @@ fn actors_are_drained_before_the_next_phase_begins() {
 
 // GUARANTEE: Coordinated shutdown
 #[test]
-fn what_does_not_finish_is_named_and_holds_nothing_up_longer_than_its_phase() {
+fn an_unfinished_task_is_named_and_delays_only_its_own_phase() {
     quiet_panics();
     for seed in 0..20 {
         let system = simulated(seed);
@@ -153,7 +153,7 @@ fn a_closure_that_blocks_is_left_behind() {
 }
 
 #[test]
-fn it_is_not_run_by_an_actor() {
+fn a_coordinated_shutdown_is_not_run_by_an_actor() {
     let system = simulated(1);
     let shutdown = CoordinatedShutdown::new(&system);
     let puppet = system.spawn(Puppet);

@@ -124,7 +124,7 @@ fn teller_with(
 
 // GUARANTEE: Saved states are durable
 #[test]
-fn what_was_saved_is_there_after_a_restart_and_in_another_process() {
+fn a_saved_value_outlives_a_restart_and_the_process() {
     quiet_panics();
     let folder = Folder::new();
     for round in 0..3 {
@@ -142,7 +142,7 @@ fn what_was_saved_is_there_after_a_restart_and_in_another_process() {
 }
 
 #[test]
-fn where_nothing_was_saved_the_value_is_the_empty_one_and_nothing_is_saved_yet() {
+fn a_value_without_a_save_is_the_initial_one_and_is_not_saved_yet() {
     let system = simulated(1);
     let pool = ResourcePool::start(&system, 1, 10).unwrap();
     let store = MemoryStore::new();
@@ -232,7 +232,10 @@ fn a_save_that_was_done_though_it_failed_is_a_conflict_for_the_next_one_and_foun
 
 /// In each of 50 runs the actor crashes while its first incarnation opens the value. In some runs that takes longer
 /// than in the second incarnation.
-fn in_a_second_life_while_the_first_still_opens(fails_in_the_first: bool, then: impl Fn(&System, &ActorRef<Teller>)) {
+fn in_a_second_incarnation_while_the_first_still_opens(
+    fails_in_the_first: bool,
+    then: impl Fn(&System, &ActorRef<Teller>),
+) {
     quiet_panics();
     for seed in 0..50 {
         let system = simulated(seed);
@@ -251,8 +254,8 @@ fn in_a_second_life_while_the_first_still_opens(fails_in_the_first: bool, then: 
 
 // GUARANTEE: Two incarnations do not overwrite each other
 #[test]
-fn what_a_former_life_has_opened_does_not_come_in_the_place_of_what_was_saved_since() {
-    in_a_second_life_while_the_first_still_opens(false, |system, teller| {
+fn a_late_open_of_a_former_incarnation_does_not_replace_a_newer_save() {
+    in_a_second_incarnation_while_the_first_still_opens(false, |system, teller| {
         assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
         system.run_until_idle();
         assert_eq!(teller.ask(Pay(20)).wait().unwrap().unwrap(), 30);
@@ -261,15 +264,15 @@ fn what_a_former_life_has_opened_does_not_come_in_the_place_of_what_was_saved_si
 
 // GUARANTEE: Two incarnations do not overwrite each other
 #[test]
-fn what_a_former_life_has_not_opened_does_not_crash_the_next_one() {
-    in_a_second_life_while_the_first_still_opens(true, |_, teller| {
+fn a_failed_open_of_a_former_incarnation_does_not_crash_the_next_one() {
+    in_a_second_incarnation_while_the_first_still_opens(true, |_, teller| {
         assert_eq!(teller.ask(Pay(10)).wait().unwrap().unwrap(), 10);
     });
 }
 
 // GUARANTEE: Two incarnations do not overwrite each other
 #[test]
-fn what_has_come_of_a_former_lifes_save_does_not_crash_the_next_one() {
+fn a_result_of_a_former_incarnations_save_does_not_crash_the_next_one() {
     quiet_panics();
     let (mut first, mut second) = (0, 0);
     for seed in 0..50 {
@@ -311,7 +314,7 @@ impl Sharer {
 }
 
 #[test]
-fn a_value_that_several_lives_share_knows_what_each_has_saved() {
+fn a_value_shared_by_several_incarnations_knows_the_saves_of_each() {
     quiet_panics();
     let system = simulated(1);
     let pool = ResourcePool::start(&system, 1, 10).unwrap();
@@ -330,7 +333,7 @@ fn a_value_that_several_lives_share_knows_what_each_has_saved() {
 
 // GUARANTEE: Two incarnations do not overwrite each other
 #[test]
-fn of_two_lives_one_saves_and_the_other_is_told() {
+fn one_of_two_incarnations_saves_and_the_other_is_told() {
     quiet_panics();
     let system = simulated(1);
     let pool = ResourcePool::start(&system, 2, 10).unwrap();
@@ -450,7 +453,7 @@ fn a_pool_that_does_not_do_it_is_said() {
 }
 
 #[test]
-fn what_cannot_be_a_key_or_a_state_is_said() {
+fn an_invalid_key_or_state_is_an_error() {
     let store = MemoryStore::new();
     let cases = [
         ("", "\"\" cannot be a key, because it is empty: 1 to 80 bytes without control characters are allowed"),

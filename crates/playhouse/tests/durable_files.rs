@@ -153,7 +153,7 @@ fn saves_until_it_is_killed() {
 // GUARANTEE: Saved states are durable
 #[cfg(unix)]
 #[test]
-fn what_was_acknowledged_survives_a_process_that_is_killed() {
+fn an_acknowledged_save_survives_a_killed_process() {
     let folder = Folder::new();
     let mut dice = support::Dice(1);
     let mut last = 0;

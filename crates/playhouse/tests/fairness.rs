@@ -67,7 +67,7 @@ fn counters_are_exact_though_the_thread_of_a_stuck_handler_goes_on_beside_its_su
 }
 
 #[test]
-fn what_was_queued_behind_a_blocked_handler_is_handled_in_order() {
+fn messages_queued_behind_a_blocked_handler_are_handled_in_order() {
     finishes(|| {
         let system = System::builder().workers(1).stages(8).start().unwrap();
         let (log, (done, all_done)) = (Log::new(), channel());
@@ -156,7 +156,7 @@ fn several_blocked_handlers_stop_only_themselves() {
 }
 
 #[test]
-fn what_a_blocked_handler_sends_arrives_in_order_before_while_and_after_it_blocks() {
+fn messages_of_a_blocked_handler_arrive_in_order() {
     finishes(|| {
         for round in 0..3 {
             let system = System::builder().workers(1 + round % 2).stages(8).start().unwrap();
@@ -481,7 +481,7 @@ fn short_blocks_of_many_actors_keep_every_order() {
 
 // GUARANTEE: A dedicated actor may block
 #[test]
-fn what_a_dedicated_actor_sends_does_not_wait_until_its_handler_returns() {
+fn messages_of_a_dedicated_actor_leave_before_its_handler_returns() {
     finishes(|| {
         let system = threads(1);
         let dedicated = system.spawn_with(SpawnOptions::new().placement(Placement::Dedicated), Puppet);

@@ -108,7 +108,7 @@ fn a_quorum_is_more_than_half_and_fails_as_soon_as_it_cannot_be_had() {
 }
 
 #[test]
-fn nobody_to_ask_is_said_at_once() {
+fn a_gather_without_actors_ends_at_once() {
     let system = simulated(1);
     let nobody = || ask_many(Vec::<ActorRef<Voter>>::new(), Vote);
     assert_eq!(nobody().all().wait(), []);
@@ -122,7 +122,7 @@ fn nobody_to_ask_is_said_at_once() {
 }
 
 #[test]
-fn what_came_is_there_also_where_a_simulated_system_has_nothing_left_to_do() {
+fn a_gather_returns_the_answers_that_came_when_a_simulation_is_idle() {
     let system = simulated(1);
     let (voters, _) = voters(&system, 2);
     let asker = voters.clone();

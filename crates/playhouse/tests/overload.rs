@@ -254,7 +254,7 @@ fn settles(count: &AtomicU64) {
 
 // GUARANTEE: No deadlock by backpressure
 #[test]
-fn those_for_whom_too_much_waited_go_on_though_they_send_to_each_other_and_to_themselves() {
+fn overloaded_actors_go_on_though_they_send_to_each_other_and_themselves() {
     const ITEMS: u64 = 300_000;
     finishes(|| {
         for stages in [[0, 4], [0, 1]] {
@@ -577,7 +577,7 @@ fn sources_go_on_beside_a_backlog_that_never_ends() {
 
 // GUARANTEE: A standing backlog is not a flood
 #[test]
-fn who_is_refused_goes_on_beside_a_backlog_that_never_ends() {
+fn a_refused_source_goes_on_beside_a_backlog_that_never_ends() {
     const BALLS: u64 = 2_000;
     const NOTES: u64 = 5_000;
     finishes(|| {
@@ -715,7 +715,7 @@ impl Handler<Push> for Bystander {
 
 // GUARANTEE: No deadlock by backpressure
 #[test]
-fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() {
+fn a_mute_deadlock_is_broken_beside_an_actor_that_is_never_idle() {
     finishes(|| {
         for at in [0, 2] {
             let (system, stop) = (pinned(3), Arc::default());
@@ -732,7 +732,7 @@ fn where_all_wait_for_each_other_one_goes_on_beside_an_actor_that_never_rests() 
 
 // GUARANTEE: No deadlock by backpressure
 #[test]
-fn where_all_wait_for_each_other_one_goes_on_whoever_rests_last() {
+fn a_mute_deadlock_is_broken_for_every_order_of_idle_workers() {
     for seed in 0..20 {
         let builder = System::builder().workers(3).stages(12).stealing(Stealing::None);
         let system = builder.simulated(seed).start().unwrap();

@@ -170,7 +170,7 @@ fn an_alias_belongs_to_one_actor_until_it_ends() {
 
 // GUARANTEE: An alias has one owner
 #[test]
-fn who_claims_at_the_same_time_does_not_get_it_twice() {
+fn one_of_several_claims_at_the_same_time_succeeds() {
     finishes(|| {
         let system = threads(2);
         let receptionist = system.spawn(Receptionist::new());

@@ -91,7 +91,7 @@ fn work_that_blocks_does_not_hold_a_worker() {
 
 // GUARANTEE: Resource pools
 #[test]
-fn what_is_too_much_is_given_back_or_waits() {
+fn excess_work_for_a_pool_is_given_back_or_waits() {
     finishes(|| {
         let system = threads(1);
         let pool = ResourcePool::start(&system, 1, 2).unwrap();
@@ -219,7 +219,7 @@ fn a_pool_that_is_stopped_begins_nothing_more() {
 }
 
 #[test]
-fn who_waits_for_room_is_told_that_the_pool_has_stopped() {
+fn a_caller_that_waits_for_room_is_told_that_the_pool_has_stopped() {
     finishes(|| {
         let system = threads(1);
         let pool = ResourcePool::start(&system, 1, 0).unwrap();
@@ -289,7 +289,7 @@ fn the_bound_holds_and_nothing_accepted_is_lost_under_every_seed() {
 
 // GUARANTEE: Resource pools
 #[test]
-fn who_waits_for_room_gets_it_whoever_gives_up_under_every_seed() {
+fn every_waiting_asker_gets_room_though_others_give_up_under_every_seed() {
     for seed in 0..300 {
         let system = System::builder().workers(3).stages(12).simulated(seed).start().unwrap();
         let pool = ResourcePool::start(&system, 1, seed as usize % 2).unwrap();

@@ -137,7 +137,7 @@ impl Actor for Slow {}
 
 // GUARANTEE: Routers follow their strategy
 #[test]
-fn the_least_loaded_is_who_has_least_to_do() {
+fn the_least_loaded_member_has_the_least_work() {
     for seed in 0..20 {
         let system = simulated(seed);
         let router = Router::new(&system, Routing::LeastLoaded);
@@ -188,7 +188,7 @@ fn an_ask_is_load_until_it_is_answered_and_a_tell_until_it_is_handled() {
 
 // GUARANTEE: Routers follow their strategy
 #[test]
-fn equal_keys_go_to_the_same_member_and_only_those_of_who_leaves_move() {
+fn equal_keys_go_to_the_same_member_until_that_member_leaves() {
     let system = simulated(1);
     let (router, members, _) = group(&system, Routing::RoundRobin, 5);
     let places = |router: &Router<Member>| (0..1000).map(|key| *router.pick_for(&key).unwrap()).collect::<Vec<_>>();
@@ -229,7 +229,7 @@ fn a_broadcast_reaches_every_member_once() {
 
 // GUARANTEE: Routers track their members
 #[test]
-fn who_ends_leaves_and_an_empty_router_says_why() {
+fn an_ended_member_leaves_and_an_empty_router_says_why() {
     for seed in 0..50 {
         let system = simulated(seed);
         let router = Router::<Member>::new(&system, Routing::RoundRobin);
@@ -258,7 +258,7 @@ fn who_ends_leaves_and_an_empty_router_says_why() {
 }
 
 #[test]
-fn one_who_had_ended_before_is_no_member() {
+fn an_ended_actor_does_not_become_a_member() {
     let system = simulated(3);
     let (router, members, _) = group(&system, Routing::RoundRobin, 1);
     let ended = system.spawn(Member { number: 9, log: Log::new() });
@@ -308,7 +308,7 @@ fn pool(system: &System, size: usize) -> (Pool<Member>, Arc<AtomicUsize>, Jobs) 
 
 // GUARANTEE: Routers track their members
 #[test]
-fn a_pool_replaces_who_ends_and_keys_stay() {
+fn a_pool_replaces_ended_members_and_keys_stay() {
     quiet_panics();
     for seed in 0..50 {
         let system = simulated(seed);

@@ -230,7 +230,7 @@ fn a_shutdown_keeps_its_limit_whatever_stopped_and_hooks_and_drops_do() {
 
 // GUARANTEE: Calls that block name the actor
 #[test]
-fn a_shutdown_that_is_late_names_who_has_not_returned() {
+fn a_late_shutdown_names_the_handlers_that_have_not_returned() {
     fn named(name: &str) -> SpawnOptions {
         SpawnOptions::new().name(name)
     }
@@ -296,7 +296,7 @@ fn a_shutdown_that_is_late_names_who_has_not_returned() {
 
 // GUARANTEE: Quiescence
 #[test]
-fn who_waits_for_an_idle_system_goes_on_when_it_was_shut_down() {
+fn a_caller_that_waits_for_an_idle_system_goes_on_after_its_shutdown() {
     #[derive(Message, Clone)]
     struct Tick;
     struct Ticks;

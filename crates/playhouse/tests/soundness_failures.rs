@@ -192,7 +192,7 @@ fn a_second_error_takes_the_place_of_the_first() {
 }
 
 #[test]
-fn an_error_in_stopped_harms_nobody_who_has_asked() {
+fn an_error_in_stopped_harms_no_asker() {
     quiet_panics();
     finishes(|| {
         for how in ALL {

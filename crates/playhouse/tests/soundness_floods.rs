@@ -180,7 +180,7 @@ fn systems_that_flood_each_other_go_on_and_stay_bounded() {
 
 // GUARANTEE: No deadlock by backpressure
 #[test]
-fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up() {
+fn parked_messages_do_not_block_systems_that_flood_each_other() {
     const LEVELS: u32 = if cfg!(miri) { 7 } else { 17 };
     /// Sends two items for each that it gets. It is a source, and its parked messages press its worker.
     struct Doubles(Option<ActorRef<Doubles>>, Arc<AtomicU64>);
@@ -223,7 +223,7 @@ fn what_waits_at_senders_of_systems_that_flood_each_other_does_not_hold_them_up(
 
 // GUARANTEE: No deadlock by backpressure
 #[test]
-fn who_floods_a_system_that_is_shut_down_goes_on_and_the_rest_are_dead_letters() {
+fn the_flooder_of_a_shut_down_system_goes_on_and_the_rest_are_dead_letters() {
     const ITEMS: u64 = if cfg!(miri) { 600 } else { 200_000 };
     for stuck in [false, true] {
         finishes(move || {

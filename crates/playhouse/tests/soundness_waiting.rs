@@ -174,7 +174,7 @@ fn an_actor_with_many_deferred_messages_lets_others_run_in_between() {
 
 // GUARANTEE: Order
 #[test]
-fn messages_for_handlers_that_wait_are_handled_in_order_whoever_sends_them() {
+fn messages_of_all_senders_for_waiting_handlers_are_handled_in_order() {
     const MESSAGES: u64 = 5_000;
     finishes(|| {
         for from_actor in [false, true] {

@@ -76,7 +76,7 @@ fn lines_of_many_actors_and_threads_never_mix_and_keep_each_one_s_order() {
 
 // GUARANTEE: Lines do not mix
 #[test]
-fn what_was_written_goes_out_with_a_flush_and_at_the_end() {
+fn written_text_goes_out_with_a_flush_and_at_the_end() {
     let system = simulated(0);
     let paper = Paper::default();
     let out = system.spawn(Stdout::to(paper.clone()));
@@ -105,7 +105,7 @@ impl Write for Wall {
 
 // GUARANTEE: Lines do not mix
 #[test]
-fn what_cannot_be_written_is_a_crash() {
+fn a_failed_write_to_stdout_is_a_crash() {
     let system = simulated(0);
     let ends = Log::new();
     let out = system.spawn(Stdout::to(Wall));

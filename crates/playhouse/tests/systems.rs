@@ -15,7 +15,7 @@ use support::{Adder, Do, Increment, Log, Puppet, Scribe, Write, finishes, simula
 
 // GUARANTEE: Shutdown
 #[test]
-fn shutdown_handles_what_is_queued_and_counts_who_lived() {
+fn shutdown_handles_queued_messages_and_counts_living_actors() {
     finishes(|| {
         let system = threads(2);
         let log = Log::new();
@@ -47,7 +47,7 @@ impl Handler<Again> for Restless {
 
 // GUARANTEE: Shutdown
 #[test]
-fn shutdown_ends_a_system_that_never_rests_and_reports_what_was_undelivered() {
+fn shutdown_ends_a_busy_system_and_reports_undelivered_messages() {
     finishes(|| {
         for system in [threads(2), simulated(0)] {
             system.spawn(Restless).tell(Again);
@@ -131,7 +131,7 @@ fn a_stage_that_does_not_exist_is_refused_in_words() {
 }
 
 #[test]
-fn what_nobody_sets_has_a_default_that_follows_from_the_rest() {
+fn an_unset_setting_has_a_default_that_follows_from_the_others() {
     let cores = std::thread::available_parallelism().unwrap().get();
     let size = |builder: playhouse::SystemBuilder| {
         let system = builder.start().unwrap();
@@ -200,7 +200,7 @@ fn services_are_found_by_their_type_until_the_last_actor_has_ended() {
 
 // GUARANTEE: Services
 #[test]
-fn what_is_done_at_the_start_comes_before_the_start_returns_or_fails_it() {
+fn a_start_hook_runs_before_the_start_returns_or_fails_the_start() {
     finishes(|| {
         let log = Log::new();
         let provides = log.clone();
@@ -556,7 +556,7 @@ impl Drop for Tools {
 
 // GUARANTEE: The end of a simulated system
 #[test]
-fn what_actors_and_services_keep_from_the_toolbox_keeps_no_simulated_system() {
+fn toolbox_handles_of_actors_and_services_keep_no_simulated_system() {
     finishes(|| {
         let log = Log::new();
         let system = simulated(0);

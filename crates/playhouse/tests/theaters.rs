@@ -447,7 +447,7 @@ impl Roamer {
         (self.dice >> 33) % below
     }
 
-    fn anybody(&mut self) -> ActorRef<Roamer> {
+    fn random_roamer(&mut self) -> ActorRef<Roamer> {
         let at = self.roll(self.others.len() as u64);
         self.others[at as usize]
     }
@@ -459,7 +459,7 @@ impl Roamer {
 
     #[message]
     fn want(&mut self, number: u64, reply: Reply<u64>) {
-        let to = self.anybody();
+        let to = self.random_roamer();
         match self.roll(8) {
             0..4 => reply.send(number),
             4..7 => reply.forward(to, Want(number)),
@@ -469,7 +469,7 @@ impl Roamer {
 
     #[message]
     async fn ask_on(&mut self, number: u64, ctx: &mut Context<Self>) {
-        let to = self.anybody();
+        let to = self.random_roamer();
         self.counts[0] += 1;
         let at = match to.ask(Want(number)).within(Duration::from_secs(60)).await {
             Ok(answer) if answer == number => 1,
@@ -622,7 +622,7 @@ impl Keeper {
 
 // GUARANTEE: Forwarded requests
 #[test]
-fn a_reply_whose_asker_in_another_theater_has_given_up_or_is_lost_is_not_awaited() {
+fn the_reply_to_a_remote_asker_that_gave_up_or_is_lost_is_not_awaited() {
     for is_lost in [false, true] {
         let net = playhouse::Simulation::new(3);
         let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());

@@ -106,7 +106,7 @@ fn patterns_narrow_what_a_subscriber_gets() {
 
 // GUARANTEE: Slow subscribers
 #[test]
-fn who_ends_or_cancels_gets_nothing_more() {
+fn a_subscriber_that_ends_or_cancels_gets_nothing_more() {
     for seed in 0..50 {
         let system = simulated(seed);
         let log = Log::new();

@@ -108,7 +108,7 @@ impl Pair {
 
 // GUARANTEE: Topics over theaters
 #[test]
-fn what_is_published_in_any_theater_reaches_all_whose_pattern_fits() {
+fn a_message_published_in_any_theater_reaches_all_matching_subscribers() {
     finishes(|| {
         let [home, away] = [(); 2].map(|()| builder().start().unwrap());
         let topic = Topic::new(home.system());
@@ -275,7 +275,7 @@ fn one_copy_of_a_message_goes_to_each_theater() {
 
 // GUARANTEE: Slow theaters
 #[test]
-fn what_an_overloaded_way_has_dropped_is_counted_at_both_ends() {
+fn messages_that_an_overloaded_link_drops_are_counted_at_both_ends() {
     for seed in 0..20 {
         let pair = Pair::new(seed, DropNewest);
         let mut dropped = 0;
@@ -297,7 +297,7 @@ fn what_an_overloaded_way_has_dropped_is_counted_at_both_ends() {
 
 // GUARANTEE: Slow theaters
 #[test]
-fn a_theater_whose_way_is_overloaded_is_disconnected_if_it_joined_so() {
+fn a_theater_behind_an_overloaded_link_is_disconnected_by_its_policy() {
     for seed in 0..20 {
         let pair = Pair::new(seed, Unsubscribe);
         let mut unsubscribed = 0;
@@ -339,7 +339,7 @@ impl Handler<Large> for Reader {
 }
 
 /// An actor of one theater publishes for a slow theater, which has joined in the first theater.
-fn slows_who_publishes(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (Theater, Topic<Large>)) {
+fn slows_publishers(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (Theater, Topic<Large>)) {
     const NUMBERS: u64 = 20_000;
     for seed in 0..seeds {
         let pair = Pair::new(seed, SlowPublisher);
@@ -364,14 +364,14 @@ fn slows_who_publishes(seeds: u64, publishes: impl Fn(&Pair, &Topic<Large>) -> (
 
 // GUARANTEE: Slow theaters
 #[test]
-fn a_slow_theater_slows_who_publishes_at_home() {
-    slows_who_publishes(20, |pair, topic| (pair.home.clone(), topic.clone()));
+fn a_slow_theater_slows_publishers_at_home() {
+    slows_publishers(20, |pair, topic| (pair.home.clone(), topic.clone()));
 }
 
 // GUARANTEE: Slow theaters
 #[test]
-fn a_slow_theater_slows_who_publishes_in_a_third_one() {
-    slows_who_publishes(5, |pair, topic| {
+fn a_slow_theater_slows_publishers_in_a_third_one() {
+    slows_publishers(5, |pair, topic| {
         let third = pair.net.theater(builder().window(4096)).unwrap();
         let joined = joined(&third, &pair.home, topic, SlowPublisher);
         (third, joined)
@@ -388,7 +388,7 @@ fn mourn<A: Actor>(theater: &Theater, who: ActorRef<A>) -> Log<Terminated> {
 
 // GUARANTEE: Topics track the joined theaters
 #[test]
-fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
+fn a_joined_topic_receives_all_messages_and_the_end_of_its_home() {
     for seed in 0..100 {
         let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
         let desk = found(&away, &home, &topic);
@@ -416,7 +416,7 @@ fn when_the_home_ends_who_has_joined_knows_and_has_all_that_was_published() {
 
 // GUARANTEE: Topics track the joined theaters
 #[test]
-fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
+fn a_joined_topic_is_told_that_the_theater_of_its_home_is_lost() {
     for seed in 0..20 {
         let Pair { net, home, away, topic, joined, log } = Pair::new(seed, SlowPublisher);
         let desk = found(&away, &home, &topic);
@@ -442,7 +442,7 @@ fn when_the_theater_of_the_home_is_lost_who_has_joined_knows() {
 
 // GUARANTEE: Topics track the joined theaters
 #[test]
-fn the_home_forgets_who_is_lost_and_who_has_dropped_its_topic() {
+fn the_home_forgets_lost_theaters_and_dropped_topics() {
     for seed in 0..20 {
         let Pair { net, home, away, topic, joined, .. } = Pair::new(seed, SlowPublisher);
         let third = net.theater(builder()).unwrap();
@@ -537,7 +537,7 @@ fn endpoints_of_topics_keep_their_names_on_the_wire() {
 
 // GUARANTEE: Topics track the joined theaters
 #[test]
-fn who_stops_a_desk_cuts_off_who_has_joined() {
+fn the_stop_of_a_topic_endpoint_disconnects_the_joined_theaters() {
     let Pair { net, home, topic, joined, log, .. } = Pair::new(1, SlowPublisher);
     topic.publish(News(0, 0));
     topic.endpoint().stop();
@@ -551,7 +551,7 @@ fn who_stops_a_desk_cuts_off_who_has_joined() {
 
 // GUARANTEE: Topics track the joined theaters
 #[test]
-fn who_joins_a_topic_whose_messages_are_not_listed_is_told() {
+fn joining_a_topic_with_unlisted_messages_is_an_error() {
     let net = Simulation::new(1);
     let [home, away] = [(); 2].map(|()| net.theater(builder()).unwrap());
     let topic: Topic<Unlisted> = Topic::new(home.system());

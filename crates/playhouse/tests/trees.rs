@@ -244,7 +244,7 @@ impl Actor for Endless {
 }
 
 #[test]
-fn actors_whose_start_was_put_off_end_with_their_system() {
+fn actors_with_a_deferred_start_end_with_their_system() {
     finishes(|| {
         for workers in [1, 2] {
             let system = threads(workers);
@@ -368,7 +368,7 @@ impl Actor for Starter {
 }
 
 #[test]
-fn a_start_that_is_stuck_holds_up_no_others_that_were_put_off() {
+fn a_stuck_start_delays_no_other_deferred_start() {
     const STARTERS: u64 = 20_000;
     finishes(|| {
         let system = System::builder().workers(1).stages(8).start().unwrap();

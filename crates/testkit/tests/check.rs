@@ -288,7 +288,7 @@ fn a_program_that_does_not_repeat_itself_is_found() {
 }
 
 #[test]
-fn where_the_orders_are_too_many_it_says_so() {
+fn a_report_says_that_there_are_too_many_orders() {
     let report = Checker::new().limit(10).run(|system| {
         givers(system, &[&[1, 2, 3], &[4, 5, 6]]);
     });

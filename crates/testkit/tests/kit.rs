@@ -89,7 +89,7 @@ struct Square(u32);
 
 /// An actor that asks, and keeps the answers.
 struct Client {
-    whom: Recipient<Square>,
+    receiver: Recipient<Square>,
     lines: Recipient<Line>,
     answers: Vec<Result<u32, AskError>>,
 }
@@ -98,11 +98,11 @@ struct Client {
 impl Client {
     #[message]
     fn request(&mut self, n: u32, ctx: &mut Context<Self>) {
-        ctx.ask(self.whom, Square(n)).then(|this, answer, _| this.answers.push(answer));
+        ctx.ask(self.receiver, Square(n)).then(|this, answer, _| this.answers.push(answer));
     }
     #[message]
     fn mention(&mut self, n: u32) {
-        self.whom.tell(Square(n));
+        self.receiver.tell(Square(n));
     }
     #[message]
     async fn write(&mut self, n: u32, ctx: &mut Context<Self>) -> Result<(), AskError> {
@@ -119,7 +119,7 @@ impl Client {
 fn a_probe_answers_what_the_test_says() {
     let kit = Kit::new();
     let (asked, lines) = (kit.probe::<Square>(), kit.probe::<Line>());
-    let asker = Client { whom: asked.recipient(), lines: lines.recipient(), answers: Vec::new() };
+    let asker = Client { receiver: asked.recipient(), lines: lines.recipient(), answers: Vec::new() };
     let asker = kit.system().spawn(asker);
     for n in [3, 4, 5] {
         asker.tell(Request(n));
@@ -151,7 +151,8 @@ fn a_probe_answers_what_the_test_says() {
 fn an_asked_message_is_not_taken_without_its_reply() {
     let kit = Kit::new();
     let (asked, lines) = (kit.probe::<Square>(), kit.probe::<Line>());
-    let asker = kit.system().spawn(Client { whom: asked.recipient(), lines: lines.recipient(), answers: Vec::new() });
+    let asker =
+        kit.system().spawn(Client { receiver: asked.recipient(), lines: lines.recipient(), answers: Vec::new() });
     asker.tell(Request(3));
     let why = message_of(catch_unwind(AssertUnwindSafe(|| asked.expect())).unwrap_err());
     assert_eq!(

@@ -112,7 +112,7 @@ fn errors_of_unix_sockets_say_where() {
 
 // GUARANTEE: Unix sockets
 #[test]
-fn a_call_that_nobody_hears_is_given_up() {
+fn an_unanswered_call_is_given_up() {
     let folder = Folder::new("unheard");
     // The listener has room for one or two waiting connections, where a theater has some thousand.
     let listener = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();

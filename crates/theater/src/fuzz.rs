@@ -4,10 +4,9 @@ use std::io::Read;
 
 use crate::link::Link;
 use crate::link::frame::{Head, Hello, Reply};
-use crate::migration::at_link::MigrationsAtLink;
 use crate::node::handshake::{self, MAGIC, Said, Word};
 use crate::node::identity::{Challenge, Knock, Proof};
-use crate::node::theater::Theater;
+use crate::theater::Theater;
 
 pub use crate::session::fuzz as session;
 
@@ -60,11 +59,7 @@ pub fn kind_of_start(theater: &Theater, actor: &str) -> Option<usize> {
 /// # Panics
 /// If the link panics, or keeps more for the other end than was sent.
 pub fn link(theater: &Theater, bytes: &[u8]) {
-    let link = Link::of_a_rejected_peer(
-        &theater.theater_core.directory,
-        &theater.theater_core.registry,
-        Box::new(MigrationsAtLink::default()),
-    );
+    let link = Link::of_a_rejected_peer(&theater.theater_core.link_table);
     let mut frames = 0;
     let mut rest = bytes;
     while let Some((&length, behind)) = rest.split_first() {

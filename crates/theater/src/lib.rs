@@ -2,15 +2,18 @@
 //!
 //! Programs use `playhouse`, which re-exports this. The folders:
 //!
-//! - `node`: one theater of a cluster.
-//! - `transport`: connections.
-//! - [`session`]: the state of one end of a link, without any input or output.
-//! - `link`: sending and receiving.
-//! - `naming`: references to remote actors.
-//! - `proxy`: the routes of their mail without a link.
-//! - `migration`: actors that migrate.
-//! - `diagnostics`: the inspector, figures, cycles of asks.
 //! - `sim`: theaters on one thread, for tests.
+//! - `diagnostics`: the inspector and figures.
+//! - `theater`: theaters as programs use them, put together of the parts below.
+//! - `migration`: actors that migrate.
+//! - `node`: one theater of a cluster.
+//! - `proxy`: the routes of stubs without a link.
+//! - `link`: sending and receiving.
+//! - `naming`: names of actors, and their known residences.
+//! - [`session`]: the state of one end of a link, without any input or output.
+//! - `transport`: connections.
+//!
+//! Each folder uses only folders below it.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
@@ -27,6 +30,7 @@ mod node;
 mod proxy;
 pub mod session;
 mod sim;
+mod theater;
 pub mod transport;
 
 pub use diagnostics::inspector::{
@@ -37,10 +41,10 @@ pub use migration::rebalance::{Rebalance, RebalanceGuard};
 pub use naming::name_server::{
     CountNames, GetName, NameAsk, NameError, NameServer, NameServerClient, PutName, RemoveName, UpdateName,
 };
-pub use node::answer::{Find, Migration};
-pub use node::builder::TheaterBuilder;
 pub use node::cookie::{COOKIE_FILE, Cookie};
-pub use node::peers::{LinkState, PeerState};
-pub use node::theater::{EvacuationReport, Peer, Theater};
 pub use sim::{NetworkStats, Simulation};
+pub use theater::answer::{Find, Migration};
+pub use theater::builder::TheaterBuilder;
+pub use theater::peers::{LinkState, PeerState};
+pub use theater::{EvacuationReport, Peer, Theater};
 pub use transport::tls::Tls;

@@ -126,7 +126,7 @@ fn load_is_evened_and_then_all_stay() {
 
 // GUARANTEE: Rebalancing settles
 #[test]
-fn who_talks_is_brought_together_and_stays() {
+fn actors_that_talk_are_brought_together_and_stay() {
     let theaters = two();
     let [a, b] = &theaters;
     let (x, y) = (a.system().spawn(Nomad::default()), b.system().spawn(Nomad::default()));
@@ -145,7 +145,7 @@ fn who_talks_is_brought_together_and_stays() {
 
 // GUARANTEE: Rebalancing settles
 #[test]
-fn who_hears_more_at_home_stays_there() {
+fn an_actor_with_more_local_traffic_stays_in_its_theater() {
     let theaters = two();
     let [a, b] = &theaters;
     let (x, y) = (a.system().spawn(Nomad::default()), b.system().spawn(Nomad::default()));

@@ -71,7 +71,7 @@ impl Actor for Absent {}
 playhouse_actor::remote!(Absent:);
 
 #[test]
-fn what_links_read_into_is_in_memory_as_far_as_they_read_at_once() {
+fn read_buffers_of_links_take_only_the_memory_that_a_read_fills() {
     const LINKS: usize = 24;
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let here = theater();
@@ -124,7 +124,7 @@ impl Listener for Hears {
 
 // GUARANTEE: Addresses are released
 #[test]
-fn a_theater_that_does_not_start_since_its_address_is_not_known_leaves_nothing_behind() {
+fn a_theater_that_cannot_learn_its_address_leaves_nothing_behind() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let transport = Nowhere::default();
     let before = open_descriptors();

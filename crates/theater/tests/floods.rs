@@ -154,7 +154,7 @@ impl Handler<Again> for Busy {
 
 // GUARANTEE: No deadlock by backpressure between theaters
 #[test]
-fn two_theaters_that_flood_each_other_go_on_beside_actors_that_never_rest() {
+fn two_theaters_that_flood_each_other_go_on_beside_busy_actors() {
     let theaters = [theater(), theater()];
     let busy = theaters.each_ref().map(|theater| theater.system().spawn(Busy));
     for busy in busy {

@@ -452,7 +452,7 @@ fn all_steps(written_to: bool, steps: impl Fn(usize) -> bool + Sync) -> Outcomes
 
 // GUARANTEE: Alive once
 #[test]
-fn whoever_moves_while_a_theater_is_killed_lives_once_or_dies_with_it() {
+fn an_actor_that_migrates_while_a_theater_is_killed_lives_at_most_once() {
     // The other half of the steps runs with delays at the seams.
     let outcomes = all_steps(false, |step| step.is_multiple_of(2) == playhouse_executor::jitter::is_on());
     assert!(outcomes.alive > 10 && outcomes.dead > 10, "{outcomes:?}");
@@ -460,7 +460,7 @@ fn whoever_moves_while_a_theater_is_killed_lives_once_or_dies_with_it() {
 
 // GUARANTEE: Alive once
 #[test]
-fn who_writes_to_an_actor_that_moves_while_a_theater_is_killed_is_told() {
+fn a_sender_to_an_actor_that_migrates_while_a_theater_is_killed_is_told() {
     let outcomes = all_steps(true, |step| step % 8 == 1);
     assert!(outcomes.alive > 5 && outcomes.dead > 0, "{outcomes:?}");
 }

@@ -18,7 +18,7 @@ use support::{LIMIT, builder, theater};
 
 // GUARANTEE: A lost theater is reported
 #[test]
-fn who_waits_for_room_on_the_way_to_a_mobile_actor_goes_on_when_its_theater_is_lost() {
+fn a_sender_that_waits_for_room_goes_on_when_the_target_theater_is_lost() {
     const WRITERS: usize = 4;
     const EACH: u64 = 20_000;
     static OPEN: AtomicBool = AtomicBool::new(false);
@@ -118,7 +118,7 @@ remote!(mobile Guest: GoTo, Read);
 #[test]
 fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
     const ROUNDS: usize = 100;
-    const PATIENCE: Duration = Duration::from_secs(30);
+    const READ_LIMIT: Duration = Duration::from_secs(30);
     /// Number of askers in each theater.
     const ASKERS: usize = 3;
     let (home, other) = (theater(), theater());
@@ -135,7 +135,7 @@ fn an_actor_that_ends_as_it_comes_leaves_no_ask_without_an_answer() {
             for known in [guest, from_there].into_iter().cycle().take(2 * ASKERS) {
                 scope.spawn(move || {
                     let last = loop {
-                        if let Err(error) = known.ask(Read).within(PATIENCE).wait() {
+                        if let Err(error) = known.ask(Read).within(READ_LIMIT).wait() {
                             break error;
                         }
                     };

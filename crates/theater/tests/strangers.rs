@@ -92,7 +92,7 @@ fn inputs() -> u64 {
 
 // GUARANTEE: Rejected peers harm no theater
 #[test]
-fn greetings_and_frames_of_strangers_are_read_or_refused() {
+fn greetings_and_frames_of_unknown_peers_are_read_or_refused() {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     for _ in 0..inputs() {
         let bytes = random.bytes();
@@ -104,7 +104,7 @@ fn greetings_and_frames_of_strangers_are_read_or_refused() {
 
 // GUARANTEE: Rejected peers harm no theater
 #[test]
-fn a_link_takes_whatever_frames_a_stranger_sends() {
+fn a_link_survives_all_frames_of_an_unknown_peer() {
     let theater = support::theater();
     let mut random = Random(0xD1B5_4A32_D192_ED03);
     let kinds = [Open::wire_name(), Mobile::wire_name()].map(|actor| {

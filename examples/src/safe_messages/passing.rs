@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_on_write_is_counted_where_there_is_one() {
+    fn a_copy_on_write_is_counted_only_if_it_happens() {
         let mut first = Arc::new(String::from("a"));
         let (second, account) = in_mode(Mode::Counted, || {
             write(&mut first).push('b');

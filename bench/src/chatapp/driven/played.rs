@@ -24,7 +24,7 @@ pub(super) struct Played {
     dead_letters: DeadLetters,
     begun: Instant,
     /// The time between two checks, during a wait for an answer, that actors with the answer still exist.
-    patience: Duration,
+    check_interval: Duration,
     pub ledger: Ledger,
 }
 
@@ -53,7 +53,7 @@ impl Played {
             dead_letters,
             begun,
             // A simulated system runs while a thread waits for it to be idle.
-            patience: options.simulated.map_or(SOON, |_| Duration::ZERO),
+            check_interval: options.simulated.map_or(SOON, |_| Duration::ZERO),
             ledger: Ledger::new(scenario),
         };
         played.world.tell(Open);
@@ -95,7 +95,7 @@ impl Played {
     }
 
     fn wait<T>(&self, answers: &Receiver<T>) -> Result<T, RunError> {
-        answers.recv_timeout(self.patience).or_else(|_| {
+        answers.recv_timeout(self.check_interval).or_else(|_| {
             self.system.run_until_idle();
             answers.try_recv().map_err(|_| RunError::Lost { dead_letters: self.dead_letters.count() })
         })

@@ -572,7 +572,7 @@ fn without_answer() -> AskError {
     if std::thread::panicking() {
         return AskError::Panicked;
     }
-    let shut_down = with_current_system(|system| system.is_some_and(|system| system.sweeps_here()));
+    let shut_down = with_current_system(|system| system.is_some_and(|system| system.sweeps_on_this_thread()));
     if shut_down { AskError::Shutdown } else { AskError::Stopped }
 }
 

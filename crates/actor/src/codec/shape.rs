@@ -577,13 +577,13 @@ mod tests {
     }
 
     #[test]
-    fn what_wants_to_know_what_it_reads_has_none() {
+    fn a_type_that_needs_a_self_describing_format_has_no_fingerprint() {
         assert_eq!(fingerprint::<Either>(), None);
         assert_eq!(fingerprint::<Vec<Either>>(), None);
     }
 
     #[test]
-    fn what_cannot_be_made_has_none() {
+    fn an_endless_type_has_no_fingerprint() {
         assert_eq!(fingerprint::<Endless>(), None);
     }
 

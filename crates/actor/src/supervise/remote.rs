@@ -160,7 +160,7 @@ pub(crate) struct RemoteChild {
 /// A child of a known type.
 trait TypedChild: Send {
     fn start_at(&mut self, host: &dyn Host, supervisor_link: SupervisorLink, name: &str) -> Result<ActorId, WireError>;
-    fn start_here(
+    fn start_locally(
         &mut self,
         placement: Placement,
         supervisor_link: SupervisorLink,
@@ -216,7 +216,7 @@ impl RemoteChild {
         self.crashed = (0, None);
         let id = match &self.host {
             Some(host) => self.child.start_at(&**host, supervisor_link, name),
-            None => self.child.start_here(placement, supervisor_link, name),
+            None => self.child.start_locally(placement, supervisor_link, name),
         }?;
         self.whereabouts = ChildLocation::InTheater;
         let (watcher, notify) = RemoteChild::watch_of(supervisor, key, id);
@@ -313,7 +313,7 @@ impl<A: Portable> TypedChild for ChildOfType<A> {
         Ok(id)
     }
 
-    fn start_here(
+    fn start_locally(
         &mut self,
         placement: Placement,
         supervisor_link: SupervisorLink,

@@ -121,7 +121,7 @@ impl Director {
                         _ => addresses[moved % addresses.len()],
                     };
                     moved += 1;
-                    world.spread().send_somebody(to);
+                    world.spread().send_one_actor(to);
                 }
             }
             std::thread::sleep(TICK);

@@ -139,7 +139,7 @@ fn many(count: u16) -> View {
 }
 
 #[test]
-fn as_many_theaters_are_shown_as_fit_and_the_others_are_counted() {
+fn the_screen_shows_the_theaters_that_fit_and_counts_the_others() {
     let theaters = |view: &View, width, height| {
         let screen = screen_of(view, width, height);
         // The share of time that the workers of one theater were busy.

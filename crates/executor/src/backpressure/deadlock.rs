@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knot_is_who_waits_for_each_other_only() {
+    fn a_mute_deadlock_contains_only_workers_that_wait_for_each_other() {
         for (waits_for, deadlock) in [
             (&[&[1][..], &[0], &[]][..], &[0, 1][..]),
             (&[&[1], &[2], &[0]], &[0, 1, 2]),
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_knot_over_several_systems_is_found_by_each_of_them() {
+    fn a_mute_deadlock_over_several_systems_is_found_by_each_of_them() {
         let systems = [waiting(&[&[0], &[]]), waiting(&[&[0], &[]])];
         for (at, system) in systems.iter().enumerate() {
             *system.worker_table[0].waits_for.lock().unwrap() = vec![(systems[1 - at].id, 0)];
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_is_relieved_is_in_no_knot() {
+    fn a_relieved_worker_is_in_no_mute_deadlock() {
         let system = waiting(&[&[1], &[0]]);
         system.worker_table[1].overloaded.store(false, Ordering::Relaxed);
         assert_eq!(system.deadlock(), []);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_in_a_knot_at_two_looks_goes_on_by_turns() {
+    fn workers_in_a_mute_deadlock_at_two_looks_are_relieved_in_turn() {
         let system = waiting(&[&[1], &[0], &[]]);
         let mut deadlocks = MuteDeadlocks::default();
         for turn in [1, 0] {
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn who_falls_asleep_last_calls_one_of_a_knot() {
+    fn the_last_worker_to_fall_asleep_wakes_one_of_a_mute_deadlock() {
         let system = waiting(&[&[1], &[0], &[]]);
         let last = system.threads.posts[2].lock().unwrap().clone().unwrap();
         assert!(!last.enter(|| last.break_deadlock()));

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_dropped_handler_owns_may_use_the_rare_part_of_its_cell() {
+    fn values_of_a_dropped_handler_may_use_the_rare_part_of_its_cell() {
         let (system, waiter) = waiter();
         for hold in [Hold::Panics, Hold::Ends, Hold::ForEver] {
             waiter.send_async(hold);

@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_from_outside_adds_to_does_not_stand() {
+    fn a_backlog_that_a_request_from_outside_adds_to_is_not_a_standing_one() {
         let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
         let someone = system.spawn(Someone, StageChoice::At(0), Letter).ok().unwrap();

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_owed_is_what_was_sent_and_not_handled() {
+    fn the_debt_of_a_source_is_its_mail_that_was_not_handled() {
         let mut accounts = opened();
         for _ in 0..1_000 {
             accounts.pay(1);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_other_stages_send_to_workers_that_are_not_pressed_shields_no_source() {
+    fn mail_of_other_stages_for_unpressed_workers_shields_no_source() {
         let mut accounts = opened();
         (0..1_000_000).for_each(|_| assert!(!charge(&mut accounts, 0, false)));
         assert!((0..200).any(|_| charge(&mut accounts, 1, true)));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_byte_is_admitted_for_two_that_were_run_whoever_sends_it() {
+    fn one_byte_of_any_sender_is_admitted_for_two_that_were_run() {
         let admission = Admission::default();
         let admitted = (0..100_000).filter(|run| admission.admits(1, 0, *run)).count();
         assert_eq!(admitted, 49_999);

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_waits_for_a_full_stage_is_found_when_it_is_lowered() {
+    fn the_senders_that_wait_for_a_full_stage_are_found_when_it_is_lowered() {
         let full = StageBackpressure::default();
         assert!(!full.wait_for(), "it is not full");
         assert!(full.raise(StageBackpressure::WAITS));

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_source_has_sent_does_not_stand() {
+    fn a_backlog_that_a_source_has_sent_is_not_a_standing_one() {
         let mut looks = Looks::default();
         looks.standing.note_source();
         assert_eq!(looks.look(true, 100_000, 0), 10);

@@ -475,7 +475,7 @@ mod tests {
 
     // GUARANTEE: The cost of waiting messages is linear
     #[test]
-    fn what_waits_behind_handlers_that_wait_is_moved_a_bounded_number_of_times() {
+    fn a_message_behind_waiting_handlers_is_moved_a_bounded_number_of_times() {
         const MESSAGES: u64 = if cfg!(miri) { 30 } else { 80_000 };
         for how in [How::Yields, How::Runs, How::Panics] {
             // Miri takes a minute for each case.

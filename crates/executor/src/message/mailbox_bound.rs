@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_needs_no_place_whatever_it_says_that_it_is() {
+    fn a_request_needs_no_permit_for_any_claimed_kind() {
         let (system, bound) = system_and_bound();
         let reader = Reader { trap: false, asked: Arc::default() };
         let reader = system.spawn_bounded(reader, StageChoice::At(0), Letter, bound).ok().unwrap();

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_drives_for_ever_gives_way() {
+    fn a_thread_that_drives_forever_yields() {
         let driving = DriverLock::new("it");
         let (done, is_done) = channel();
         std::thread::scope(|scope| {

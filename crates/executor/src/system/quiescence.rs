@@ -202,11 +202,11 @@ impl SystemCore {
     /// On a worker of this system, which would wait for itself.
     pub fn run_until_idle(self: &Arc<Self>) {
         if let Some(simulation) = &self.simulation {
-            let mut patience = Moments::default();
+            let mut report_limit = Moments::default();
             // A driver of several systems lets time pass with each step.
             let counts = !simulation.has_driver();
             return simulation.run(self, None, &mut || {
-                if counts && patience.ends_at(self.now()) {
+                if counts && report_limit.ends_at(self.now()) {
                     report_long_wait(format_args!("{MOMENTS} moments of virtual time"));
                 }
                 false
@@ -214,12 +214,12 @@ impl SystemCore {
         }
         self.is_outside();
         let _waits = WaitsForQuiet::begin(self);
-        let mut patience = Some(after(WAITS));
+        let mut report_limit = Some(after(WAITS));
         let mut quiet = lock(&self.quiescence.quiet);
         while !self.is_quiet() && !self.has_ended() {
             // While messages are handled, the caller waits for those.
-            if self.active() == 0 && patience.is_some_and(|patience| Instant::now() >= patience) {
-                patience = None;
+            if self.active() == 0 && report_limit.is_some_and(|report_limit| Instant::now() >= report_limit) {
+                report_limit = None;
                 report_long_wait(format_args!("{} s", WAITS.as_secs()));
             }
             // The time-out only covers a handler that leaves a detached thread.

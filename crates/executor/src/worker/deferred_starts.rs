@@ -347,7 +347,7 @@ mod tests {
     use crate::worker::exchange::NextWork;
     use crate::*;
 
-    unsafe fn nobody_runs_it(_: NonNull<Record>, _: Op) -> Outcome {
+    unsafe fn never_run(_: NonNull<Record>, _: Op) -> Outcome {
         unreachable!("these records are only moved")
     }
 
@@ -356,7 +356,7 @@ mod tests {
     fn put(deferred_starts: &mut DeferredStarts, numbers: std::ops::Range<u64>, pool: &Pool) {
         for number in numbers {
             let tag = number << 32 | (BYTES / 8) as u64;
-            let record = Record { thunk: nobody_runs_it, cell: NonNull::dangling(), tag };
+            let record = Record { thunk: never_run, cell: NonNull::dangling(), tag };
             let mut words = [0u64; BYTES / 8];
             let place = NonNull::from(&mut words).cast::<Record>();
             // SAFETY: the segment has room for a head in front of a word that is never read; nothing is given up.
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_off_is_taken_in_order_from_segment_to_segment() {
+    fn deferred_starts_are_taken_in_order_from_segment_to_segment() {
         let (mut deferred_starts, pool) = (DeferredStarts::new(), Pool::new());
         put(&mut deferred_starts, 0..2_000, &pool);
         assert_eq!((deferred_starts.bytes(), visited(&deferred_starts)), (2_000 * BYTES as u64, (0..2_000).collect()));
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_go_on_as_bring_a_few_thousand_actors_or_a_fifth_of_what_is_done() {
+    fn deferred_starts_bring_a_few_thousand_actors_or_a_fifth_of_the_work() {
         let (mut deferred_starts, mut deferred_start_counts) = (DeferredStarts::new(), (0, 0));
         let mut next = |deferred_starts: &mut DeferredStarts, each: u64, is_low, is_tick, messages: u64| {
             let count = deferred_starts.next(StartBudget {
@@ -506,7 +506,7 @@ mod tests {
 
     /// The mail that has come may contain nothing to run, and the worker would then become idle.
     #[test]
-    fn no_worker_rests_with_starts_that_were_put_off() {
+    fn no_worker_is_idle_with_deferred_starts() {
         let (system, counts) = started_a_thousand(1);
         let worker = worker(&system, 0);
         // The queue is empty; two starts go on, and are run.
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thief_gets_what_was_put_off_and_before_what_is_queued() {
+    fn a_thief_gets_deferred_starts_before_queued_messages() {
         let (system, counts) = started_a_thousand(2);
         let [victim, thief] = [0, 1].map(|id| worker(&system, id));
         // SAFETY: in RUNTIME, nothing runs; whole records.

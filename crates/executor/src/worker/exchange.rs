@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn who_brings_records_one_at_a_time_brings_no_segment_with_each() {
+    fn a_sender_of_single_records_brings_no_segment_with_each() {
         let config = Config { workers: 1, stages: 1, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
         let worker = system.threads.posts[0].lock().unwrap().clone().unwrap();
@@ -653,7 +653,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_adopted_stage_has_sent_comes_first_though_no_flag_tells_of_it() {
+    fn messages_of_an_adopted_stage_come_first_without_a_flag() {
         let config = Config { workers: 2, stages: 2, simulated: Some(0), ..Config::new() };
         let system = SystemCore::start(config).unwrap();
         let [near, far] = [0, 1].map(|id: usize| system.threads.posts[id].lock().unwrap().clone().unwrap());

@@ -430,7 +430,7 @@ mod tests {
     use super::WorkerTable;
 
     #[test]
-    fn an_office_of_a_dedicated_actor_is_made_when_it_is_asked_for() {
+    fn the_shared_state_of_a_dedicated_worker_is_made_on_first_use() {
         let worker_table = WorkerTable::new(2, 3);
         let made = || worker_table.made().map(|(id, _)| id).collect::<Vec<u16>>();
         assert_eq!((worker_table.len(), made()), (5, vec![0, 1]));

@@ -592,7 +592,7 @@ mod tests {
 
     // GUARANTEE: Tasks run actors
     #[test]
-    fn one_thread_at_most_runs_a_worker_that_is_lent_and_nothing_is_left_there() {
+    fn at_most_one_thread_runs_a_lent_worker_and_leaves_no_work_behind() {
         use Other::{WillAsk, WillTell};
         let mut found = BTreeSet::new();
         for others in [vec![WillAsk; 3], vec![WillAsk, WillAsk, WillTell], vec![WillAsk, WillTell, WillTell]] {

@@ -346,7 +346,7 @@ impl SystemCore {
         // SeqCst: either this thread sees that the system is closed, or `close` sees this thread.
         self.shutdown.spawning.fetch_add(1, Ordering::SeqCst);
         let spawning = Spawning(&self.shutdown.spawning);
-        (!self.shutdown.closed.load(Ordering::SeqCst) || self.sweeps_here()).then_some(spawning)
+        (!self.shutdown.closed.load(Ordering::SeqCst) || self.sweeps_on_this_thread()).then_some(spawning)
     }
 
     /// Returns whether a shutdown has begun, as far as this thread knows. Activities that repeat by themselves should
@@ -358,7 +358,7 @@ impl SystemCore {
 
     /// Returns whether this thread ends the remaining actors of the system after its shutdown.
     #[cold]
-    pub fn sweeps_here(&self) -> bool {
+    pub fn sweeps_on_this_thread(&self) -> bool {
         *lock(&self.shutdown.sweeping) == Some(thread::current().id())
     }
 

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn without_docs_there_is_a_line() {
+    fn a_message_without_docs_gets_a_line() {
         let (_, on_struct) = inherited(&parse_quote!(
             #[deprecated]
             fn add(&mut self) {}

@@ -63,8 +63,8 @@ impl Handler<Seen> for Node {
 struct AskSeen(ActorRef<Node>, Duration);
 
 impl AsyncHandler<AskSeen> for Node {
-    async fn handle(&mut self, AskSeen(whom, within): AskSeen, _: &mut Context<Self>) -> Result<u64, AskError> {
-        whom.ask(Seen).within(within).await
+    async fn handle(&mut self, AskSeen(receiver, within): AskSeen, _: &mut Context<Self>) -> Result<u64, AskError> {
+        receiver.ask(Seen).within(within).await
     }
 }
 
@@ -368,14 +368,14 @@ impl AsyncHandler<FailLater> for Failing {
 struct AskFailing(ActorRef<Failing>);
 
 impl AsyncHandler<AskFailing> for Node {
-    async fn handle(&mut self, AskFailing(whom): AskFailing, _: &mut Context<Self>) -> Result<u64, AskError> {
-        whom.ask(Fail { and_stop: false }).await
+    async fn handle(&mut self, AskFailing(receiver): AskFailing, _: &mut Context<Self>) -> Result<u64, AskError> {
+        receiver.ask(Fail { and_stop: false }).await
     }
 }
 
 // GUARANTEE: Crashes are not answers
 #[test]
-fn who_asked_a_handler_that_fails_gets_no_answer() {
+fn the_asker_of_a_handler_that_fails_gets_no_answer() {
     for seed in 0..20 {
         let system = simulated(seed);
         let failing = || system.spawn(Failing);
@@ -476,7 +476,7 @@ fn a_deadline_goes_along_the_chain_of_asks() {
 
 // GUARANTEE: Deadlines are inherited
 #[test]
-fn what_an_actor_asks_for_itself_keeps_its_own_deadline() {
+fn an_independent_ask_of_an_actor_keeps_its_own_deadline() {
     for seed in 0..20 {
         let system = simulated(seed);
         let log = Log::new();

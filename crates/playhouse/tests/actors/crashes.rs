@@ -225,7 +225,7 @@ fn a_crash_of_a_child_says_that_its_supervisor_decides() {
 // GUARANTEE: Crashes are reported
 /// A decision of a supervisor is reported once, with its delay. A supervisor that gives up reports a crash and no decision.
 #[test]
-fn what_a_supervisor_decides_is_reported() {
+fn the_decision_of_a_supervisor_is_reported() {
     finishes(|| {
         let (system, told) = watched();
         let (tell, decided) = mpsc::channel();
@@ -284,7 +284,7 @@ fn a_crash_at_a_restart_is_one_of_what_was_restarted() {
 // GUARANTEE: Calls that block name the actor
 /// A call that blocks in a handler panics with the actor's name and the place of the call. Other actors go on.
 #[test]
-fn what_must_not_be_called_in_a_handler_names_the_actor_and_the_place() {
+fn a_forbidden_call_in_a_handler_names_the_actor_and_the_line() {
     finishes(|| {
         let (system, told) = watched();
         let named = || system.spawn_with(SpawnOptions::new().name("one"), Fragile(At::Nowhere));

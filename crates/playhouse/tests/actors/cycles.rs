@@ -187,7 +187,7 @@ impl Handler<Know> for Server {
 }
 
 #[test]
-fn who_has_been_answered_does_not_wait_any_more() {
+fn an_asker_with_an_answer_does_not_wait_any_more() {
     for seed in 0..300 {
         let system = System::builder().workers(3).stages(3).simulated(seed).start().unwrap();
         let outcomes = Log::new();

@@ -232,7 +232,7 @@ fn the_oldest_whose_guard_holds_comes_first_and_before_newer_mail() {
 
 // GUARANTEE: Guards
 #[test]
-fn what_was_run_may_let_an_older_one_run_before_a_newer_one() {
+fn a_handled_message_may_let_an_older_one_run_before_a_newer_one() {
     let system = simulated(1);
     let (lock, seen) = lock(&system);
     lock.tell(Pass(2));
@@ -374,7 +374,7 @@ fn dead_letters(system: &System) -> Log<String> {
 
 // GUARANTEE: A message that waits for a guard is not lost
 #[test]
-fn what_waits_when_its_actor_ends_is_a_dead_letter() {
+fn a_message_that_waits_when_its_actor_ends_is_a_dead_letter() {
     for how in [ActorRef::stop, ActorRef::drain, ActorRef::kill] {
         let system = simulated(1);
         let letters = dead_letters(&system);
@@ -395,7 +395,7 @@ fn what_waits_when_its_actor_ends_is_a_dead_letter() {
 
 // GUARANTEE: A message that waits for a guard is not lost
 #[test]
-fn what_waits_to_the_end_is_reported_by_actor_and_message() {
+fn a_message_that_waits_to_the_end_is_reported_by_actor_and_message() {
     let system = simulated(1);
     let letters = dead_letters(&system);
     let seen: Log<u32> = Log::default();
@@ -439,7 +439,7 @@ impl Door {
 
 // GUARANTEE: A message that waits for a guard is not lost
 #[test]
-fn what_waits_survives_a_restart_and_is_looked_at_with_the_new_state() {
+fn guarded_messages_survive_a_restart_and_are_checked_with_the_new_state() {
     for seed in 0..100 {
         let system = simulated(seed);
         let seen: Log<u32> = Log::default();
@@ -485,7 +485,7 @@ impl Line {
 
 // GUARANTEE: Refused messages are reported
 #[test]
-fn what_is_refused_is_a_dead_letter_or_an_error() {
+fn a_refused_message_is_a_dead_letter_or_an_error() {
     let system = simulated(1);
     let letters = dead_letters(&system);
     let line = system.spawn(Line::default());
@@ -501,7 +501,7 @@ fn what_is_refused_is_a_dead_letter_or_an_error() {
 
 // GUARANTEE: Refused messages are reported
 #[test]
-fn what_is_dropped_is_no_dead_letter_but_every_ask_has_an_end() {
+fn a_dropped_message_is_no_dead_letter_but_every_ask_ends() {
     let system = simulated(1);
     let letters = dead_letters(&system);
     let line = system.spawn(Line::default());
@@ -640,7 +640,7 @@ impl Porter {
 
 // GUARANTEE: A message that waits for a guard is not lost
 #[test]
-fn what_waits_moves_along_with_its_actor_and_keeps_its_order() {
+fn guarded_messages_migrate_with_their_actor_and_keep_their_order() {
     finishes(|| {
         for seed in 0..200 {
             let net = Simulation::new(seed);

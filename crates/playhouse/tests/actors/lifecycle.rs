@@ -324,7 +324,7 @@ fn states_and_messages_of_any_size_and_alignment_arrive_whole() {
 }
 
 #[test]
-fn what_a_stopped_hook_starts_does_not_outlive_the_actor() {
+fn a_timer_of_a_stopped_hook_does_not_outlive_the_actor() {
     struct Lingering;
     impl Actor for Lingering {
         fn stopped(&mut self, ctx: &mut Context<Self>) {

@@ -153,7 +153,7 @@ impl Writer {
 
 // GUARANTEE: Bounded mailboxes
 #[test]
-fn no_more_wait_than_may_whichever_way_they_come_under_every_seed() {
+fn waiting_messages_never_exceed_the_bound_under_every_seed() {
     for seed in 0..150 {
         for on_full in [OnFull::Reject, OnFull::DropNewest, OnFull::DropOldest] {
             let system = simulated(seed);
@@ -260,7 +260,7 @@ fn timed(system: &System, message: &str) -> u64 {
 
 // GUARANTEE: Bounded mailboxes
 #[test]
-fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_else() {
+fn a_bound_holds_with_an_observer_which_counts_only_handled_messages() {
     finishes(|| {
         for (on_full, workers) in
             [(OnFull::Reject, 2), (OnFull::DropNewest, 1), (OnFull::DropOldest, 1), (OnFull::DropOldest, 2)]
@@ -313,7 +313,7 @@ fn a_bound_holds_while_somebody_looks_on_who_counts_what_is_handled_and_nothing_
 
 // GUARANTEE: Messages that do not fit are reported
 #[test]
-fn what_does_not_fit_is_given_back_or_a_dead_letter_or_a_failed_ask() {
+fn a_message_that_does_not_fit_is_returned_a_dead_letter_or_a_failed_ask() {
     finishes(|| {
         let system = threads(1);
         let why = reasons(&system);
@@ -408,7 +408,7 @@ fn the_oldest_go_where_they_are_to_and_the_order_of_the_rest_stays() {
 
 // GUARANTEE: Messages that do not fit are reported
 #[test]
-fn where_nothing_can_be_dropped_the_new_one_is() {
+fn the_new_message_is_dropped_if_no_older_one_can_be() {
     finishes(|| {
         let system = threads(1);
         let (reader, read) = reader(&system, SpawnOptions::new(), Mailbox::bounded(2).on_full(OnFull::DropOldest));
@@ -509,7 +509,7 @@ impl Handler<Fill> for Full {
 
 // GUARANTEE: Messages that do not fit are reported
 #[test]
-fn what_is_no_message_of_another_needs_no_place() {
+fn timers_answers_and_ends_need_no_permit() {
     finishes(|| {
         let system = threads(2);
         let heard = Log::new();
@@ -647,7 +647,7 @@ impl Handler<Brittle> for Fragile {
 }
 
 #[test]
-fn a_panic_of_who_looks_at_a_message_costs_that_message_and_no_place() {
+fn a_panicking_guard_or_weight_costs_its_message_and_no_permit() {
     quiet_panics();
     for on_full in [OnFull::Reject, OnFull::DropOldest] {
         let system = simulated(0);
@@ -702,7 +702,7 @@ impl Harbour {
 
 // GUARANTEE: Bounded mailboxes
 #[test]
-fn what_comes_from_another_theater_is_bounded_too() {
+fn mail_from_another_theater_is_bounded_too() {
     finishes(|| {
         for seed in 0..50 {
             let net = Simulation::new(seed);

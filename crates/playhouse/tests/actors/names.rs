@@ -91,7 +91,7 @@ fn the_name_of_an_actor_that_never_started_is_forgotten() {
 
 // GUARANTEE: Names
 #[test]
-fn a_cycle_of_asks_names_who_is_in_it() {
+fn a_cycle_of_asks_names_its_actors() {
     finishes(|| {
         let system = threads(2);
         let links = ["a", "b", "c"].map(|name| system.spawn_with(named(name), Link { next: None }));
@@ -107,7 +107,7 @@ fn a_cycle_of_asks_names_who_is_in_it() {
 
 // GUARANTEE: Names
 #[test]
-fn who_watches_is_told_the_name() {
+fn a_watcher_is_told_the_name() {
     let system = simulated(0);
     let log = Log::new();
     let mourner = system.spawn(Mourner(log.clone()));
@@ -139,7 +139,7 @@ fn a_supervised_child_keeps_its_name_over_restarts() {
 }
 
 #[test]
-fn who_could_not_be_started_is_named() {
+fn the_error_names_the_actor_that_could_not_be_started() {
     let system = simulated(0);
     let error = system.try_spawn_with(named("Punch").placement(Placement::Stage(999)), Puppet).unwrap_err();
     let text = error.to_string();

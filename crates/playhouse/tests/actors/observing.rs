@@ -104,7 +104,7 @@ fn each_message_that_is_handled_is_counted_once_by_types() {
 
 // GUARANTEE: Each handler is counted once
 #[test]
-fn what_runs_while_nobody_looks_is_not_timed() {
+fn handlers_without_an_observer_are_not_timed() {
     let system = play(System::builder().workers(2));
     assert_eq!(counts(&system), []);
     let timed = system.time_handlers();

@@ -94,7 +94,7 @@ fn say(system: &System, to: ActorRef<Sleeper>, what: Vec<(Duration, Say)>) {
 
 // GUARANTEE: Receive timeouts
 #[test]
-fn who_hears_nothing_for_the_time_is_told_and_again_until_it_is_cancelled() {
+fn a_receive_timeout_fires_again_and_again_until_it_is_cancelled() {
     for seed in 0..20 {
         let system = simulated(seed);
         let (actor, told) = sleeper(10 * MS, 3);
@@ -149,7 +149,7 @@ fn another_timeout_takes_the_place_of_the_first_and_none_outlives_its_actor() {
 }
 
 #[test]
-fn what_waits_for_its_guard_is_looked_at_again_and_does_not_count_before() {
+fn a_message_that_waits_for_its_guard_counts_only_when_it_runs() {
     for seed in 0..20 {
         let system = simulated(seed);
         let (actor, told) = sleeper(10 * MS, 2);
@@ -161,7 +161,7 @@ fn what_waits_for_its_guard_is_looked_at_again_and_does_not_count_before() {
 }
 
 #[test]
-fn who_begins_to_watch_the_actor_and_ends_it_does_not_count() {
+fn the_begin_and_end_of_a_watch_do_not_delay_the_receive_timeout() {
     for (seed, waits_for_its_guard) in (0..20).flat_map(|seed| [(seed, false), (seed, true)]) {
         let system = simulated(seed);
         let (actor, told) = sleeper(10 * MS, 2);
@@ -208,7 +208,7 @@ fn a_restart_ends_it_and_begins_it_where_the_actor_does() {
 
 // GUARANTEE: Receive timeouts
 #[test]
-fn it_is_never_early_on_threads() {
+fn a_receive_timeout_is_never_early_on_threads() {
     finishes(|| {
         let system = threads(2);
         let (actor, told) = sleeper(20 * MS, 3);
@@ -260,7 +260,7 @@ impl Traveller {
 
 // GUARANTEE: Receive timeouts
 #[test]
-fn it_goes_along_with_an_actor_that_moves() {
+fn a_receive_timeout_migrates_with_its_actor() {
     finishes(|| {
         for seed in 0..100 {
             let net = Simulation::new(seed);

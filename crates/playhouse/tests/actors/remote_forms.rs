@@ -264,7 +264,7 @@ fn another_actor_is_refused() {
 }
 
 #[test]
-fn who_crashes_answers_with_the_error() {
+fn a_crashing_actor_answers_with_the_error() {
     let system = threads(1);
     let till = system.spawn(Till::default());
     let answer = ask::<()>(entry("crash"), till.id(), Codec::Positional, &bytes(Codec::Positional, &Crash));

@@ -84,7 +84,7 @@ impl Asker {
 
 // GUARANTEE: Later replies
 #[test]
-fn an_actor_answers_later_and_handles_other_messages_meanwhile() {
+fn an_actor_that_answers_later_handles_other_messages_first() {
     for seed in 0..20 {
         let system = simulated(seed);
         let shelf = system.spawn(Shelf::default());
@@ -125,7 +125,7 @@ impl Teller {
 
 // GUARANTEE: Later replies
 #[test]
-fn nobody_waits_for_the_reply_to_what_was_told_or_comes_by_a_timer() {
+fn the_reply_to_a_told_or_timed_message_has_no_waiting_asker() {
     let system = simulated(1);
     let shelf = system.spawn(Shelf::default());
     shelf.tell(Take(1));
@@ -270,7 +270,7 @@ fn desks(system: &System, count: usize) -> Vec<ActorRef<Desk>> {
 
 // GUARANTEE: Forwarded requests
 #[test]
-fn a_request_is_forwarded_and_answered_by_who_handles_it_last() {
+fn a_forwarded_request_is_answered_by_its_last_receiver() {
     for seed in 0..20 {
         let system = simulated(seed);
         let desks = desks(&system, 4);
@@ -287,7 +287,7 @@ fn a_request_is_forwarded_and_answered_by_who_handles_it_last() {
 
 // GUARANTEE: Forwarded requests
 #[test]
-fn a_forwarded_request_to_who_has_ended_or_takes_nothing_fails_as_any_other() {
+fn a_forwarded_request_to_an_ended_actor_fails_like_any_other() {
     let system = simulated(5);
     let desks = desks(&system, 3);
     desks[2].stop();
@@ -471,7 +471,7 @@ impl Waits {
 
 // GUARANTEE: Forwarded requests
 #[test]
-fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
+fn the_asker_of_a_forwarded_request_waits_for_the_new_receiver() {
     for seed in 0..50 {
         let system = simulated(seed);
         let desks = desks(&system, 3);
@@ -500,7 +500,7 @@ fn who_awaits_a_forwarded_ask_waits_for_the_new_receiver() {
 // GUARANTEE: Forwarded requests
 /// The forwarding desk then asks the asker. That is no cycle, because the asker waits for a third desk.
 #[test]
-fn who_has_forwarded_may_ask_the_asker() {
+fn the_forwarder_of_a_request_may_ask_the_asker() {
     for seed in 0..50 {
         let system = simulated(seed);
         let desks = desks(&system, 3);
@@ -523,7 +523,7 @@ struct Member {
     others: Vec<ActorRef<Member>>,
     kept: Vec<(u64, Reply<u64>)>,
     counts: Arc<Counts>,
-    patience: Duration,
+    ask_limit: Duration,
 }
 
 #[derive(Default)]
@@ -574,7 +574,7 @@ impl Member {
     async fn ask_on(&mut self, number: u64) {
         let to = self.others[self.dice.below(self.others.len())];
         let ask = to.ask(Want(number));
-        let ask = ask.within(if self.dice.one_in(3) { self.patience / 200 } else { self.patience });
+        let ask = ask.within(if self.dice.one_in(3) { self.ask_limit / 200 } else { self.ask_limit });
         self.counts.asked.fetch_add(1, Ordering::Relaxed);
         let count = match ask.await {
             Ok(answer) => {
@@ -592,12 +592,18 @@ impl Member {
     }
 }
 
-fn crowd(system: &System, seed: u64, asks: u64, patience: Duration) -> BTreeMap<&'static str, u64> {
+fn crowd(system: &System, seed: u64, asks: u64, ask_limit: Duration) -> BTreeMap<&'static str, u64> {
     let counts = Arc::<Counts>::default();
     let members: Vec<_> = (0..8)
         .map(|at| {
             let counts = Arc::clone(&counts);
-            system.spawn(Member { dice: Dice(seed * 100 + at), others: Vec::new(), kept: Vec::new(), counts, patience })
+            system.spawn(Member {
+                dice: Dice(seed * 100 + at),
+                others: Vec::new(),
+                kept: Vec::new(),
+                counts,
+                ask_limit,
+            })
         })
         .collect();
     members.iter().for_each(|member| member.tell(Others(members.clone())));

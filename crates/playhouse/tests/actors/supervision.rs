@@ -160,7 +160,7 @@ fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
 
 // GUARANTEE: Restarts
 #[test]
-fn each_strategy_restarts_whom_it_names() {
+fn each_strategy_restarts_the_children_that_it_names() {
     quiet_panics();
     type Policy = fn() -> SupervisionPolicy;
     let strategies: [(Policy, &[&str]); 3] = [
@@ -387,7 +387,7 @@ fn a_stop_that_waits_for_a_handler_is_kept_when_the_handler_crashes() {
 
 // GUARANTEE: Timers
 #[test]
-fn timers_of_a_former_life_do_not_fire() {
+fn timers_of_a_former_incarnation_do_not_fire() {
     quiet_panics();
     let system = simulated(0);
     let log = Log::new();
@@ -499,7 +499,7 @@ fn a_supervised_child_is_put_where_it_is_told() {
 }
 
 #[test]
-fn a_supervised_child_with_a_thread_of_its_own_is_restarted_there() {
+fn a_supervised_child_with_its_own_thread_is_restarted_on_that_thread() {
     quiet_panics();
     finishes(|| {
         let system = threads(1);

@@ -46,7 +46,7 @@ fn a_nested_supervisor_escalates_and_comes_back_without_its_old_children() {
 }
 
 #[test]
-fn a_restarted_supervisor_keeps_the_children_of_its_new_life() {
+fn a_restarted_supervisor_keeps_the_children_of_its_new_incarnation() {
     quiet_panics();
     for seed in 0..300 {
         let system = System::builder().workers(4).stages(4).simulated(seed).start().unwrap();

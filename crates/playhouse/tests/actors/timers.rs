@@ -401,7 +401,7 @@ impl AsyncHandler<Nap> for Clock {
 
 // GUARANTEE: Sleep
 #[test]
-fn an_actor_that_sleeps_takes_nothing_meanwhile_and_others_go_on() {
+fn a_sleeping_actor_takes_no_message_and_others_go_on() {
     for seed in 0..20 {
         let system = simulated(seed);
         let log = Log::new();
@@ -514,7 +514,7 @@ fn long_waits_in_a_process_of_their_own() {
 
 // GUARANTEE: Passing time
 #[test]
-fn who_waits_long_for_timers_is_told_so_once() {
+fn a_long_wait_for_timers_is_reported_once() {
     for how in ["simulated", "threads"] {
         let arguments = ["--exact", "timers::long_waits_in_a_process_of_their_own", "--nocapture"];
         let this = std::env::current_exe().unwrap();

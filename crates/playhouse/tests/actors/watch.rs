@@ -59,7 +59,7 @@ fn each_way_to_end_has_its_reason() {
 
 // GUARANTEE: Watching
 #[test]
-fn who_ended_before_is_not_alive() {
+fn a_watcher_of_an_ended_actor_is_told_that_it_is_not_alive() {
     for seed in 0..10 {
         let system = simulated(seed);
         let log = Log::new();

@@ -210,9 +210,9 @@ impl RunState {
         let caused = Origin { all_before: 0, steps: vec![self.steps.len()] };
         let sent = self.collect_sent(id.to, &caused);
         let (at, fault) = (self.system.now(), self.take_fault());
-        let to_whom = |kind: MailKind| sent.iter().filter(move |sent| sent.1 == kind).map(|sent| sent.0).collect();
+        let receivers_of = |kind: MailKind| sent.iter().filter(move |sent| sent.1 == kind).map(|sent| sent.0).collect();
         let (woke, asked): (Vec<Participant>, Vec<Participant>) =
-            (to_whom(MailKind::WakeUp), to_whom(MailKind::Request));
+            (receivers_of(MailKind::WakeUp), receivers_of(MailKind::Request));
         let asked = if delivery.may_wait { asked } else { Vec::new() };
         let asks = self.asks.entry(id.to).or_default();
         let gives_up_asks = was_suspended && !asks.is_empty();

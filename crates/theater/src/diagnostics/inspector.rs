@@ -18,10 +18,10 @@ use playhouse_executor::WorkerState;
 use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
-use crate::node::builder::{OnStarted, TheaterBuilder};
 use crate::node::core::TheaterCore;
-use crate::node::peers::LinkState;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::builder::{OnStarted, TheaterBuilder};
+use crate::theater::peers::LinkState;
 
 /// The name that an [`Inspector`] is published under.
 pub const INSPECTOR: &str = "playhouse.inspector";

@@ -1,7 +1,7 @@
 //! Figures of a theater for the `metrics` crate.
 
-use crate::node::peers::LinkState;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::peers::LinkState;
 
 impl Theater {
     /// Passes the present figures to the recorder of the [`metrics`](https://docs.rs/metrics) crate: those of its

@@ -11,7 +11,7 @@ use playhouse_actor::{GroupName, Pace, StopReason};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::naming::{Epoch, Host};
+use crate::naming::{Birth, BirthName, Epoch, Host, SlotName};
 
 /// Most waits in one frame, and most names in one question.
 pub(crate) const WAITS_MAX: usize = 4_096;
@@ -23,7 +23,7 @@ pub(crate) const GREETING_BYTES_MAX: u32 = 1024 * 1024;
 /// Most theaters that one is linked with, and that a greeting names.
 pub(crate) const THEATERS_MAX: usize = 4 * 1024;
 /// Most theaters that a search names: all with a link to the locating theater, and itself.
-pub(crate) const SEEKERS_MAX: usize = THEATERS_MAX + 1;
+pub(crate) const LOCATE_THEATERS_MAX: usize = THEATERS_MAX + 1;
 /// Most actors that are located together.
 pub(crate) const LOST_ACTORS_MAX: usize = 4 * 1024;
 /// Most actors that one frame notes.
@@ -34,9 +34,6 @@ pub(crate) const HOPS_MAX: u16 = 2 * THEATERS_MAX as u16;
 
 /// The number that one end has given to an actor of the other end.
 pub(crate) type Handle = u32;
-
-/// Slot, incarnation and capability of an actor's stub at the sender.
-pub(crate) type RemoteSlot = (u64, u64, u64);
 
 /// The kind of a frame.
 ///
@@ -53,14 +50,14 @@ pub(crate) enum Head {
     /// There is no answer; an `AskError` follows.
     Failed { ask: u64 },
     /// `handle` means the receiver's actor with this name.
-    Name { handle: Handle, slot: u64, incarnation: u64, capability: u64 },
-    /// Starts an actor, and `handle` means it; its state follows. A mobile actor was born at the sender, with this slot, and has left it with this
+    Name { handle: Handle, name: SlotName },
+    /// Starts an actor, and `handle` means it; its state follows. A mobile actor was born at the sender, with this name, and has left it with this
     /// epoch.
-    Spawn { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
-    /// The actor that was started as the receiver's `handle` has this slot.
-    Named { handle: Handle, slot: u64, incarnation: u64, capability: u64 },
+    Spawn { handle: Handle, kind: u32, codec: Wire, born: SlotName, epoch: Epoch },
+    /// The actor that was started as the receiver's `handle` has this name.
+    Named { handle: Handle, name: SlotName },
     /// `Spawn` for a child of a supervisor at the sender: the supervisor's identity goes before the state.
-    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: RemoteSlot, epoch: Epoch },
+    SpawnChild { handle: Handle, kind: u32, codec: Wire, born: SlotName, epoch: Epoch },
     /// The decision of the actor's supervisor about the crash with this number (0: about none); a new state may follow. The kind is that of its
     /// start.
     Verdict { to: Handle, kind: u32, codec: Wire, about: About, verdict: Decision<()> },
@@ -79,22 +76,13 @@ pub(crate) enum Head {
     Marker { to: Handle, ask: u64, origin: Origin, hops: u16 },
     /// An actor is to come: its birth name, the name of its stub at the sender, its metadata ([`MetadataForm`]), and its state. The answer is an
     /// `ActorLocation` or a text.
-    Move {
-        ask: u64,
-        kind: u32,
-        codec: Wire,
-        theater: u64,
-        slot: u64,
-        incarnation: u64,
-        capability: u64,
-        from: RemoteSlot,
-    },
+    Move { ask: u64, kind: u32, codec: Wire, born: BirthName, from: SlotName },
     /// The sender has committed the actor with this birth name. It begins at the receiver.
-    Begin { theater: u64, slot: u64, incarnation: u64, capability: u64 },
+    Begin { born: BirthName },
     /// The sender's actor with this birth name does not come after all, nor does any actor that comes with it.
-    Stays { theater: u64, slot: u64, incarnation: u64, capability: u64 },
+    Stays { born: BirthName },
     /// The receiver's actor with this birth name has begun at the sender.
-    Begun { theater: u64, slot: u64, incarnation: u64, capability: u64 },
+    Begun { born: BirthName },
     /// The receiver's actor `handle` is in another theater.
     Moved { handle: Handle },
     /// Asks for an empty answer when all that was sent before this is in mailboxes.
@@ -109,33 +97,32 @@ pub(crate) enum Head {
     /// The receiver's actors with these handles have ended.
     Ended { handles: Vec<Handle> },
     /// The theater `lost` is lost to the sender: asks whether the receiver knows these actors, which were in it or had been. They are given by birth
-    /// name: theater, slot, incarnation, capability. Theaters that were `asked` already, the sender among them, answer for themselves. If it is
-    /// `for_others`, the receiver asks the others, too. The answer is a [`LocateReply`].
+    /// name. Theaters that were `asked` already, the sender among them, answer for themselves. If it is `for_others`, the receiver asks the others,
+    /// too. The answer is a [`LocateReply`].
     Locate {
         ask: u64,
         lost: u64,
         for_others: bool,
-        #[serde(deserialize_with = "at_most::<_, _, SEEKERS_MAX>")]
+        #[serde(deserialize_with = "at_most::<_, _, LOCATE_THEATERS_MAX>")]
         asked: Vec<u64>,
         #[serde(deserialize_with = "at_most::<_, _, LOST_ACTORS_MAX>")]
-        actors: Vec<(u64, u64, u64, u64)>,
+        actors: Vec<BirthName>,
     },
-    /// These actors of the receiver, by slot, incarnation and capability, are about to leave the sender for the theater `to`. An empty answer follows
-    /// when that is noted (see [`crate::migration::authority`]).
+    /// These actors of the receiver are about to leave the sender for the theater `to`. An empty answer follows when that is noted (see [`crate::migration::authority`]).
     Departs {
         ask: u64,
         to: Host,
         #[serde(deserialize_with = "at_most::<_, _, NOTED_MAX>")]
-        actors: Vec<(u64, u64, u64, Epoch)>,
+        actors: Vec<(SlotName, Epoch)>,
     },
     /// Asks for the waits of the receiver's actors, the birth names of the receiver's actors with these slots and incarnations, and the theaters of
-    /// `actors`, by birth name. The answer is a `Said` (see [`crate::diagnostics::cycles`]).
+    /// `actors`, by birth name. The answer is a `Said` (see [`crate::node::cycles`]).
     Waits {
         ask: u64,
         #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
         names: Vec<(u64, u64)>,
         #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
-        actors: Vec<(u64, u64, u64)>,
+        actors: Vec<Birth>,
     },
     /// An ask of one of the receiver's actors is part of a cycle: the `Wait`, and the actors along the cycle, follow.
     Cycle,
@@ -146,17 +133,7 @@ pub(crate) enum Head {
     /// The sender ends.
     Goodbye,
     /// `Move` for the `at`th member of a group that migrates in the group migration `of`: it comes when all have been sent.
-    Member {
-        of: u64,
-        at: u32,
-        kind: u32,
-        codec: Wire,
-        theater: u64,
-        slot: u64,
-        incarnation: u64,
-        capability: u64,
-        from: RemoteSlot,
-    },
+    Member { of: u64, at: u32, kind: u32, codec: Wire, born: BirthName, from: SlotName },
     /// The `count` members of `group` that were sent in this group migration come, all of them or none. The answer is their `ActorLocation`s, or the
     /// position of a refused member and a text.
     Together { ask: u64, of: u64, group: GroupName, count: u32 },
@@ -333,4 +310,27 @@ pub(crate) enum Reply {
     GivenUp(u64),
     /// The called end refuses the caller, for this reason.
     Refused(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(value: &impl Serialize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        Codec::Positional.write(value, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// Theaters of other versions read names as numbers.
+    #[test]
+    fn names_are_written_as_their_numbers() {
+        let name = SlotName { slot: 300, incarnation: 1, capability: u64::MAX };
+        let born = name.born_in(10);
+        assert_eq!(bytes(&name), bytes(&(300_u64, 1_u64, u64::MAX)));
+        assert_eq!(bytes(&born), bytes(&(10_u64, 300_u64, 1_u64, u64::MAX)));
+        let mut head = Vec::new();
+        Head::Begin { born }.write(&mut head).unwrap();
+        assert_eq!(head[1..], bytes(&born));
+    }
 }

@@ -54,18 +54,21 @@
 //! refuses its own actors more than half of the peer's bounds.
 //!
 //! Locks are taken in the order `inn`, the incoming actors of the directory, `out`, the cipher's or `stubs`, and then the other ones of the
-//! directory. No user code runs under the last two, and under `out` only code that writes a message.
+//! directory and of the link table. No user code runs under the last two, and under `out` only code that writes a message.
 
 pub(crate) mod frame;
+pub(crate) mod link_table;
 pub(crate) mod node;
 pub(crate) mod poller;
 pub(crate) mod proxy;
 pub(crate) mod registry;
+pub(crate) mod traffic;
 
 mod connection;
 mod fault;
 mod fences;
 mod handles;
+mod lost_theaters;
 mod overload_timeout;
 mod recall;
 mod receive;
@@ -74,6 +77,7 @@ mod send;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod turnstiles;
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -94,12 +98,12 @@ use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_s
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::link::frame::{Handle, Head, Kind};
-use crate::link::node::Node;
+use crate::link::link_table::LinkTable;
+use crate::link::node::{LostActor, Node};
 use crate::link::proxy::Proxy;
 use crate::link::registry::{Registry, Table};
 use crate::lock::lock;
 use crate::naming::Directory;
-use crate::naming::locate::LostActor;
 use crate::session::{self, FrameError, Inbound, Outbound};
 use fault::{HANDLES_MAX, WATCHES_MAX};
 use handles::StubHandles;
@@ -108,6 +112,8 @@ use targets::{Target, Targets};
 
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::{Fault, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX};
+#[cfg(test)]
+pub(crate) use lost_theaters::APART_MAX;
 pub(crate) use receive::Unanswered;
 
 /// Bytes that may be under way before a sender is slowed, unless the settings say otherwise.
@@ -188,7 +194,7 @@ struct In {
     connection: u64,
     /// The targets of the other end's handles; in [`TARGETS`] while a frame is read.
     targets: Targets,
-    patience: OverloadTimeout,
+    overload_timeout: OverloadTimeout,
     /// Bytes read since the last acknowledgement to the other end.
     withheld_bytes: usize,
 }
@@ -266,6 +272,9 @@ impl RunTime {
 
 /// The state that migrations keep at a link: `migration` knows its type.
 pub(crate) trait MigrationSlot: Any + Send + Sync {
+    /// Drops the incoming actors of the lost `link`.
+    fn forget_incoming_actors(&self, link: &Link);
+
     /// Drops all of it, because the link is lost.
     fn lose(&self);
 }
@@ -276,6 +285,7 @@ pub(crate) struct Link {
     pub(crate) core: Arc<SystemCore>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) directory: Arc<Directory>,
+    pub(crate) link_table: Arc<LinkTable>,
     /// The other theater.
     pub(crate) incarnation: u64,
     /// The address that this end calls.
@@ -370,24 +380,24 @@ pub(crate) fn flush_all() {
 
 impl Link {
     pub(crate) fn new(
-        directory: &Arc<Directory>,
-        registry: &Arc<Registry>,
+        link_table: &Arc<LinkTable>,
         number: u64,
         (incarnation, called, advertised): (u64, Option<SocketAddr>, Option<SocketAddr>),
         kinds: &[Kind],
         (window_bytes, shutdown_waker): (usize, Arc<Condvar>),
-        migration_slot: Box<dyn MigrationSlot>,
     ) -> Arc<Link> {
+        let LinkTable { core, registry, directory, .. } = &**link_table;
         Arc::new_cyclic(|this| Link {
             this: this.clone(),
-            core: Arc::clone(&directory.core),
+            core: Arc::clone(core),
             registry: Arc::clone(registry),
             directory: Arc::clone(directory),
+            link_table: Arc::clone(link_table),
             incarnation,
             address: called.or(advertised),
             advertised: for_others(called, advertised),
             number,
-            stage: directory.core.link_stage(number as usize),
+            stage: core.link_stage(number as usize),
             window_bytes,
             gate: Arc::default(),
             table: registry.table(kinds),
@@ -396,7 +406,7 @@ impl Link {
             mute: RunTime::default(),
             has_written: AtomicBool::new(false),
             unanswered_bytes: AtomicUsize::new(0),
-            changed_ns: AtomicU64::new(directory.core.now().as_nanos() as u64),
+            changed_ns: AtomicU64::new(core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             fault: OnceLock::new(),
             shutdown_announced: AtomicBool::new(false),
@@ -425,11 +435,11 @@ impl Link {
                 filled: 0,
                 connection: 0,
                 targets: Targets::default(),
-                patience: OverloadTimeout::new(),
+                overload_timeout: OverloadTimeout::new(),
                 withheld_bytes: 0,
             }),
             stubs: Mutex::default(),
-            migration_slot,
+            migration_slot: (link_table.new_migration_slot)(),
             watches: AtomicUsize::new(0),
             is_unfenced: AtomicBool::new(false),
             fences: Mutex::default(),
@@ -438,7 +448,7 @@ impl Link {
     }
 
     pub(crate) fn node(&self) -> Option<Arc<dyn Node>> {
-        self.directory.node()
+        self.link_table.node()
     }
 
     pub(crate) fn this(&self) -> Arc<Link> {
@@ -588,7 +598,7 @@ impl Link {
     fn open_gate(&self) {
         if self.gate.is_closed() {
             // Relaxed: it is a counter only.
-            self.directory.room_made.fetch_add(1, Ordering::Relaxed);
+            self.link_table.room_made.fetch_add(1, Ordering::Relaxed);
             self.gate.open(&self.core);
         }
     }
@@ -641,11 +651,11 @@ impl Link {
         // Mobile actors may have gone on from that theater, and may come to this one. Some are located only when something is sent to them.
         let has_left = self.shutdown_announced.load(Ordering::Relaxed);
         let kept = self
-            .directory
+            .link_table
             .lose((self.incarnation, self.peer_number()), has_left, |id| self.registry.migration_vtable(id).is_some());
         seam(2);
         // This comes before the loss of markers is told. Otherwise the mail at such a stub would be forwarded, along a lost route.
-        LostActor::locate(lost_actors, &self.directory, &self.registry, self.incarnation);
+        self.locate_lost(lost_actors);
         for answer in asks.into_values() {
             seam(2);
             contained(|| answer(Err(AskError::TheaterLost { may_have_run: true })));
@@ -653,7 +663,7 @@ impl Link {
         for (_, notify) in watches.into_values() {
             contained(|| notify(StopReason::TheaterLost.into()));
         }
-        self.forget_incoming_actors();
+        self.migration_slot.forget_incoming_actors(self);
         self.lose_held();
         self.migration_slot.lose();
         self.open_gate();
@@ -668,7 +678,19 @@ impl Link {
 
     /// Locates an actor, as at the loss, for a stub whose route has begun to lead over this link later.
     pub(crate) fn locate_again(&self, id: ActorId) {
-        let lost_actors = LostActor { id, watchers: Vec::new() };
-        LostActor::locate(vec![lost_actors], &self.directory, &self.registry, self.incarnation);
+        self.locate_lost(vec![LostActor { id, watchers: Vec::new() }]);
+    }
+
+    /// Locates actors that were in the other theater, according to this one, because the link is lost.
+    fn locate_lost(&self, lost_actors: Vec<LostActor>) {
+        match self.node() {
+            Some(node) => node.locate(lost_actors, self.incarnation),
+            // The whole theater has ended.
+            None => {
+                for (_, tell) in lost_actors.into_iter().flat_map(|lost_actor| lost_actor.watchers) {
+                    contained(|| tell(StopReason::TheaterLost.into()));
+                }
+            }
+        }
     }
 }

@@ -1,22 +1,21 @@
-//! The theater that links, names and routes belong to, as they use it.
+//! The theater that links and routes belong to, as they use it.
 //!
-//! `node` implements the trait, and gives itself at construction. Links pass on the frames of other subsystems through it.
+//! `theater` implements the trait, and gives it at construction. Links pass on the frames of other subsystems through it.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_actor::ActorId;
 use playhouse_actor::away::{MakeStub, Marker, TakeAnswer};
 use playhouse_actor::wire::{Codec, MigrationVTable, Spawns, WireError};
+use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashSet;
 
 use crate::error::TheaterError;
 use crate::link::Link;
-use crate::link::frame::Head;
-use crate::link::registry::Registry;
-use crate::naming::{Epoch, RemoteActorId};
+use crate::link::frame::{Head, Whereabouts};
+use crate::naming::{BirthName, Epoch, RemoteActorId};
 
 /// The target of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -35,6 +34,15 @@ impl From<SocketAddr> for Callee {
 /// Takes the link with a theater, or the reason for its failure.
 pub(crate) type TakeLink = Box<dyn FnOnce(Result<Arc<Link>, TheaterError>) + Send>;
 
+/// An actor that was in a lost theater, according to this one, with its watchers over that route.
+pub(crate) struct LostActor {
+    pub(crate) id: ActorId,
+    pub(crate) watchers: Vec<(Watcher, Tell)>,
+}
+
+/// Takes the knowledge about lost actors.
+pub(crate) type TakeLocateReply = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
+
 /// The written parts of a mobile actor that starts: its type, its codec, its name and epoch, whether it is a child, and its state.
 pub(crate) struct MobileStart<'a> {
     pub(crate) entry: &'static Spawns,
@@ -46,14 +54,9 @@ pub(crate) struct MobileStart<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// The theater of links, names and routes.
+/// The theater of links and routes.
 pub(crate) trait Node: Send + Sync {
-    // -- its parts and settings -------------------------------------------------------------------------------------------
-
-    fn registry(&self) -> &Arc<Registry>;
-
-    /// Returns the address that other theaters call.
-    fn listens(&self) -> Option<SocketAddr>;
+    // -- its settings ----------------------------------------------------------------------------------------------------
 
     /// Returns the window of a link in bytes.
     fn window_bytes(&self) -> usize;
@@ -88,8 +91,8 @@ pub(crate) trait Node: Send + Sync {
     /// Returns whether the theater is being called again.
     fn calls_again(&self, theater: u64) -> bool;
 
-    /// Calls a theater in the background. An unreachable theater is called again for as long as `patience`.
-    fn reach_later(self: Arc<Self>, callee: Callee, patience: Duration, take: TakeLink);
+    /// Calls a theater in the background. An unreachable theater is called again for as long as `retry_for`.
+    fn reach_later(self: Arc<Self>, callee: Callee, retry_for: Duration, take: TakeLink);
 
     /// Has links made with the theaters that may know these actors, except for the `known` ones. Calls `ended` at the end.
     fn reach_hosts(self: Arc<Self>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Box<dyn FnOnce() + Send>);
@@ -105,8 +108,18 @@ pub(crate) trait Node: Send + Sync {
         stub: MakeStub<'_>,
     ) -> Result<ActorId, WireError>;
 
+    /// Routes these stubs, whose actors do not migrate, to the lost theater of their actors, if their present routes lead nowhere.
+    fn take_over(&self, stubs: &[ActorId]);
+
+    /// Asks all other theaters for these actors, which were in the theater `lost`.
+    fn locate(&self, lost_actors: Vec<LostActor>, lost: u64);
+
+    /// Answers the locations of these actors, except in the theater `lost`. Theaters that were `asked`, the locating one among them, are not asked
+    /// again. If it is not `for_others`, only the targets of actors are asked.
+    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<BirthName>, answer: TakeLocateReply);
+
     /// Answers a marker, because the actor is in this theater.
-    fn say_here(&self, id: ActorId, answer: TakeAnswer);
+    fn answer_marker(&self, id: ActorId, answer: TakeAnswer);
 
     /// Returns a marker behind the mail that was sent to the stub `id`. `waits` is dropped when the marker was answered, or is lost.
     fn fence_marker(self: Arc<Self>, id: ActorId, waits: Box<dyn Send>) -> Marker;

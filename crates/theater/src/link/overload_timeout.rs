@@ -25,12 +25,12 @@ impl OverloadTimeout {
     }
 
     /// Returns whether received packets are to be acknowledged, after one more round in which a receiver was overloaded
-    /// (`strained`) and nothing moved in this theater (`still`). Nothing moves if all workers sleep, or only overloaded
+    /// (`overloaded`) and nothing moved in this theater (`still`). Nothing moves if all workers sleep, or only overloaded
     /// actors have mail. `room_made` is the number of times that room was made on links, if the receivers may wait for
     /// that.
-    pub(super) fn is_over(&mut self, strained: bool, still: bool, room_made: Option<u64>) -> bool {
-        self.tried = strained;
-        if !strained {
+    pub(super) fn is_over(&mut self, overloaded: bool, still: bool, room_made: Option<u64>) -> bool {
+        self.tried = overloaded;
+        if !overloaded {
             self.still_rounds = 0;
             self.still_rounds_max = OverloadTimeout::ROUNDS_MIN;
             return true;

@@ -168,7 +168,7 @@ mod tests {
 
     // GUARANTEE: Requests in other theaters are withdrawn
     #[test]
-    fn what_is_taken_back_under_a_wrong_number_or_too_late_changes_nothing() {
+    fn a_recall_with_a_wrong_number_or_too_late_changes_nothing() {
         let [theater] = theaters();
         let caller = rejected_peer(&theater, 10);
         let gate = theater.system().spawn(Gate { open: false, came: Vec::new() });

@@ -5,11 +5,10 @@ use playhouse_actor::wire::Spawns;
 
 use super::recall::Recalls;
 use super::*;
-use crate::link::frame::{LocateReply, RemoteSlot};
-use crate::link::node::MobileStart;
+use crate::link::frame::LocateReply;
+use crate::link::node::{MobileStart, TakeLocateReply};
 use crate::naming::Epoch;
-use crate::naming::locate::Inquiry;
-use crate::naming::{Key, RemoteActorId};
+use crate::naming::{BirthName, RemoteActorId, SlotName};
 
 /// An ask that was read, until its answer is written or is dropped.
 pub(crate) struct Unanswered {
@@ -171,29 +170,30 @@ impl Link {
             inn.withheld_bytes = 0;
             return true;
         }
-        let was_strained = inn.patience.is_tried();
+        let was_overloaded = inn.overload_timeout.is_tried();
         // Relaxed: it is a counter only.
-        let is_strained = self.is_strained()
+        let is_overloaded = self.is_overloaded()
             || self.unwritten_reply_bytes() > self.window_bytes
             || self.unanswered_bytes.load(Ordering::Relaxed) > self.window_bytes;
-        let still = (slept && self.core.others_sleep()) || (is_strained && self.is_held_up());
+        let still = (slept && self.core.others_sleep()) || (is_overloaded && self.is_held_up());
         // Room on some link does not help an actor that waits for it on a certain link. Relaxed: it is a counter only.
-        let may_help = is_strained && !self.waits_for_a_gate();
-        let room_made = may_help.then(|| self.directory.room_made.load(Ordering::Relaxed));
-        if !inn.patience.is_over(is_strained, still, room_made) {
+        let may_help = is_overloaded && !self.waits_for_a_gate();
+        let room_made = may_help.then(|| self.link_table.room_made.load(Ordering::Relaxed));
+        if !inn.overload_timeout.is_over(is_overloaded, still, room_made) {
             return false;
         }
         self.last_target.store(u64::MAX, Ordering::Relaxed);
         lock(&self.ack_backpressure).stages.clear();
         self.received.store(received, Ordering::Release);
         inn.withheld_bytes = 0;
-        if was_strained || received >= lock(&self.out).outbound.told() + ACKNOWLEDGE_EVERY {
+        if was_overloaded || received >= lock(&self.out).outbound.told() + ACKNOWLEDGE_EVERY {
             self.flush(true);
         }
         true
     }
 
-    fn is_strained(&self) -> bool {
+    /// Returns whether a receiver of packets that are not acknowledged is overloaded.
+    fn is_overloaded(&self) -> bool {
         let is_overloaded = |stage: u64| u16::try_from(stage).is_ok_and(|stage| self.core.is_stage_overloaded(stage));
         let mut ack_backpressure = lock(&self.ack_backpressure);
         ack_backpressure.stages.retain(|stage| is_overloaded(u64::from(*stage)));
@@ -264,12 +264,8 @@ impl Link {
                 too_late.into_iter().for_each(|too_late| too_late(forwards));
             }
             // Handles.
-            Head::Name { handle, slot, incarnation, capability } => {
-                self.take_name(handle, (slot, incarnation, capability));
-            }
-            Head::Named { handle, slot, incarnation, capability } => {
-                self.take_named(handle, (slot, incarnation, capability));
-            }
+            Head::Name { handle, name } => self.take_name(handle, name),
+            Head::Named { handle, name } => self.take_named(handle, name),
             Head::Spawn { handle, kind, codec, born, epoch } => {
                 self.start(handle, (kind, codec.into()), (self.its(born), epoch, false), rest);
             }
@@ -349,21 +345,21 @@ impl Link {
         }
     }
 
-    fn take_name(&self, handle: Handle, (slot, incarnation, capability): RemoteSlot) {
+    fn take_name(&self, handle: Handle, name: SlotName) {
         // A name with a wrong capability means no actor. A third theater may have told it to the peer.
         if self.reserve(handle) {
             // A peer that names an actor which has just ended may watch it, and is told the reason of its end.
             let theater = self.directory.incarnation;
-            let name = RemoteActorId { theater, address: None, slot, incarnation, capability };
+            let name = name.of(theater, None);
             self.bind(handle, self.directory.met(self.incarnation, &name).ok().flatten());
         }
     }
 
     /// Takes the name of an actor that was started for this end.
-    fn take_named(&self, handle: Handle, slot: RemoteSlot) {
+    fn take_named(&self, handle: Handle, name: SlotName) {
         let id = lock(&self.stubs).by_handle.get(handle as usize).copied();
         let Some(id) = id else { return };
-        let at = self.its(slot);
+        let at = self.its(name);
         if self.registry.migration_vtable(id).is_some() {
             self.directory.note_started(id, at);
         } else if let Err(why) = self.directory.note(self.incarnation, id, at) {
@@ -393,14 +389,17 @@ impl Link {
         ask: u64,
         lost: u64,
         (for_others, asked): (bool, Vec<u64>),
-        actors: Vec<Key>,
+        actors: Vec<BirthName>,
         frame_bytes: usize,
     ) {
-        let kept = actors.len() * size_of::<(Key, Option<ActorLocation>)>();
+        let kept = actors.len() * size_of::<(BirthName, Option<ActorLocation>)>();
         let unanswered = Unanswered::new(self.this(), frame_bytes + kept);
-        Inquiry::begin(lost, (for_others, asked), actors, &self.directory, move |known| {
-            unanswered.link.reply(ask, &LocateReply(known));
-        });
+        let answer: TakeLocateReply = Box::new(move |known| unanswered.link.reply(ask, &LocateReply(known)));
+        match self.node() {
+            Some(node) => node.inquire(lost, (for_others, asked), actors, answer),
+            // The whole theater has ended.
+            None => answer(Vec::new()),
+        }
     }
 
     fn take_watch(&self, to: Handle, watch: u64, tell: Tell) {
@@ -427,9 +426,9 @@ impl Link {
         }
     }
 
-    /// Returns the name of the other end's actor with this slot.
-    pub(crate) fn its(&self, (slot, incarnation, capability): RemoteSlot) -> RemoteActorId {
-        RemoteActorId { theater: self.incarnation, address: self.advertised, slot, incarnation, capability }
+    /// Returns the name of the other end's actor with this name in its theater.
+    pub(crate) fn its(&self, name: SlotName) -> RemoteActorId {
+        name.of(self.incarnation, self.advertised)
     }
 
     /// Reserves the other end's `handle`, which is to mean an actor. Returns false if it cannot, and the link is lost for that.
@@ -481,8 +480,8 @@ impl Link {
             started
         });
         self.bind(handle, started);
-        if let Some(Ok((slot, incarnation, capability))) = started.map(|id| self.directory.with_capability(id)) {
-            let named = Head::Named { handle, slot, incarnation, capability };
+        if let Some(Ok(name)) = started.map(|id| self.directory.slot_name(id)) {
+            let named = Head::Named { handle, name };
             // This comes before frames that the actor sends by its own name.
             let _ = self.send(Lane::System, |out| named.write(out));
         }
@@ -523,7 +522,7 @@ impl Link {
             return bounce(Undelivered::Stopped);
         };
         self.note_target(id.address().stage());
-        self.directory.traffic.note(id, self.incarnation);
+        self.link_table.traffic.note(id, self.incarnation);
         let lane = if lane == session::Lane::Normal { Lane::Normal } else { Lane::Urgent };
         if (entry.tell)(id, lane, bytes, codec).is_err() {
             bounce(Undelivered::Unreachable);
@@ -538,7 +537,7 @@ impl Link {
         let Some(id) = target.filter(|id| !id.address().is_stale()) else {
             return self.fail(ask, &AskError::Stopped);
         };
-        self.directory.traffic.note(id, self.incarnation);
+        self.link_table.traffic.note(id, self.incarnation);
         let unanswered = (Unanswered::new(self.this(), bytes.len() + Recalls::HELD_BYTES), self.hold(ask));
         let (link, ref_codec) = (self.this(), self.ref_codec());
         let answer = Box::new(move |answer: Result<playhouse_actor::away::Write<'_>, AskError>| {
@@ -573,15 +572,11 @@ impl Link {
 
 /// For [`fuzz`](crate::fuzz): without a connection.
 impl Link {
-    pub(crate) fn of_a_rejected_peer(
-        directory: &Arc<Directory>,
-        registry: &Arc<Registry>,
-        migration_slot: Box<dyn MigrationSlot>,
-    ) -> Arc<Link> {
+    pub(crate) fn of_a_rejected_peer(link_table: &Arc<LinkTable>) -> Arc<Link> {
         // The peer takes the same messages and actors as this theater.
         let (names, window) = ((1, None, None), (WINDOW_BYTES, Arc::default()));
-        let link = Link::new(directory, registry, 0, names, registry.kinds(), window, migration_slot);
-        directory.add_link(link.incarnation, &link);
+        let link = Link::new(link_table, 0, names, link_table.registry.kinds(), window);
+        link_table.add_link(link.incarnation, &link);
         link
     }
 

@@ -3,14 +3,15 @@
 use playhouse_actor::away::{Forwarder, MakeStub, RefCodec, RefName, StubPlacement};
 
 use super::*;
-use crate::naming::{BadName, RemoteActorId};
+use crate::naming::{BadName, RemoteActorId, SlotName};
 
 impl RefCodec for Link {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
         if let Some(handle) = lock(&self.stubs).handles.get(&id) {
             return Ok(RefName::Yours(*handle));
         }
-        self.directory.name_for_others(id, Some(self.incarnation))
+        let is_mobile = |id: ActorId| self.registry.migration_vtable(id).is_some();
+        self.directory.name_for_others(id, Some(self.incarnation), is_mobile)
     }
 
     fn meet(&self, name: RefName, stub: MakeStub<'_>) -> Result<ActorId, WireError> {
@@ -20,16 +21,10 @@ impl RefCodec for Link {
         match name {
             RefName::Yours(handle) => Ok(self.target(handle).unwrap_or_else(no_actor)),
             RefName::Mine { slot, incarnation, capability } => {
-                let remote = RemoteActorId {
-                    theater: self.incarnation,
-                    address: self.advertised,
-                    slot,
-                    incarnation,
-                    capability,
-                };
+                let remote = self.its(SlotName { slot, incarnation, capability });
                 match self.met(&remote)? {
                     Some(id) => Ok(id),
-                    None => self.settle_there(self.incarnation, (remote, remote), stub),
+                    None => self.settle_in_peer(self.incarnation, (remote, remote), stub),
                 }
             }
             RefName::Moved { born, at } => {
@@ -47,11 +42,11 @@ impl RefCodec for Link {
                 if at.theater == here {
                     return Ok(self
                         .directory
-                        .own_or_ended(at.slot, at.incarnation, at.capability)
+                        .own_or_ended(RemoteActorId::from(at).slot_name())
                         .unwrap_or_else(no_actor));
                 }
-                let id = if let Some(link) = self.directory.link(at.theater) {
-                    link.settle_there(self.incarnation, (born, at.into()), stub)?
+                let id = if let Some(link) = self.link_table.link(at.theater) {
+                    link.settle_in_peer(self.incarnation, (born, at.into()), stub)?
                 } else if at.address.is_some() {
                     self.stub_without_link((born, at.into()), stub)?
                 } else {
@@ -68,8 +63,8 @@ impl RefCodec for Link {
                 if theater == self.directory.incarnation {
                     return Ok(no_actor());
                 }
-                if let Some(link) = self.directory.link(theater) {
-                    return link.settle_there(self.incarnation, (remote, remote), stub);
+                if let Some(link) = self.link_table.link(theater) {
+                    return link.settle_in_peer(self.incarnation, (remote, remote), stub);
                 }
                 self.stub_without_link((remote, remote), stub)
             }
@@ -120,7 +115,7 @@ impl Link {
     }
 
     /// Makes the stub of an actor with the birth name `born`, which is in the other theater as `far`, according to the theater `teller`.
-    fn settle_there(
+    fn settle_in_peer(
         &self,
         teller: u64,
         (born, remote): (RemoteActorId, RemoteActorId),
@@ -133,12 +128,7 @@ impl Link {
                 let id = stub(core, StubPlacement::Link(stage), proxy);
                 (id, id)
             },
-            |handle, _| Head::Name {
-                handle,
-                slot: remote.slot,
-                incarnation: remote.incarnation,
-                capability: remote.capability,
-            },
+            |handle, _| Head::Name { handle, name: remote.slot_name() },
         )?;
         self.directory.note(teller, id, born)?;
         Ok(id)
@@ -149,12 +139,7 @@ impl Link {
         self.name_next(
             |_| Ok(()),
             |_, _, proxy| (id, proxy),
-            |handle, _| Head::Name {
-                handle,
-                slot: remote.slot,
-                incarnation: remote.incarnation,
-                capability: remote.capability,
-            },
+            |handle, _| Head::Name { handle, name: remote.slot_name() },
         )
     }
 }

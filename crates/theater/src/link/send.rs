@@ -3,7 +3,7 @@
 use playhouse_actor::away::{Decision, Recall, TakesBack};
 
 use super::*;
-use crate::naming::{Epoch, Key};
+use crate::naming::{BirthName, Epoch};
 
 /// Returns whether the pending bytes are many enough that the other end should begin with them before the sending handler is over. If a handler
 /// starts 1,000 actors in the other theater, for example, they run a fifth sooner then. The check happens once for each packet, so that a full
@@ -418,7 +418,13 @@ impl Link {
     /// Asks for these actors, which were in the theater `lost`, or had been.
     ///
     /// The other end learns which theaters were `asked` as well, and if it is `for_others`, it asks the rest.
-    pub(crate) fn locate(&self, lost: u64, (for_others, asked): (bool, &[u64]), actors: &[Key], answer: TakeAnswer) {
+    pub(crate) fn locate(
+        &self,
+        lost: u64,
+        (for_others, asked): (bool, &[u64]),
+        actors: &[BirthName],
+        answer: TakeAnswer,
+    ) {
         let (asked, actors) = (asked.to_vec(), actors.to_vec());
         let write = |ask, out: &mut Vec<u8>| Head::Locate { ask, lost, for_others, asked, actors }.write(out);
         // On an error, the answer says it.
@@ -460,8 +466,7 @@ impl Link {
         };
         let head = |handle, id| {
             // In a system that has ended, there is no stub. The actor is for no receiver then.
-            let (codec, born, epoch) =
-                (codec.into(), self.directory.with_capability(id).unwrap_or_default(), epoch.get());
+            let (codec, born, epoch) = (codec.into(), self.directory.slot_name(id).unwrap_or_default(), epoch.get());
             match child {
                 true => Head::SpawnChild { handle, kind, codec, born, epoch },
                 false => Head::Spawn { handle, kind, codec, born, epoch },
@@ -557,7 +562,7 @@ impl Link {
             Ok::<(), WireError>(())
         });
         sent.expect("a head is written, and the frame is not too large");
-        self.directory.drains.note_stage(&self.core, id.address().stage());
+        self.link_table.turnstiles.note_stage(&self.core, id.address().stage());
         {
             let mut stubs = lock(&self.stubs);
             stubs.handles.insert(id, handle);

@@ -206,7 +206,7 @@ impl Link {
         }
         if target.told == 1 {
             // Relaxed: it is a counter only.
-            self.directory.told_moved.fetch_add(1, Ordering::Relaxed);
+            self.link_table.told_moved.fetch_add(1, Ordering::Relaxed);
         }
         let _ = self.send(Lane::Normal, |out| Head::Moved { handle }.write(out));
         true

@@ -13,10 +13,10 @@ use playhouse_executor::{Crash, Lane, StubRoute, Undelivered, contained};
 use crate::link::frame::{Head, MetadataForm};
 use crate::link::node::MobileStart;
 use crate::link::{Fault, Link};
-use crate::migration::arrivals::{Awaited, IncomingActor};
 use crate::migration::commit::Received;
-use crate::migration::view::{Action, Attempt, Event, Word};
-use crate::naming::{BadName, Key, RemoteActorId};
+use crate::naming::arrivals::{Awaited, IncomingActor};
+use crate::naming::view::{Action, Attempt, Event, Word};
+use crate::naming::{BadName, BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
@@ -129,9 +129,9 @@ impl Link {
         let incoming = IncomingActor { born, at: born, epoch, moves, entry, install, is_new: true };
         let accepted = self.may_have(&born).map_err(|error| (0, error));
         let stub = accepted.and_then(|()| self.accept(theater_core, None, vec![incoming])).map(|_| {
-            self.take_begin(theater_core, born.key());
+            self.take_begin(theater_core, born.birth_name());
             // The actor may have ended by now.
-            self.directory.known_as(born.key())
+            self.directory.known_as(born.birth_name())
         });
         stub.unwrap_or_else(|(_, why)| {
             supervisor_link.inspect(|supervisor_link| supervisor_link.not_started(why.to_string()));
@@ -141,9 +141,9 @@ impl Link {
 
     /// Returns the stub of the actor with the birth name `born`.
     pub(crate) fn stub_of(&self, born: &RemoteActorId) -> Option<ActorId> {
-        let stub = self.directory.known_as(born.key()).or_else(|| {
+        let stub = self.directory.known_as(born.birth_name()).or_else(|| {
             let here = born.theater == self.directory.incarnation;
-            here.then(|| self.directory.own(born.slot, born.incarnation, born.capability)).flatten()
+            here.then(|| self.directory.own(born.slot_name())).flatten()
         });
         stub.filter(|id| !id.address().is_stale())
     }
@@ -191,7 +191,7 @@ impl Link {
     ) -> Result<Vec<(ActorId, ActorLocation)>, (u32, WireError)> {
         let mut locations: Vec<(ActorId, ActorLocation)> = Vec::new();
         let mut location_for = |incoming: &IncomingActor| {
-            let stub = self.stub_for(incoming, group)?;
+            let stub = self.stub_for(theater_core, incoming, group)?;
             if !(incoming.moves.fits)(stub) {
                 return Err(WireError::new("it knows the actor as one of another type"));
             }
@@ -220,7 +220,12 @@ impl Link {
     }
 
     /// Returns the stub of an actor that is to come. An unknown actor gets one.
-    fn stub_for(&self, incoming: &IncomingActor, group: Option<GroupName>) -> Result<ActorId, WireError> {
+    fn stub_for(
+        &self,
+        theater_core: &TheaterCore,
+        incoming: &IncomingActor,
+        group: Option<GroupName>,
+    ) -> Result<ActorId, WireError> {
         if let Some(stub) = self.stub_of(&incoming.born) {
             return Ok(stub);
         }
@@ -228,14 +233,15 @@ impl Link {
             Some(group) => self.directory.groups().stage_of(group, || self.core.next_stage()),
             None => self.core.next_stage(),
         };
-        let (pending, route) = (PendingProxy::first(&self.directory, incoming.at), Arc::<StubRoute>::default());
+        let pending = PendingProxy::first(&theater_core.proxies, incoming.at);
+        let route = Arc::<StubRoute>::default();
         let id = (incoming.moves.make_stub)(
             &self.core,
             stage,
             Arc::clone(&pending) as Arc<dyn Forwarder>,
             Arc::clone(&route),
         );
-        self.directory.drains.note_stage(&self.core, stage);
+        self.link_table.turnstiles.note_stage(&self.core, stage);
         pending.is_at(id);
         self.directory.note(self.incarnation, id, incoming.born)?;
         self.directory.note_stub(id, incoming.at, Some(route));
@@ -246,14 +252,13 @@ impl Link {
     }
 
     /// Begins the actor with this birth name, because the other theater has committed it. A member of a group arrival waits for the others.
-    pub(crate) fn take_begin(&self, theater_core: &Arc<TheaterCore>, born: Key) {
+    pub(crate) fn take_begin(&self, theater_core: &Arc<TheaterCore>, born: BirthName) {
         // Under this lock, a query for the present actors of a group sees all of them or none.
         let mut incoming_actors = self.directory.incoming_actors();
         let members = incoming_actors.leave(self.number, born);
         let (mut ended, mut settled, mut not_taken) = (Vec::new(), Vec::new(), Vec::new());
         for Awaited { incoming, stub, attempt, arrival_buffer, mut watchers } in members {
-            let (RemoteActorId { theater, slot, incarnation, capability, .. }, is_new) =
-                (incoming.born, incoming.is_new);
+            let (born, is_new) = (incoming.born.birth_name(), incoming.is_new);
             match theater_core.begin_arrival((stub, attempt), &incoming.moves, arrival_buffer) {
                 Ok((settling, route)) => {
                     seam(4);
@@ -279,8 +284,7 @@ impl Link {
                 Err(_) => ended.push(Awaited { incoming, stub, attempt, arrival_buffer, watchers }),
             }
             if !is_new {
-                let _ =
-                    self.send(Lane::Normal, |out| Head::Begun { theater, slot, incarnation, capability }.write(out));
+                let _ = self.send(Lane::Normal, |out| Head::Begun { born }.write(out));
             }
         }
         drop(incoming_actors);

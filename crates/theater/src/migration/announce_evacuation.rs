@@ -44,11 +44,12 @@ use playhouse_executor::Lane;
 use rustc_hash::FxHashSet;
 
 use crate::link::frame::Head;
+use crate::link::link_table::LinkTable;
 use crate::link::node::Callee;
 use crate::link::{Fault, LEAVINGS_MAX, Link};
 use crate::lock::lock;
 use crate::migration::drain::DrainGuard;
-use crate::naming::{Directory, RemoteActorId};
+use crate::naming::RemoteActorId;
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
 
@@ -129,7 +130,7 @@ impl RerouteAll {
                 if self.theater_core.now() >= self.deadline {
                     self.link.note_leaving(|leaving| leaving.is_late = true);
                 }
-                let linked = self.theater_core.directory.linked().into_iter().collect();
+                let linked = self.theater_core.link_table.linked().into_iter().collect();
                 let stubs = self.reroute_all();
                 self.step = Step::Reroute { stubs, linked };
                 false
@@ -164,8 +165,8 @@ impl RerouteAll {
                     self.step = Step::Reach { theaters, calls };
                     return false;
                 }
-                let directory = &self.theater_core.directory;
-                let in_vain = theaters.into_iter().filter(|theater| directory.link(*theater).is_none());
+                let link_table = &self.theater_core.link_table;
+                let in_vain = theaters.into_iter().filter(|theater| link_table.link(*theater).is_none());
                 self.link.note_leaving(|leaving| leaving.tried.extend(in_vain));
                 false
             }
@@ -201,7 +202,7 @@ impl RerouteAll {
             self.rerouted += 1;
             // (If there is no link now, a call has failed.)
             if at.is_some_and(|at| {
-                !linked.contains(&at.theater) && self.theater_core.directory.link(at.theater).is_some()
+                !linked.contains(&at.theater) && self.theater_core.link_table.link(at.theater).is_some()
             }) {
                 self.unsure.push(*id);
             }
@@ -211,11 +212,11 @@ impl RerouteAll {
     /// Calls these theaters in the background.
     fn reach(&mut self, theaters: BTreeMap<u64, SocketAddr>) {
         let calls = Arc::new(());
-        let patience = self.deadline.saturating_sub(self.theater_core.now());
+        let retry_for = self.deadline.saturating_sub(self.theater_core.now());
         for (theater, address) in &theaters {
             let call = Arc::clone(&calls);
             let callee = Callee { address: *address, theater: Some(*theater) };
-            self.theater_core.reach_later(callee, patience, Box::new(move |_| drop(call)));
+            self.theater_core.reach_later(callee, retry_for, Box::new(move |_| drop(call)));
         }
         self.step = Step::Reach { theaters: theaters.into_keys().collect(), calls };
     }
@@ -284,7 +285,7 @@ impl Link {
     pub(crate) fn reaches(&self, is: &RemoteActorId) -> bool {
         let mut leaving = lock(&self.migrations().leaving);
         let (Some(leaving), Some(address)) = (leaving.as_mut(), is.address) else { return false };
-        if leaving.is_late || leaving.tried.contains(&is.theater) || self.directory.link(is.theater).is_some() {
+        if leaving.is_late || leaving.tried.contains(&is.theater) || self.link_table.link(is.theater).is_some() {
             return false;
         }
         leaving.to_reach.insert(is.theater, address);
@@ -304,12 +305,12 @@ impl TheaterCore {
     /// routes is forwarded, and for the answers that come over this theater.
     pub(crate) fn announce_evacuation(&self) {
         let deadline = self.now() + SHUTDOWN_NOTICE_MAX;
-        let told = |directory: &Directory| directory.told_moved.load(Ordering::Relaxed);
+        let told = |link_table: &LinkTable| link_table.told_moved.load(Ordering::Relaxed);
         let mut is_first = true;
         loop {
-            let told_before = told(&self.directory);
+            let told_before = told(&self.link_table);
             let (rerouted, counts) = mpsc::channel();
-            let links = self.directory.all_links();
+            let links = self.link_table.all_links();
             for link in &links {
                 link.say_leaving(rerouted.clone());
             }
@@ -318,9 +319,9 @@ impl TheaterCore {
             while let Some(count) = self.receive(&counts, deadline) {
                 any |= count > 0;
             }
-            any |= std::mem::take(&mut is_first) || told(&self.directory) != told_before;
+            any |= std::mem::take(&mut is_first) || told(&self.link_table) != told_before;
             let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
-            if !any && self.directory.all_links().iter().all(was_told) || self.now() >= deadline {
+            if !any && self.link_table.all_links().iter().all(was_told) || self.now() >= deadline {
                 break;
             }
         }
@@ -328,7 +329,7 @@ impl TheaterCore {
         self.await_routes(deadline);
         // Answers that are to come over this theater, to asks that it has forwarded.
         let asked: Vec<(Arc<Link>, u64)> =
-            self.directory.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
+            self.link_table.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
         while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
             self.pause(LOOKED_AT_EVERY);
         }
@@ -351,7 +352,7 @@ impl TheaterCore {
     }
 
     fn await_kept(&self, deadline: Duration, keeps: impl Fn(&PendingProxy) -> bool) {
-        let routes = self.keeping();
+        let routes = self.proxies.keeping_mail();
         while routes.iter().any(|route| keeps(route)) && self.now() < deadline {
             let before = self.now();
             self.pause(LOOKED_AT_EVERY);

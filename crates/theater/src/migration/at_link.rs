@@ -12,7 +12,7 @@ use crate::lock::lock;
 use crate::migration::announce_evacuation::Leaving;
 use crate::migration::commit::Left;
 use crate::migration::group_members::PendingGroups;
-use crate::naming::{Host, Key, RemoteActorId};
+use crate::naming::{BirthName, Host};
 use crate::node::core::TheaterCore;
 
 /// The state that migrations keep at a link.
@@ -21,12 +21,16 @@ pub(crate) struct MigrationsAtLink {
     /// Members of groups that were sent, and wait for the others, by group migration.
     pub(crate) pending_groups: Mutex<PendingGroups>,
     /// Actors that have left for the other theater, and have not begun in it, according to this end.
-    pub(crate) left: Mutex<FxHashMap<Key, Arc<Left>>>,
+    pub(crate) left: Mutex<FxHashMap<BirthName, Arc<Left>>>,
     /// Requests to the one thread that waits for the shutdown of the other end, if there is one.
     pub(crate) leaving: Mutex<Option<Leaving>>,
 }
 
 impl MigrationSlot for MigrationsAtLink {
+    fn forget_incoming_actors(&self, link: &Link) {
+        link.forget_incoming_actors();
+    }
+
     fn lose(&self) {
         let left = std::mem::take(&mut *lock(&self.left));
         contained(|| drop(left));
@@ -46,42 +50,29 @@ impl Link {
 impl TheaterCore {
     /// Takes a frame of a migration.
     pub(crate) fn take_migration_frame(self: &Arc<Self>, link: &Link, head: Head, rest: &[u8]) {
-        let named = |(theater, slot, incarnation, capability): Key| RemoteActorId {
-            theater,
-            address: None,
-            slot,
-            incarnation,
-            capability,
-        };
+        let named = |born: BirthName| born.slot_name().of(born.theater, None);
         match head {
             Head::Marker { to, ask, origin, hops } => link.take_marker(self, to, ask, origin, hops),
-            Head::Move { ask, kind, codec, theater, slot, incarnation, capability, from } => {
-                let born = named((theater, slot, incarnation, capability));
-                link.take_move(self, ask, (kind, codec.into()), (born, link.its(from)), rest);
+            Head::Move { ask, kind, codec, born, from } => {
+                link.take_move(self, ask, (kind, codec.into()), (named(born), link.its(from)), rest);
             }
-            Head::Member { of, at, kind, codec, theater, slot, incarnation, capability, from } => {
-                let born = named((theater, slot, incarnation, capability));
-                link.take_member((of, at), (kind, codec.into()), (born, link.its(from)), rest);
+            Head::Member { of, at, kind, codec, born, from } => {
+                link.take_member((of, at), (kind, codec.into()), (named(born), link.its(from)), rest);
             }
             Head::Together { ask, of, group, count } => link.take_together(self, ask, of, group, count),
             Head::Apart { of } => link.forget_pending_group(of),
             Head::Moved { handle } => link.take_moved(self, handle),
-            Head::Begin { theater, slot, incarnation, capability } => {
-                link.take_begin(self, (theater, slot, incarnation, capability));
-            }
-            Head::Stays { theater, slot, incarnation, capability } => {
-                let staying =
-                    self.directory.incoming_actors().stay(link.number(), (theater, slot, incarnation, capability));
+            Head::Begin { born } => link.take_begin(self, born),
+            Head::Stays { born } => {
+                let staying = self.directory.incoming_actors().stay(link.number(), born);
                 link.forget(staying);
             }
-            Head::Begun { theater, slot, incarnation, capability } => {
-                link.take_begun((theater, slot, incarnation, capability));
-            }
+            Head::Begun { born } => link.take_begun(born),
             Head::Leaving { ask } => link.take_leaving(self, ask),
             Head::Departs { ask, to, actors } => {
                 let from = Host { theater: link.incarnation, address: link.advertised };
-                for (slot, incarnation, capability, epoch) in actors {
-                    self.directory.note_departure((slot, incarnation, capability), epoch, [from, to]);
+                for (name, epoch) in actors {
+                    self.directory.note_departure(name, epoch, [from, to]);
                 }
                 link.reply(ask, &());
             }

@@ -9,7 +9,7 @@
 //! the other theaters can locate the actor only by their routes. A theater that did not answer is not called again for `lost_after`. Therefore actors
 //! whose birth theaters have ended are not frozen for long.
 //!
-//! *A search* ([`locate`](crate::naming::locate)) asks all theaters that the locating theater is linked with. The authority adds the theaters that
+//! *A search* ([`locate`](crate::proxy::locate)) asks all theaters that the locating theater is linked with. The authority adds the theaters that
 //! may have the actor. A link with each of them is made first.
 //!
 //! The noted theaters are asked, and the record alone is never believed: an actor may have stayed, ended, or not begun yet.
@@ -27,11 +27,15 @@ use rustc_hash::FxHashSet;
 use crate::link::Link;
 use crate::link::frame::NOTED_MAX;
 use crate::link::node::Callee;
+use crate::lock::lock;
 use crate::naming::{Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
 
 /// A theater without a link is called once. Each step of the call has the limit of a call whose failure is no more than a delay.
 const HOST_CALL_MAX: Duration = Duration::from_millis(1);
+
+/// Most theaters that are not called again for a while.
+const UNREACHED_MAX: usize = 256;
 
 /// An actor that is about to leave.
 #[derive(Clone, Copy, Debug)]
@@ -79,21 +83,38 @@ impl Drop for AtEnd {
     }
 }
 
+impl TheaterCore {
+    /// Notes that a theater could not be called: until this time it is not called again.
+    fn note_unreached(&self, host: Host, until: Duration) {
+        let mut unreached = lock(&self.migrations().unreached);
+        unreached.retain(|(other, _)| *other != host);
+        unreached.truncate(UNREACHED_MAX - 1);
+        unreached.push_front((host, until));
+    }
+
+    /// Returns whether a theater without a link may be one that can be called now.
+    fn may_be_reached(&self, host: Host, now: Duration) -> bool {
+        let mut unreached = lock(&self.migrations().unreached);
+        unreached.retain(|(_, until)| *until > now);
+        !unreached.iter().any(|(other, _)| *other == host) && !self.link_table.lost().contains(&host.theater)
+    }
+}
+
 impl BirthTheaters {
     /// Gives the link with this theater to `then`, if there is one, or one can be made.
     fn with_link(theater_core: &Arc<TheaterCore>, host: Host, then: impl FnOnce(&Arc<Link>) + Send + 'static) {
         let Host { theater, address } = host;
-        if let Some(link) = theater_core.directory.link(theater) {
+        if let Some(link) = theater_core.link_table.link(theater) {
             return then(&link);
         }
-        let Some(address) = address.filter(|_| theater_core.directory.may_be_reached(host, theater_core.now())) else {
+        let Some(address) = address.filter(|_| theater_core.may_be_reached(host, theater_core.now())) else {
             return;
         };
         let here = Arc::clone(theater_core);
         let take = move |link: Result<Arc<Link>, _>| match link {
             Ok(link) if link.incarnation == theater => then(&link),
             // Another theater has this address, or none.
-            Ok(_) | Err(_) => here.directory.note_unreached(host, here.now().saturating_add(here.settings.lost_after)),
+            Ok(_) | Err(_) => here.note_unreached(host, here.now().saturating_add(here.settings.lost_after)),
         };
         theater_core.reach_later(Callee { address, theater: Some(theater) }, HOST_CALL_MAX, Box::new(take));
     }
@@ -112,9 +133,7 @@ impl Authority for BirthTheaters {
         for actors in actors.chunk_by(|one, other| one.born.theater == other.born.theater) {
             for actors in actors.chunks(NOTED_MAX) {
                 let RemoteActorId { theater, address, .. } = actors[0].born;
-                let names = actors
-                    .iter()
-                    .map(|Departing { born, epoch }| (born.slot, born.incarnation, born.capability, *epoch));
+                let names = actors.iter().map(|Departing { born, epoch }| (born.slot_name(), *epoch));
                 let (names, at_end) = (names.collect(), Arc::clone(&at_end));
                 Self::with_link(theater_core, Host { theater, address }, move |link| {
                     link.say_departs(to, names, Box::new(move |_| drop(at_end)));

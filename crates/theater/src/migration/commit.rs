@@ -11,14 +11,14 @@ use playhouse_executor::jitter::seam;
 use playhouse_executor::{Lane, StubRoute, pause_stage};
 
 use crate::link::Link;
-use crate::link::frame::{Head, MetadataForm, RemoteSlot, TimerForm};
+use crate::link::frame::{Head, MetadataForm, TimerForm};
 use crate::lock::lock;
 use crate::migration::authority::Departing;
 use crate::migration::drain::MigrationDeadline;
 use crate::migration::group_members::PreparedMember;
 use crate::migration::host::Done;
-use crate::migration::view::{Action, Event, Word};
-use crate::naming::{Epoch, Host, Key, RemoteActorId};
+use crate::naming::view::{Action, Event, Word};
+use crate::naming::{BirthName, Epoch, Host, RemoteActorId, SlotName};
 use crate::node::core::TheaterCore;
 
 /// The written form of a frozen actor, and its name.
@@ -28,7 +28,7 @@ pub(crate) struct Ready {
     pub(super) ref_codec: Arc<dyn RefCodec>,
     pub(super) metadata: MetadataForm,
     pub(super) born: RemoteActorId,
-    pub(super) from: RemoteSlot,
+    pub(super) from: SlotName,
 }
 
 /// Frozen actors that leave when the target has accepted them, and their sent messages are drained.
@@ -182,11 +182,11 @@ impl Link {
             let accepted = received::<Received>(answer).and_then(|location| location.map_err(MigrateError::Refused));
             departure.answered(accepted.map(|location| vec![location]));
         });
-        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
+        let born = born.birth_name();
         // On an error the answer says it, to the actor, too. It must not be told twice: it may be migrating again by the time it learns that it
         // stays, and would live in two theaters.
         let sent = self.ask_with(answer, Lane::Normal, |ask, out| {
-            Head::Move { ask, kind, codec: codec.into(), theater, slot, incarnation, capability, from }.write(out)?;
+            Head::Move { ask, kind, codec: codec.into(), born, from }.write(out)?;
             at_ref_codec(&ref_codec, || {
                 Codec::Positional.write(&metadata, out)?;
                 (pack.state)(codec, out)
@@ -207,8 +207,9 @@ impl Link {
         mut members: Vec<PreparedMember>,
         done: Done,
     ) -> Arc<Departure> {
-        let is_to_note =
-            |member: &PreparedMember| theater_core.authority.is_to_note(theater_core, &member.born, self.incarnation);
+        let is_to_note = |member: &PreparedMember| {
+            theater_core.migrations().authority.is_to_note(theater_core, &member.born, self.incarnation)
+        };
         let to_note = members.iter().any(is_to_note);
         for member in &mut members {
             let migrate = Event::Migrate { to: self.incarnation, noted: !to_note };
@@ -229,14 +230,14 @@ impl Link {
         let (drained, noted) = (Arc::clone(&departure), Arc::clone(&departure));
         if to_note {
             let to = Host { theater: self.incarnation, address: self.advertised };
-            theater_core.authority.note(theater_core, leaving, to, Box::new(move || noted.noted()));
+            theater_core.migrations().authority.note(theater_core, leaving, to, Box::new(move || noted.noted()));
         }
         theater_core.drain(Box::new(move || drained.drained()));
         departure
     }
 
     /// Tells the other theater that these actors of it are about to leave for the theater `to`.
-    pub(crate) fn say_departs(&self, to: Host, actors: Vec<(u64, u64, u64, Epoch)>, answer: TakeAnswer) {
+    pub(crate) fn say_departs(&self, to: Host, actors: Vec<(SlotName, Epoch)>, answer: TakeAnswer) {
         // On an error the answer says it.
         let _ = self.ask_with(answer, Lane::Normal, |ask, out| Head::Departs { ask, to, actors }.write(out));
     }
@@ -251,11 +252,9 @@ impl Link {
 
     /// Thaws frozen actors: they stay.
     fn stay(&self, members: Vec<PreparedMember>, why: MigrateError, done: Done) {
-        for PreparedMember { id, moves, born: RemoteActorId { theater, slot, incarnation, capability, .. }, .. } in
-            members
-        {
+        for PreparedMember { id, moves, born, .. } in members {
             self.directory.step(id, Event::GiveUp);
-            let stays = Head::Stays { theater, slot, incarnation, capability };
+            let stays = Head::Stays { born: born.birth_name() };
             // This is the first step, because the actor may be offered again. If it cannot be sent, the other theater learns that the link is lost.
             let _ = self.send(Lane::Normal, |out| stays.write(out));
             (moves.abort)(id, why.clone());
@@ -282,6 +281,7 @@ impl Link {
             Err(why) => return self.stay(members, why, done),
         };
         for ((member, event), (_, route)) in members.iter().zip(events).zip(&routes) {
+            self.link_table.turnstiles.note_stage(&self.core, member.id.address().stage());
             self.directory.leave(member.id, *event, route);
         }
         let left = Arc::new(Left { to_begin: AtomicUsize::new(members.len()), done: Mutex::new(Some(done)) });
@@ -299,13 +299,13 @@ impl Link {
 
     /// Has a committed actor begin at the other end.
     fn say_begin(&self, born: RemoteActorId, left: Arc<Left>) {
-        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
-        let before = lock(&self.migrations().left).insert(born.key(), left);
+        let born = born.birth_name();
+        let before = lock(&self.migrations().left).insert(born, left);
         drop(before);
-        let sent = self.send_before_shutdown(&Head::Begin { theater, slot, incarnation, capability });
+        let sent = self.send_before_shutdown(&Head::Begin { born });
         if sent.is_err() || self.is_lost() {
             // Perhaps after the departed actors were examined.
-            let left = lock(&self.migrations().left).remove(&born.key());
+            let left = lock(&self.migrations().left).remove(&born);
             drop(left);
         }
     }
@@ -322,15 +322,15 @@ impl Link {
         let ref_codec = self.ref_codec();
         let born = self.directory.identity(id).map_err(unwritable)?;
         // The other theater knows the birth address of this one. A lost theater is not to be called.
-        let birth = born.address.filter(|_| !self.directory.lost().contains(&born.theater));
+        let birth = born.address.filter(|_| !self.link_table.lost().contains(&born.theater));
         let noted = (birth, self.directory.next_epoch(id));
         let metadata = at_ref_codec(&ref_codec, || self.metadata(entry, pack, noted)).map_err(unwritable)?;
-        let from = self.directory.with_capability(id).map_err(unwritable)?;
+        let from = self.directory.slot_name(id).map_err(unwritable)?;
         Ok(Ready { kind, codec, ref_codec, metadata, born, from })
     }
 
     /// Notes that the actor with this birth name, which left for the other theater, has begun in it.
-    pub(crate) fn take_begun(&self, born: Key) {
+    pub(crate) fn take_begun(&self, born: BirthName) {
         self.directory.note_begun(born, self.incarnation);
         let left = lock(&self.migrations().left).remove(&born);
         if let Some(left) = left {

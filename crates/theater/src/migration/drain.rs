@@ -24,47 +24,19 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use playhouse_executor::{Address, AwayCx, Control, ControlCx, Crash, Cx, Ending, Resident, SystemCore, flush_soon};
+use playhouse_executor::flush_soon;
 
 use crate::lock::lock;
 use crate::migration::commit::{Departure, Left};
+use crate::migration::state::MigrationState;
 use crate::node::core::TheaterCore;
-use crate::proxy::pending::PendingProxy;
 
 /// The number of successive theaters that may each be silent just short of a loss before the actor stays.
 const DEPARTURES_LAST: u32 = 3;
-
-/// The type of turnstiles.
-struct Turnstile;
-
-impl Resident for Turnstile {
-    type Extra = ();
-
-    fn name() -> &'static str {
-        "the theater"
-    }
-
-    fn ended(&mut self, _: Option<Box<()>>, _: Ending, _: &mut Cx<Self>) {}
-
-    fn crashed(_: Crash, _: &mut ControlCx<Self>) {}
-}
-
-/// A request that is dropped when it comes to the turnstile.
-struct Passes(Arc<Stages>);
-
-impl Control<Turnstile> for Passes {
-    fn run(self, _: &mut ControlCx<Turnstile>) {
-        drop(self.0);
-    }
-
-    fn send_on(self, _: &mut AwayCx<Turnstile>) {
-        drop(self.0);
-    }
-}
 
 /// Called when the drain has ended.
 type Drained = Box<dyn FnOnce() + Send>;
@@ -140,32 +112,7 @@ impl MigrationDeadline {
     }
 }
 
-/// The stages with stubs, and the routes that keep mail.
-#[derive(Default)]
-pub(crate) struct Drains {
-    turnstiles: Mutex<BTreeMap<u16, Address<Turnstile>>>,
-    keeping: Mutex<Keeping>,
-    /// Migrations with the times at which they are cancelled, in order.
-    late: Mutex<VecDeque<(Duration, MigrationDeadline)>>,
-}
-
-/// Routes that keep mail, or have kept some.
-#[derive(Default)]
-struct Keeping {
-    routes: Vec<Weak<PendingProxy>>,
-    /// The number of routes at which those that keep nothing any more are dropped.
-    many: usize,
-}
-
-impl Drains {
-    fn turnstiles(&self) -> MutexGuard<'_, BTreeMap<u16, Address<Turnstile>>> {
-        lock(&self.turnstiles)
-    }
-
-    fn keeping(&self) -> MutexGuard<'_, Keeping> {
-        lock(&self.keeping)
-    }
-
+impl MigrationState {
     fn late(&self) -> MutexGuard<'_, VecDeque<(Duration, MigrationDeadline)>> {
         lock(&self.late)
     }
@@ -177,45 +124,19 @@ impl Drains {
         let is_over = *until <= now || first.has_ended();
         is_over.then(|| late.pop_front()).flatten().map(|(_, first)| first)
     }
-
-    /// Notes that this stage has a stub, or will have one before any actor can send to it.
-    pub(crate) fn note_stage(&self, core: &SystemCore, stage: u16) {
-        self.turnstiles().entry(stage).or_insert_with(|| core.spawn_away::<Turnstile>(stage, (), None));
-    }
-
-    /// Notes that this route keeps mail from now on.
-    pub(crate) fn note_keeping(&self, route: Weak<PendingProxy>) {
-        const FEW: usize = 16;
-        // They are dropped after the lock, because such a reference may be the last one of its route.
-        let mut looked_at = Vec::new();
-        let mut keeping = self.keeping();
-        let Keeping { routes, many } = &mut *keeping;
-        if routes.len() >= FEW.max(*many) {
-            routes.retain(|route| {
-                route.upgrade().is_some_and(|route| {
-                    let keeps = route.keeps_anything();
-                    looked_at.push(route);
-                    keeps
-                })
-            });
-            *many = 2 * routes.len();
-        }
-        routes.push(route);
-        drop(keeping);
-    }
 }
 
 impl TheaterCore {
     /// Has a migration cancelled after 3 times the time after which a silent theater is lost.
     pub(crate) fn note_late(&self, late: MigrationDeadline) {
         let until = self.now().saturating_add(self.settings.lost_after.saturating_mul(DEPARTURES_LAST));
-        self.directory.drains.late().push_back((until, late));
+        self.migrations().late().push_back((until, late));
     }
 
     /// Cancels migrations that have taken too long.
     pub(crate) fn end_late(&self) {
         let now = self.now();
-        while let Some(late) = self.directory.drains.over(now) {
+        while let Some(late) = self.migrations().over(now) {
             late.give_up();
         }
     }
@@ -231,25 +152,12 @@ impl TheaterCore {
 
     fn pass_turnstiles(self: &Arc<Self>, rest: Arc<DrainGuard>) {
         let stages = Arc::new(Stages { theater_core: Arc::clone(self), rest });
-        let turnstiles: Vec<_> = self.directory.drains.turnstiles().values().copied().collect();
-        for turnstile in turnstiles {
-            turnstile.send_control_behind(Passes(Arc::clone(&stages)));
-        }
-    }
-
-    /// Returns the routes that keep mail, and some that have kept mail before.
-    pub(crate) fn keeping(&self) -> Vec<Arc<PendingProxy>> {
-        self.directory.drains.keeping().routes.iter().filter_map(Weak::upgrade).collect()
-    }
-
-    /// Reports the mail that waits for a call to another theater, or for a located actor, because this theater ends.
-    pub(crate) fn report_kept(&self) {
-        self.keeping().into_iter().for_each(|route| route.give_up());
+        self.link_table.turnstiles.pass(&stages);
     }
 
     /// Drops `rest` when all that was sent from stubs and over links of this theater is in the mailboxes of its receivers, or is lost.
     pub(crate) fn drain_stubs_and_links(self: &Arc<Self>, rest: &Arc<DrainGuard>) {
-        for route in self.keeping() {
+        for route in self.proxies.keeping_mail() {
             if let Some(id) = route.stub() {
                 route.keep_marker(self.fence_marker(id, Arc::clone(rest)));
             }
@@ -259,7 +167,7 @@ impl TheaterCore {
                 (moves.pass_marker)(id, self.fence_marker(id, Arc::clone(rest)));
             }
         }
-        for link in self.directory.all_links() {
+        for link in self.link_table.all_links() {
             link.fence(Arc::clone(rest) as Arc<dyn Any + Send + Sync>);
         }
     }

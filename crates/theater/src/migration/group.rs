@@ -13,7 +13,7 @@
 //!    If one cannot be prepared, all members are told that they stay. The target is told to drop the members that it has
 //!    ([`Head::Apart`](crate::link::frame::Head::Apart)).
 //! 3. *Send.* A frame behind the members says that these are all ([`Head::Together`](crate::link::frame::Head::Together)). The target accepts all of
-//!    them as [incoming actors](crate::migration::arrivals), or none. It answers with their stubs, or with the refused member and the reason.
+//!    them as [incoming actors](crate::naming::arrivals), or none. It answers with their stubs, or with the refused member and the reason.
 //! 4. *Commit.* When all that they have sent is [drained](crate::migration::drain), all cells in the source become stubs, or all of them thaw. The
 //!    mail that waited in a cell goes after its actor, and [`Head::Begin`](crate::link::frame::Head::Begin) goes behind that.
 //! 5. *Begin.* When that frame has come for all members, they begin in the target.
@@ -30,10 +30,10 @@
 //!
 //! # All or none
 //!
-//! *Members.* The members are the actors that are noted as members when all are frozen ([`groups`](crate::migration::groups)). Members that other
+//! *Members.* The members are the actors that are noted as members when all are frozen ([`groups`](crate::naming::groups)). Members that other
 //! actors start in this theater from then on stay behind. (A member starts no actor while it is frozen.) The directory says which members *live in
 //! this theater*. Their cells do not, because a cell may not have learned it yet. For an arriving or departing group, the directory changes all
-//! members at one time (under the lock of the [incoming actors](crate::migration::arrivals)), or the members are frozen.
+//! members at one time (under the lock of the [incoming actors](crate::naming::arrivals)), or the members are frozen.
 //!
 //! *Lost theaters.* There is one answer for all, and they begin at one time. If the target is lost before the commit, all continue in the source. If
 //! the source is lost before it has committed all members, none begins in the target.
@@ -67,7 +67,6 @@ use playhouse_actor::{ActorId, GroupName, MigrateError, Undelivered};
 use crate::link::Link;
 use crate::lock::lock;
 use crate::migration::group_members::PreparedMember;
-use crate::migration::groups::QueuedMigration;
 use crate::migration::host::Done;
 use crate::node::core::TheaterCore;
 
@@ -97,13 +96,19 @@ struct Preparation {
 impl TheaterCore {
     /// Migrates a group to the theater behind `link`: all members that live in this theater.
     pub(crate) fn migrate_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
-        let queued = self.directory.groups().begin(group, (link, done));
-        if let Some(queued) = queued {
-            self.begin_group(group, queued);
+        let theater_core = Arc::downgrade(self);
+        let begin = move || {
+            if let Some(theater_core) = theater_core.upgrade() {
+                theater_core.begin_group(group, link, done);
+            }
+        };
+        let queued = self.directory.groups().begin(group, Box::new(begin));
+        if let Some(begin) = queued {
+            begin();
         }
     }
 
-    fn begin_group(self: &Arc<Self>, group: GroupName, (link, done): QueuedMigration) {
+    fn begin_group(self: &Arc<Self>, group: GroupName, link: Arc<Link>, done: Done) {
         let group_migration = Arc::new(GroupMigration {
             theater_core: Arc::clone(self),
             group,
@@ -259,8 +264,8 @@ impl GroupMigration {
             done(ended);
         }
         let next = self.theater_core.directory.groups().end(self.group);
-        if let Some(queued) = next {
-            self.theater_core.begin_group(self.group, queued);
+        if let Some(begin) = next {
+            begin();
         }
     }
 }

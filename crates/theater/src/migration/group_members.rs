@@ -11,9 +11,9 @@ use rustc_hash::FxHashMap;
 use crate::link::frame::Head;
 use crate::link::{Fault, Link, MEMBER_WINDOWS_MAX, MEMBERS_MAX, RESERVE_BYTES};
 use crate::lock::lock;
-use crate::migration::arrivals::IncomingActor;
 use crate::migration::commit::{Ready, received, unwritable};
 use crate::migration::host::Done;
+use crate::naming::arrivals::IncomingActor;
 use crate::naming::{Epoch, RemoteActorId};
 use crate::node::core::TheaterCore;
 
@@ -111,10 +111,8 @@ impl Link {
     ) -> Result<PreparedMember, MigrateError> {
         let Ready { kind, codec, ref_codec, metadata, born, from } = self.make_ready(id, entry, pack)?;
         let epoch = metadata.epoch;
-        let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
         let write = |out: &mut Vec<u8>| {
-            Head::Member { of, at, kind, codec: codec.into(), theater, slot, incarnation, capability, from }
-                .write(out)?;
+            Head::Member { of, at, kind, codec: codec.into(), born: born.birth_name(), from }.write(out)?;
             at_ref_codec(&ref_codec, || {
                 Codec::Positional.write(&metadata, out)?;
                 (pack.state)(codec, out)

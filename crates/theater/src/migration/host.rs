@@ -37,7 +37,9 @@ impl TheaterCore {
         let theater_core = Arc::clone(self);
         let offer = move |actor: Result<playhouse_actor::wire::PreparedActor<'_>, MigrateError>| match actor {
             Ok(actor) => link.offer(&theater_core, id, moves, &actor, done),
-            Err(MigrateError::Elsewhere) if theater_core.directory.lives_here(id) && theater_core.now() < until => {
+            Err(MigrateError::Elsewhere)
+                if theater_core.directory.lives_in_this_theater(id) && theater_core.now() < until =>
+            {
                 // The actor has begun in this theater, and the request that tells its cell is still with the worker that sends it.
                 theater_core.migrate_until(until, id, link, done);
                 Err(MigrateError::Elsewhere)

@@ -84,7 +84,7 @@ impl Link {
         if is_own && let Some(id) = theater_core.rerouting_at(&origin) {
             // It has come round to the stub that sent it, and the actor has arrived at that stub. All mail before the marker is in the arrival
             // buffer.
-            theater_core.say_here(id, answer);
+            theater_core.answer_marker(id, answer);
             return theater_core.rerouted(id, origin.reroute, theater_core.location(id).map(RemoteActorId::from));
         }
         let target = self.meaning(to);
@@ -92,7 +92,7 @@ impl Link {
         match moves {
             None => answer(Err(AskError::Stopped)),
             // Mail before the marker comes before all that waits for the actor.
-            Some((target, _)) if target.arrival_buffer.is_some() => theater_core.say_here(target.id, answer),
+            Some((target, _)) if target.arrival_buffer.is_some() => theater_core.answer_marker(target.id, answer),
             Some((target, moves)) => (moves.pass_marker)(target.id, theater_core.marker_with((origin, hops), answer)),
         }
     }

@@ -1,23 +1,25 @@
 //! Actors that migrate from theater to theater.
 //!
+//! The protocol is a pure state machine, the [`view`](crate::naming::view) of an actor. `naming` also has the [incoming
+//! actors](crate::naming::arrivals), and the members of [groups](crate::naming::groups).
+//!
 //! | file | contents |
 //! |---|---|
-//! | [`view`] | the protocol as a pure state machine: the knowledge of one theater about one actor |
 //! | [`commit`] | the source's side: an actor is offered, drained, and committed, or stays |
 //! | [`accept`] | the target's side: an incoming actor is read, accepted, and begins |
 //! | [`at_link`] | the frames of migrations, and the state that migrations keep at a link |
-//! | [`arrivals`] | the incoming actors of a theater |
-//! | [`group`], [`group_members`], [`groups`] | group migrations, their members at a link, the members of each group |
+//! | [`group`], [`group_members`] | group migrations, their members at a link |
 //! | [`drain`], [`authority`] | the two conditions of a commit: all sent messages have arrived, the authority has noted the target |
 //! | [`reroute`], [`markers`] | the routes of stubs, and the markers behind their mail |
 //! | [`announce_evacuation`] | other theaters reroute before an evacuated theater ends |
 //! | [`host`], [`rebalance`] | requests of actors, and of programs |
+//! | [`state`] | the state that migrations keep in a theater |
 //!
 //! # The steps of a migration
 //!
 //! 1. *Move.* The source A freezes the actor's cell between two messages; new mail waits in the cell. The state goes to the target B in one frame
 //!    ([`Head::Move`](crate::link::frame::Head::Move)), with the actor's timers and its name. B reads it, and keeps it as an [incoming
-//!    actor](crate::migration::arrivals). If B cannot read it, B refuses it, and the actor continues in A as before. Otherwise B answers with its
+//!    actor](crate::naming::arrivals). If B cannot read it, B refuses it, and the actor continues in A as before. Otherwise B answers with its
 //!    stub.
 //! 2. *Note.* At the same time A tells the actor's birth theater the target ([`authority`]), and waits until that is
 //!    noted.
@@ -34,7 +36,7 @@
 //! not begin in B: it is lost with A, where it lived. Between steps 4 and 5 the actor is lost with either theater. (`lost_after` decides between a
 //! lost theater and an unreachable one. An actor that is lost on its way between two disconnected theaters is reported though both live.)
 //!
-//! The actor's [`View`](view::View) decides each of these steps. The view is a pure machine whose interleavings are explored ([`view`]).
+//! The actor's [`View`](crate::naming::view::View) decides each of these steps. The view is a pure machine whose interleavings are explored.
 //!
 //! # The identity of an actor
 //!
@@ -81,14 +83,14 @@
 //! sends the request that ends an arrival buffer, even if another thread has found that the actor may begin. No mail comes to that arrival buffer
 //! later.
 //!
-//! For a lost theater on the route, see [`locate`](crate::naming::locate).
+//! For a lost theater on the route, see [`locate`](crate::proxy::locate).
 //!
 //! # Why nothing waits for ever
 //!
 //! A marker never waits for another: at an arrival buffer it is answered at once. A stub that is rerouting holds it back only until its own marker
 //! has been answered, which lies before it on the way to the actor. Routes lead to later residences of the actor, so there are no circles. A hostile
 //! peer can claim a circle. Therefore a marker that has come over too many links ([`HOPS_MAX`](crate::link::frame::HOPS_MAX)) is answered as if it
-//! were lost. The same holds for a stub's last marker ([`view`]). A marker does not wait for a handler of the actor that
+//! were lost. The same holds for a stub's last marker ([`view`](crate::naming::view)). A marker does not wait for a handler of the actor that
 //! awaits something, or for the supervisor that handles its crash. The mail before the marker is in the actor's mail.
 //!
 //! A reroute has no limit in time. A marker is in order behind the mail. A stage on the route whose handler does not return, or that waits for room
@@ -98,20 +100,16 @@
 //! that goes over it until the link is lost. It also delays an actor that comes to a stub whose mail went over this peer.
 
 pub(crate) mod announce_evacuation;
-pub(crate) mod arrivals;
 pub(crate) mod at_link;
 pub(crate) mod authority;
 pub(crate) mod commit;
 pub(crate) mod drain;
 pub(crate) mod group;
 pub(crate) mod group_members;
-pub(crate) mod groups;
 pub(crate) mod host;
 pub(crate) mod rebalance;
 pub(crate) mod reroute;
-pub(crate) mod view;
+pub(crate) mod state;
 
 mod accept;
-#[cfg(test)]
-mod explored;
 mod markers;

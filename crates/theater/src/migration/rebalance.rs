@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::Ordering;
+
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -26,11 +26,10 @@ use rand::Rng;
 use rand::seq::SliceRandom;
 
 use crate::link::Link;
-use crate::lock::lock;
+use crate::link::traffic::Counts;
 use crate::node::core::TheaterCore;
-use crate::node::theater::Theater;
 
-/// A policy by which a theater migrates its mobile actors by itself: see [`Theater::rebalance`].
+/// A policy by which a theater migrates its mobile actors by itself: see [`Theater::rebalance`](crate::Theater::rebalance).
 ///
 /// # Examples
 ///
@@ -142,18 +141,15 @@ impl Drop for RebalanceGuard {
     }
 }
 
-impl Theater {
-    /// Has this theater migrate its mobile actors to others by itself, until the returned guard is dropped. It sends actors away and fetches none:
-    /// each theater that is to give actors needs its own policy. The guarantees for migrating actors hold.
-    ///
-    /// Both policies may be active at once.
-    pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
+impl TheaterCore {
+    /// Has this theater migrate its mobile actors to others by itself, until the returned guard is dropped.
+    pub(crate) fn rebalance(self: &Arc<Self>, balance: Rebalance) -> RebalanceGuard {
         if balance.goal == Goal::Traffic {
-            self.theater_core.directory.traffic.count(true);
+            self.link_table.traffic.count(true);
         }
-        let sampler = self.theater_core.system.core().sample();
-        RebalanceGuard(self.theater_core.system.spawn(Rebalancer {
-            theater_core: Arc::downgrade(&self.theater_core),
+        let sampler = self.system.core().sample();
+        RebalanceGuard(self.system.spawn(Rebalancer {
+            theater_core: Arc::downgrade(self),
             balance,
             sampler,
             samples: HashMap::new(),
@@ -199,7 +195,7 @@ impl Actor for Rebalancer {
         if let Some(theater_core) = self.theater_core.upgrade()
             && self.balance.goal == Goal::Traffic
         {
-            theater_core.directory.traffic.count(false);
+            theater_core.link_table.traffic.count(false);
         }
     }
 }
@@ -258,7 +254,9 @@ impl Rebalancer {
         let Some((&theater, &there)) = coolest.filter(|(_, there)| here - **there > self.balance.margin) else {
             return Vec::new();
         };
-        let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) else { return Vec::new() };
+        let Some(link) = theater_core.link_table.link(theater).filter(|link| !link.is_lost()) else {
+            return Vec::new();
+        };
         let all: u64 = samples.values().sum();
         // In samples: `here` is the load that all of them represent.
         let mut left = (here - there) / 2.0 / here * all as f64;
@@ -266,7 +264,7 @@ impl Rebalancer {
         actors.shuffle(&mut rand::rng());
         let mut moves = Vec::new();
         for (actor, count) in actors {
-            if moves.len() < self.balance.moves_max && count as f64 <= left && is_here(theater_core, actor) {
+            if moves.len() < self.balance.moves_max && count as f64 <= left && is_local(theater_core, actor) {
                 left -= count as f64;
                 moves.push((actor, Arc::clone(&link)));
             }
@@ -280,7 +278,7 @@ impl Rebalancer {
         samples: &HashMap<ActorId, u64>,
     ) -> Vec<(ActorId, Arc<Link>)> {
         let mut counted = Counts::new();
-        for (actor, from) in theater_core.directory.traffic.take() {
+        for (actor, from) in theater_core.link_table.traffic.take() {
             let all = counted.entry(theater_core.first_of(actor)).or_default();
             from.into_iter().for_each(|(theater, count)| *all.entry(theater).or_default() += count);
         }
@@ -299,11 +297,11 @@ impl Rebalancer {
             let others = (guessed - remote as f64).max(0.0) + (remote - most) as f64;
             if most < MESSAGES_MIN
                 || (most as f64) <= others * (1.0 + self.balance.margin)
-                || !is_here(theater_core, actor)
+                || !is_local(theater_core, actor)
             {
                 continue;
             }
-            if let Some(link) = theater_core.directory.link(theater).filter(|link| !link.is_lost()) {
+            if let Some(link) = theater_core.link_table.link(theater).filter(|link| !link.is_lost()) {
                 moves.push((actor, link));
             }
             if moves.len() == self.balance.moves_max {
@@ -315,41 +313,7 @@ impl Rebalancer {
 }
 
 /// Returns whether the actor is a mobile one that lives in this theater.
-fn is_here(theater_core: &TheaterCore, actor: ActorId) -> bool {
+fn is_local(theater_core: &TheaterCore, actor: ActorId) -> bool {
     let address = actor.address();
     !address.is_stale() && !address.is_away() && theater_core.registry.migration_vtable(actor).is_some()
-}
-
-/// The number of messages to each actor from each theater.
-#[derive(Debug, Default)]
-pub(crate) struct Traffic {
-    /// The number of active policies that need the counts.
-    counts: std::sync::atomic::AtomicUsize,
-    counted: std::sync::Mutex<Counts>,
-}
-
-type Counts = HashMap<ActorId, HashMap<u64, u64>>;
-
-impl Traffic {
-    fn count(&self, on: bool) {
-        // Relaxed: a few messages more or less are counted.
-        if on {
-            self.counts.fetch_add(1, Ordering::Relaxed);
-        } else if self.counts.fetch_sub(1, Ordering::Relaxed) == 1 {
-            self.take();
-        }
-    }
-
-    fn take(&self) -> Counts {
-        std::mem::take(&mut *lock(&self.counted))
-    }
-
-    /// Counts a message from `theater` for `actor`.
-    #[inline]
-    pub(crate) fn note(&self, actor: ActorId, theater: u64) {
-        if self.counts.load(Ordering::Relaxed) > 0 {
-            let mut counted = lock(&self.counted);
-            *counted.entry(actor).or_default().entry(theater).or_default() += 1;
-        }
-    }
 }

@@ -10,7 +10,7 @@ use playhouse_executor::jitter::seam;
 use crate::link::frame::Handle;
 use crate::link::{Link, Taken, is_reading};
 use crate::lock::lock;
-use crate::migration::view::{Action, Attempt, Event, Request, View};
+use crate::naming::view::{Action, Attempt, Event, Request, View};
 use crate::naming::{RemoteActorId, Settling, SettlingStub};
 use crate::node::core::TheaterCore;
 use crate::proxy::pending::PendingProxy;
@@ -82,7 +82,7 @@ impl TheaterCore {
     }
 
     /// Answers a marker, because the actor is in this theater.
-    pub(crate) fn say_here(&self, id: ActorId, answer: TakeAnswer) {
+    pub(crate) fn answer_marker(&self, id: ActorId, answer: TakeAnswer) {
         let mut bytes = Vec::with_capacity(size_of::<ActorLocation>());
         match self.location(id).map(|location| Codec::Positional.write(&location, &mut bytes)) {
             Some(Ok(())) => answer(Ok((Codec::Positional, &bytes))),
@@ -90,7 +90,7 @@ impl TheaterCore {
         }
     }
 
-    /// Calls [`TheaterCore::say_here`]. If the actor has come and waits for the end of a reroute, the answer follows that end.
+    /// Calls [`TheaterCore::answer_marker`]. If the actor has come and waits for the end of a reroute, the answer follows that end.
     pub(crate) fn say_settled(&self, id: ActorId, answer: TakeAnswer) {
         {
             let mut settling = self.settling();
@@ -99,7 +99,7 @@ impl TheaterCore {
                 return;
             }
         }
-        self.say_here(id, answer);
+        self.answer_marker(id, answer);
     }
 
     pub(crate) fn settling(&self) -> MutexGuard<'_, Settling> {
@@ -109,7 +109,7 @@ impl TheaterCore {
     /// Answers markers that waited: the arrived actor begins, or it has not come after all.
     fn say_rerouted(&self, id: ActorId) {
         let answers = self.settling().answers.remove(&id);
-        answers.into_iter().flatten().for_each(|answer| self.say_here(id, answer));
+        answers.into_iter().flatten().for_each(|answer| self.answer_marker(id, answer));
     }
 
     /// Notes that the reroute of this stub has ended, and its cell is about to learn it. Until then, drains wait for the mail at the stub.
@@ -154,7 +154,7 @@ impl TheaterCore {
         }
         if self.directory.begin_freely(id, attempt) {
             let settling = self.note_settling(id, false);
-            settling.release(&self.directory.all_links(), |link| link.release(id));
+            settling.release(&self.link_table.all_links(), |link| link.release(id));
             return Ok((settling, ArrivalRoute::Freely { is_settled: arrival_buffer.is_some() }));
         }
         let arrival_buffer = arrival_buffer.or_else(|| (moves.arrival_buffer)(&self.directory.core, id));
@@ -178,7 +178,7 @@ impl TheaterCore {
             // The marker was answered before.
             return;
         }
-        let links = self.directory.all_links();
+        let links = self.link_table.all_links();
         let Some((moves, _)) = self.registry.migration_vtable(id) else {
             let arrival_buffer = self.directory.take_arrival_buffer(id);
             self.directory.step(id, Event::CameRound { reroute });
@@ -199,7 +199,7 @@ impl TheaterCore {
             Some(at)
                 if view
                     .route()
-                    .and_then(|old| self.directory.link(old.theater))
+                    .and_then(|old| self.link_table.link(old.theater))
                     .is_some_and(|old| old.reaches(&at)) =>
             {
                 Event::MarkerLost { reroute }
@@ -231,7 +231,7 @@ impl TheaterCore {
             drop(incoming_actors);
             seam(4);
             // This includes links that were made since: names that came over them lead to the arrival buffer.
-            let links = self.directory.all_links();
+            let links = self.link_table.all_links();
             for link in &links {
                 arrival_buffer.inspect(|arrival_buffer| link.close_arrival_buffer(*arrival_buffer));
             }
@@ -261,7 +261,7 @@ impl TheaterCore {
         links: &[Arc<Link>],
         settles: &Settles,
     ) -> Option<Arc<dyn Forwarder>> {
-        let link = self.directory.link(remote.theater);
+        let link = self.link_table.link(remote.theater);
         if link.is_none() && remote.address.is_none() {
             return None;
         }
@@ -270,7 +270,7 @@ impl TheaterCore {
         let forwarder: Arc<dyn Forwarder> = match link {
             Some(link) => link.adopt(id, remote).ok()?,
             None => {
-                let pending = PendingProxy::new(&self.directory, *remote);
+                let pending = PendingProxy::new(&self.proxies, *remote);
                 pending.is_at(id);
                 pending
             }

@@ -6,6 +6,8 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
+use crate::naming::names::SlotName;
+
 /// The secret of a theater. Only its owner can make the capability of a name, so a name that it never gave away is refused (kumar-fine-grained-actors
 /// §9.2).
 #[derive(Clone, Copy)]
@@ -37,7 +39,8 @@ impl Capability {
         hasher.finish()
     }
 
-    pub(crate) fn is_right(&self, slot: u64, incarnation: u64, capability: u64) -> bool {
+    /// Returns whether the theater has given away this name.
+    pub(crate) fn is_right(&self, SlotName { slot, incarnation, capability }: SlotName) -> bool {
         self.of(slot, incarnation) == capability
     }
 }
@@ -47,13 +50,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_who_has_the_secret_can_seal() {
+    fn only_the_holder_of_the_secret_can_make_a_capability() {
         let (one, other) = (Capability::random(), Capability::random());
         let capability = one.of(3, 7);
-        assert!(one.is_right(3, 7, capability));
-        assert!(!one.is_right(3, 8, capability) && !one.is_right(4, 7, capability) && !one.is_right(7, 3, capability));
-        assert!(!one.is_right(3, 7, capability ^ 1));
-        assert!(!other.is_right(3, 7, capability));
+        let name = |slot, incarnation, capability| SlotName { slot, incarnation, capability };
+        assert!(one.is_right(name(3, 7, capability)));
+        assert!(
+            !one.is_right(name(3, 8, capability))
+                && !one.is_right(name(4, 7, capability))
+                && !one.is_right(name(7, 3, capability))
+        );
+        assert!(!one.is_right(name(3, 7, capability ^ 1)));
+        assert!(!other.is_right(name(3, 7, capability)));
         let reroute = one.of_reroute(3, 7, 0);
         assert!(
             ![capability, one.of_reroute(3, 7, 1), one.of_reroute(4, 7, 0), other.of_reroute(3, 7, 0)]

@@ -1,13 +1,11 @@
 //! Notes of departing actors: see [`crate::migration::authority`].
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use playhouse_actor::ActorId;
 
-use crate::lock::lock;
-use crate::naming::directory::{Directory, LOST_MAX};
-use crate::naming::names::{Epoch, Host, Key};
+use crate::naming::directory::Directory;
+use crate::naming::names::{BirthName, Epoch, Host, SlotName};
 
 impl Directory {
     /// Returns the epoch of the next departure of an actor that lives in this theater.
@@ -39,13 +37,8 @@ impl Directory {
 
     /// Notes that an actor that was born in this theater is about to leave one of these theaters for the other one. A later departure may be noted
     /// already.
-    pub(crate) fn note_departure(
-        &self,
-        (slot, incarnation, capability): (u64, u64, u64),
-        epoch: Epoch,
-        hosts: [Host; 2],
-    ) {
-        let Some(id) = self.born_here((self.incarnation, slot, incarnation, capability)) else { return };
+    pub(crate) fn note_departure(&self, name: SlotName, epoch: Epoch, hosts: [Host; 2]) {
+        let Some(id) = self.born_in_this_theater(name.born_in(self.incarnation)) else { return };
         let mut known = self.known();
         let Some(moved) = known.moved.get_mut(&id) else { return };
         let is_later = epoch.departure == moved.epoch.departure && epoch.hops > moved.epoch.hops;
@@ -62,11 +55,10 @@ impl Directory {
     }
 
     /// Returns the stub of the actor with this name, if it was born in this theater.
-    pub(crate) fn born_here(&self, name: Key) -> Option<ActorId> {
-        let (theater, slot, incarnation, capability) = name;
+    pub(crate) fn born_in_this_theater(&self, name: BirthName) -> Option<ActorId> {
         // An actor that had ended in this theater may have come back.
-        let stub = || self.known_as(name).or_else(|| self.own(slot, incarnation, capability));
-        (theater == self.incarnation).then(stub).flatten()
+        let stub = || self.known_as(name).or_else(|| self.own(name.slot_name()));
+        (name.theater == self.incarnation).then(stub).flatten()
     }
 
     /// Returns the noted theaters that may have an actor that was born in this theater.
@@ -75,20 +67,5 @@ impl Directory {
         let Some(moved) = known.moved.get(&id) else { return Vec::new() };
         let route = moved.view.route().map(|at| Host { theater: at.theater, address: at.address });
         moved.hosts.iter().flat_map(|hosts| **hosts).chain(route).collect()
-    }
-
-    /// Notes that a theater could not be called: until this time it is not called again.
-    pub(crate) fn note_unreached(&self, host: Host, until: Duration) {
-        let mut unreached = lock(&self.unreached);
-        unreached.retain(|(other, _)| *other != host);
-        unreached.truncate(LOST_MAX - 1);
-        unreached.push_front((host, until));
-    }
-
-    /// Returns whether a theater without a link may be one that can be called now.
-    pub(crate) fn may_be_reached(&self, host: Host, now: Duration) -> bool {
-        let mut unreached = lock(&self.unreached);
-        unreached.retain(|(_, until)| *until > now);
-        !unreached.iter().any(|(other, _)| *other == host) && !self.lost().contains(&host.theater)
     }
 }

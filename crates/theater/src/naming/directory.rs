@@ -1,67 +1,41 @@
-//! The directory of a theater: the state that its links share, and the residence of each known actor.
+//! The directory of a theater: its knowledge of actors, and of their residences.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use playhouse_actor::away::TakeAnswer;
 use playhouse_actor::{ActorId, Tell, Watcher};
 use playhouse_executor::{StubRoute, SystemCore};
 use rustc_hash::FxHashMap;
 
-use crate::link::Link;
-use crate::link::node::Node;
 use crate::lock::lock;
-use crate::migration::arrivals::IncomingActors;
-use crate::migration::drain::Drains;
-use crate::migration::groups::Groups;
-use crate::migration::view::{Action, Attempt, Event, Request, Residence, View, Word};
-use crate::naming::apart::LostTheaters;
+use crate::naming::arrivals::IncomingActors;
 use crate::naming::capability::Capability;
 use crate::naming::ends::{Again, Ends};
+use crate::naming::groups::Groups;
 use crate::naming::known::{KnownActors, Moved};
-use crate::naming::locate::Seen;
-use crate::naming::names::{Epoch, Host, Key, RemoteActorId};
-use crate::proxy::pending::PendingProxy;
+use crate::naming::names::{BirthName, Epoch, RemoteActorId};
+use crate::naming::view::{Action, Attempt, Event, Request, Residence, View, Word};
 
-/// Most lost theaters that a theater lists. The other end of a lost link gives it up at about the same time; until then at most this number of others
-/// are lost.
-pub(super) const LOST_MAX: usize = 256;
-
-/// The state that the links of a theater share.
+/// The knowledge of a theater about actors, and about their residences.
 pub(crate) struct Directory {
     pub(crate) core: Arc<SystemCore>,
     /// The incarnation of this theater.
     pub(crate) incarnation: u64,
     pub(super) capability: Capability,
-    pub(super) node: Weak<dyn Node>,
+    /// The address that other theaters call.
+    pub(crate) listens: Option<SocketAddr>,
     pub(super) known: Mutex<KnownActors>,
-    pub(super) links: Mutex<FxHashMap<u64, Weak<Link>>>,
-    /// Theaters that links were lost with, the latest first.
-    pub(super) lost: Mutex<LostTheaters>,
-    /// Theaters that could not be called for their knowledge of actors, the latest first, and the ends of the pauses before the next call.
-    pub(super) unreached: Mutex<VecDeque<(Host, Duration)>>,
-    /// Routes to actors of theaters without a link, in the order in which they were made. Nothing may have been sent along them.
-    pub(super) unlinked: Mutex<VecDeque<Weak<PendingProxy>>>,
-    /// Lost theaters that were called because something was sent to their actors, and the ends of the pauses before the next call.
-    pub(super) called: Mutex<Vec<(Host, Duration)>>,
     /// The last number that was given to a migration attempt or to a reroute.
     pub(super) last_number: AtomicU64,
     /// Stubs with reroutes that have ended, which their cells have not learned.
     pub(crate) settling: Mutex<Settling>,
-    /// The message counts for the rebalancing by traffic.
-    pub(crate) traffic: crate::migration::rebalance::Traffic,
     /// Actors that other theaters have sent, and that have not begun. With the lock held, no actor begins, and no stub gets another route.
     pub(super) incoming_actors: Mutex<IncomingActors>,
-    /// The drains of departing actors.
-    pub(crate) drains: Drains,
     /// The members of each group.
     pub(super) groups: Mutex<Groups>,
-    /// The number of times that others were told that actors have moved.
-    pub(crate) told_moved: AtomicU64,
-    /// The number of times that room was made on a link with a full window.
-    pub(crate) room_made: AtomicU64,
     /// Acts on living actors, or on those not known to be lost, with stubs whose routes lead to a lost theater. Such an actor has come back, or has
     /// been found, and its stub has not learned that yet.
     pub(super) again: Mutex<Vec<Again>>,
@@ -77,6 +51,20 @@ pub(crate) struct Directory {
     pub(super) left: AtomicU64,
     /// In simulation: the numbers that name actors instead of their positions in memory, which differ in each run.
     pub(super) numbers: Option<Mutex<Numbers>>,
+}
+
+/// The result for an actor that no other theater knows.
+pub(crate) enum Seen {
+    /// It has come to this theater.
+    Here,
+    /// It has come to this theater, or was found, and has gone on to this location.
+    Moved(RemoteActorId),
+    /// It is an incoming actor of this theater. All replies are older.
+    Incoming,
+    /// Its stub reroutes, by this number. The reroute has to end first.
+    Reroutes(u64),
+    /// It is lost.
+    Nowhere,
 }
 
 /// Actors by the order in which they were first named.
@@ -121,27 +109,18 @@ pub(crate) struct SettlingStub {
 }
 
 impl Directory {
-    pub(crate) fn new(core: &Arc<SystemCore>, identity: Identity, node: Weak<dyn Node>) -> Directory {
+    pub(crate) fn new(core: &Arc<SystemCore>, identity: Identity, listens: Option<SocketAddr>) -> Directory {
         let Identity { incarnation, capability, simulated } = identity;
         Directory {
             core: Arc::clone(core),
             incarnation,
             capability,
-            node,
+            listens,
             known: Mutex::default(),
-            links: Mutex::default(),
-            lost: Mutex::default(),
-            unreached: Mutex::default(),
-            unlinked: Mutex::default(),
-            called: Mutex::default(),
             last_number: AtomicU64::new(0),
-            traffic: crate::migration::rebalance::Traffic::default(),
             incoming_actors: Mutex::default(),
-            drains: Drains::default(),
             settling: Mutex::default(),
             groups: Mutex::default(),
-            told_moved: AtomicU64::new(0),
-            room_made: AtomicU64::new(0),
             again: Mutex::default(),
             ends: Mutex::default(),
             arriving: Arc::default(),
@@ -150,11 +129,6 @@ impl Directory {
             left: AtomicU64::new(0),
             numbers: simulated.then(Mutex::default),
         }
-    }
-
-    /// Returns the theater of the directory, unless it has ended.
-    pub(crate) fn node(&self) -> Option<Arc<dyn Node>> {
-        self.node.upgrade()
     }
 
     pub(super) fn known(&self) -> MutexGuard<'_, KnownActors> {
@@ -169,74 +143,40 @@ impl Directory {
         lock(&self.incoming_actors)
     }
 
-    pub(super) fn links(&self) -> MutexGuard<'_, FxHashMap<u64, Weak<Link>>> {
-        lock(&self.links)
+    /// Notes that routes to `theater` are lost. Forgets the actors of these routes that do not migrate, except for those whose stubs reroute.
+    pub(crate) fn lose_routes_to(&self, theater: u64, is_mobile: impl Fn(ActorId) -> bool) {
+        let _incoming_actors = self.incoming_actors();
+        self.known().moved.retain(|id, moved| {
+            if moved.view.route().is_none_or(|at| at.theater != theater) {
+                return true;
+            }
+            // Their mail waits, and others are asked, when their cells learn that the route is lost.
+            moved.view.step(Event::TheaterLost { theater }, &mut || 0);
+            moved.view.reroute().is_some() || is_mobile(*id)
+        });
     }
 
-    /// Notes that a link with `theater` was made.
-    pub(crate) fn add_link(&self, theater: u64, link: &Arc<Link>) {
-        lock(&self.lost).remove(theater);
-        self.links().insert(theater, Arc::downgrade(link));
-    }
-
-    /// Returns the link with `theater`, if there is one.
-    pub(crate) fn link(&self, theater: u64) -> Option<Arc<Link>> {
-        self.links().get(&theater)?.upgrade().filter(|link| !link.is_lost())
-    }
-
-    /// Returns all links that are not lost. Also called by threads that read a link: they must not wait for the theater's lock, because its owner
-    /// waits for readers.
-    pub(crate) fn all_links(&self) -> Vec<Arc<Link>> {
-        self.links().values().filter_map(Weak::upgrade).filter(|link| !link.is_lost()).collect()
-    }
-
-    /// Returns the theaters with a link.
-    pub(crate) fn linked(&self) -> Vec<u64> {
-        self.all_links().iter().map(|link| link.incarnation).collect()
-    }
-
-    /// Returns the theaters that links were lost with lately.
-    pub(crate) fn lost(&self) -> Vec<u64> {
-        lock(&self.lost).latest()
-    }
-
-    /// Returns the other end's number of the lost link with `theater`, as far as it was known. Returns `None` if no link was lost, or there was one
-    /// since.
-    pub(crate) fn lost_link(&self, theater: u64) -> Option<Option<u64>> {
-        lock(&self.lost).peer_number(theater)
-    }
-
-    /// Forgets all knowledge of the lost `theater`, except for stubs that may still be of use. These are the stubs of mobile actors, and those of its
-    /// other actors, if it has not announced its shutdown. Returns the latter.
-    pub(crate) fn lose(
-        self: &Arc<Self>,
-        (theater, peer_number): (u64, Option<u64>),
-        has_left: bool,
+    /// Forgets the actors of the lost `theater` that do not migrate, except for `keeps` of them. Returns the stubs of the kept ones, and of the
+    /// forgotten ones. Called without the lock of the incoming actors.
+    pub(crate) fn forget_immobile(
+        &self,
+        theater: u64,
+        keeps: usize,
         is_mobile: impl Fn(ActorId) -> bool,
-    ) -> Vec<ActorId> {
-        {
-            let _incoming_actors = self.incoming_actors();
-            self.known().moved.retain(|id, moved| {
-                if moved.view.route().is_none_or(|at| at.theater != theater) {
-                    return true;
-                }
-                // Their mail waits, and others are asked, when their cells learn that the route is lost.
-                moved.view.step(Event::TheaterLost { theater }, &mut || 0);
-                moved.view.reroute().is_some() || is_mobile(*id)
-            });
-        }
-        let kept = self.keep_apart((theater, peer_number), has_left, is_mobile);
-        self.links().remove(&theater);
-        kept
+    ) -> [Vec<ActorId>; 2] {
+        self.known().forget_immobile(theater, keeps, is_mobile)
     }
 
-    /// Returns whether the link with `theater` is lost, and not all is forgotten yet. Until then there is no other one.
-    pub(crate) fn is_forgetting(&self, theater: u64) -> bool {
-        self.links().get(&theater).and_then(Weak::upgrade).is_some_and(|link| link.is_lost())
+    /// Forgets the actors of these stubs, except for those of the `linked` theaters. Returns the stubs of the forgotten ones.
+    pub(crate) fn forget_except(&self, mut stubs: Vec<ActorId>, linked: &[u64]) -> Vec<ActorId> {
+        let mut known = self.known();
+        stubs.retain(|id| known.names.get(id).is_none_or(|remote| !linked.contains(&remote.theater)));
+        stubs.iter().for_each(|id| known.forget(*id));
+        stubs
     }
 
     /// Returns the stub or cell of the actor with this birth name.
-    pub(crate) fn known_as(&self, name: Key) -> Option<ActorId> {
+    pub(crate) fn known_as(&self, name: BirthName) -> Option<ActorId> {
         self.known().met.get(&name).map(|met| met.id)
     }
 
@@ -246,7 +186,7 @@ impl Directory {
     }
 
     /// Returns whether the actor of this stub lives in this theater. Its cell may not have learned yet that it has come.
-    pub(crate) fn lives_here(&self, id: ActorId) -> bool {
+    pub(crate) fn lives_in_this_theater(&self, id: ActorId) -> bool {
         matches!(self.view(id).residence(), Residence::Here | Residence::Leaving { .. } | Residence::Arriving { .. })
     }
 
@@ -285,7 +225,6 @@ impl Directory {
     ) -> Vec<Action<RemoteActorId>> {
         // Relaxed: it is a counter only.
         self.left.fetch_add(1, Ordering::Relaxed);
-        self.drains.note_stage(&self.core, id.address().stage());
         let mut known = self.known();
         let actions = known.step(self.incarnation, id, event, &mut || self.next_number());
         if let Some(moved) = known.moved.get_mut(&id) {
@@ -325,10 +264,8 @@ impl Directory {
     }
 
     /// Notes that the actor with this birth name, which has left for `theater`, has begun in it.
-    pub(crate) fn note_begun(&self, born: Key, theater: u64) {
-        let (here, slot, incarnation, capability) = born;
-        let own = || self.own(slot, incarnation, capability).filter(|_| here == self.incarnation);
-        if let Some(id) = self.known_as(born).or_else(own) {
+    pub(crate) fn note_begun(&self, born: BirthName, theater: u64) {
+        if let Some(id) = self.known_as(born).or_else(|| self.own_born(born)) {
             self.step(id, Event::Said { from: theater, word: Word::Begun });
         }
     }
@@ -409,7 +346,7 @@ impl Directory {
             born_there.map(|(id, _)| *id).chain(gone_there.map(|(id, _)| *id)).filter(|id| is_mobile(*id)).collect()
         };
         // The order does not depend on positions in memory.
-        stubs.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.key()));
+        stubs.sort_by_cached_key(|id| self.identity(*id).ok().map(|born| born.birth_name()));
         stubs
     }
 
@@ -433,7 +370,7 @@ impl Directory {
     }
 
     /// Returns whether an actor has come that does not live in its cell yet.
-    pub(crate) fn awaits_anybody(&self) -> bool {
+    pub(crate) fn awaits_arrivals(&self) -> bool {
         // Incoming actors first: an actor is counted as arriving before it stops being an incoming one.
         !self.incoming_actors().is_empty() || self.is_any_arriving()
     }
@@ -454,23 +391,15 @@ impl Directory {
         self.came.load(Ordering::Relaxed) + self.started.load(Ordering::Relaxed)
     }
 
-    /// Returns the location of the actor with this birth name, if it is known. It is this theater until the actor has begun in another one.
-    pub(crate) fn whereabouts(&self, born: Key) -> Option<RemoteActorId> {
-        let (theater, slot, incarnation, capability) = born;
-        let own = || self.own(slot, incarnation, capability).filter(|_| theater == self.incarnation);
-        let id = self.known_as(born).or_else(own)?;
-        if id.address().is_stale() {
-            return None;
-        }
-        let (at, begun) = {
-            let known = self.known();
-            (known.at(id), known.view(self.incarnation, id).has_begun())
-        };
-        let is_going = |at: &RemoteActorId| !begun && self.link(at.theater).is_some();
-        match at.filter(|at| !is_going(at)) {
-            Some(at) => Some(at),
-            None => self.location(id, self.node()?.listens()).ok().map(RemoteActorId::from),
-        }
+    /// Returns the actor of this theater with this birth name.
+    pub(crate) fn own_born(&self, born: BirthName) -> Option<ActorId> {
+        self.own(born.slot_name()).filter(|_| born.theater == self.incarnation)
+    }
+
+    /// Returns the location of the actor of this stub, and whether other theaters may be told it.
+    pub(crate) fn location_of(&self, id: ActorId) -> (Option<RemoteActorId>, bool) {
+        let known = self.known();
+        (known.at(id), known.view(self.incarnation, id).has_begun())
     }
 
     /// Notes that the actor of this stub is at `there`, if nothing else is known. Another theater says so, because the theater `lost` is lost.
@@ -570,20 +499,5 @@ impl Directory {
             ("members", members),
             ("groups", groups),
         ]
-    }
-
-    /// Notes a route to an actor of a theater without a link.
-    pub(crate) fn note_unlinked(&self, route: Weak<PendingProxy>) {
-        lock(&self.unlinked).push_back(route);
-    }
-
-    /// Takes the oldest of these routes, except for the youngest ones.
-    pub(crate) fn take_unlinked(&self) -> Vec<Arc<PendingProxy>> {
-        /// Without a link, no theater tells that an actor has ended, and its stub stays. This number of stubs costs little; with more, a link is
-        /// worth its cost.
-        const UNLINKED_MAX: usize = 1_024;
-        let mut unlinked = lock(&self.unlinked);
-        let too_many = unlinked.len().saturating_sub(UNLINKED_MAX);
-        unlinked.drain(..too_many).filter_map(|route| route.upgrade()).collect()
     }
 }

@@ -8,13 +8,13 @@ use playhouse_actor::ActorId;
 use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
-use crate::migration::view::{Action, Event, Residence, View};
-use crate::naming::names::{BadName, Birth, Epoch, Host, Key, RemoteActorId};
+use crate::naming::names::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId};
+use crate::naming::view::{Action, Event, Residence, View};
 
 #[derive(Default)]
 pub(super) struct KnownActors {
     /// The stubs of actors of other theaters, by birth name.
-    pub(super) met: FxHashMap<Key, Met>,
+    pub(super) met: FxHashMap<BirthName, Met>,
     /// The capabilities of actors that their own theater has named. No other name of such an actor is believed.
     pub(super) with_capability: FxHashMap<Birth, u64>,
     /// The number of entries of `met` that each theater has told first.
@@ -46,7 +46,7 @@ impl KnownActors {
     /// # Errors
     /// Its own theater has told another capability.
     pub(super) fn learn(&mut self, teller: u64, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
-        let met = self.met.get_mut(&remote.key());
+        let met = self.met.get_mut(&remote.birth_name());
         if let Some(met) = &met
             && met.is_confirmed
         {
@@ -65,7 +65,7 @@ impl KnownActors {
 
     /// Forgets the name of an actor.
     pub(super) fn forget_name(&mut self, remote: &RemoteActorId) {
-        let Some(met) = self.met.remove(&remote.key()) else { return };
+        let Some(met) = self.met.remove(&remote.birth_name()) else { return };
         count_down(&mut self.told, met.teller);
         if met.is_confirmed {
             self.with_capability.remove(&remote.birth());
@@ -76,10 +76,34 @@ impl KnownActors {
     pub(super) fn forget(&mut self, id: ActorId) {
         self.moved.remove(&id);
         if let Some(name) = self.names.remove(&id)
-            && self.met.get(&name.key()).is_some_and(|met| met.id == id)
+            && self.met.get(&name.birth_name()).is_some_and(|met| met.id == id)
         {
             self.forget_name(&name);
         }
+    }
+
+    /// Forgets the actors of this theater that do not migrate, except for `keeps` of them. Returns the stubs of the kept ones, and of the forgotten
+    /// ones.
+    pub(super) fn forget_immobile(
+        &mut self,
+        theater: u64,
+        keeps: usize,
+        is_mobile: impl Fn(ActorId) -> bool,
+    ) -> [Vec<ActorId>; 2] {
+        let is_there = |id: ActorId, remote: &RemoteActorId| {
+            remote.theater == theater && !self.moved.contains_key(&id) && !is_mobile(id)
+        };
+        let there = self.names.iter().filter(|(id, remote)| is_there(**id, remote));
+        let (mut lives, mut forgotten): (Vec<(BirthName, ActorId)>, Vec<_>) = there
+            .map(|(id, remote)| (remote.birth_name(), *id))
+            .partition(|(_, id)| keeps > 0 && !id.address().is_stale());
+        if lives.len() > keeps {
+            // The order does not depend on positions in memory.
+            lives.sort_unstable();
+            forgotten.extend(lives.split_off(keeps));
+        }
+        forgotten.iter().for_each(|(_, id)| self.forget(*id));
+        [lives, forgotten].map(|stubs| stubs.into_iter().map(|(_, id)| id).collect())
     }
 
     /// Forgets the actor of this stub, which has ended, unless something that is under way still needs it.

@@ -1,4 +1,7 @@
-//! The known actors of other theaters, with their names: one stub for each, by whichever route its name came.
+//! Names of actors, and the knowledge of a theater about their residences.
+//!
+//! This folder uses no other one. [`Directory`] has the known actors of other theaters, with their names: one stub for each, by whichever route its
+//! name came. Each actor that migrates has a [`View`](view::View) there. The view decides the steps of a migration, and `migration` carries them out.
 //!
 //! # Names
 //!
@@ -7,18 +10,21 @@
 //! different capabilities may come, before its own theater has told one. This theater treats them as two actors: neither hides the other, and the
 //! owner admits only messages to the true one.
 
+pub(crate) mod arrivals;
 pub(crate) mod capability;
-pub(crate) mod locate;
+pub(crate) mod groups;
 pub(crate) mod name_server;
+pub(crate) mod view;
 
-mod apart;
 mod departures;
 mod directory;
 mod ends;
+#[cfg(test)]
+mod explored;
 mod known;
 mod names;
 
-pub(crate) use self::directory::{Directory, Identity, Settling, SettlingStub};
-pub(crate) use self::names::{BadName, Epoch, Host, Key, RemoteActorId};
+pub(crate) use self::directory::{Directory, Identity, Seen, Settling, SettlingStub};
 #[cfg(test)]
-pub(crate) use self::{apart::APART_MAX, names::NAMES_MAX};
+pub(crate) use self::names::NAMES_MAX;
+pub(crate) use self::names::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId, SlotName};

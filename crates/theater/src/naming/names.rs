@@ -10,9 +10,9 @@ use playhouse_actor::{ActorId, MigrateError, ShortType};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::lock;
-use crate::migration::view::Site;
 use crate::naming::directory::{Directory, Numbers};
 use crate::naming::known::{KnownActors, Met};
+use crate::naming::view::Site;
 
 /// Most actors of other theaters that are known because one theater has told their names: each takes about half a KiB.
 pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
@@ -51,11 +51,52 @@ impl From<ActorLocation> for RemoteActorId {
     }
 }
 
-/// Theater, slot, incarnation and capability of an actor's birth: an actor is known by all of them.
-pub(crate) type Key = (u64, u64, u64, u64);
+/// The name of an actor, or of a stub, within its theater.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SlotName {
+    pub(crate) slot: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) capability: u64,
+}
 
-/// Theater, slot and incarnation of an actor's birth: a key without the capability.
-pub(crate) type Birth = (u64, u64, u64);
+impl SlotName {
+    /// Returns the birth name of the actor with this name in `theater`, where it was born.
+    pub(crate) fn born_in(self, theater: u64) -> BirthName {
+        let SlotName { slot, incarnation, capability } = self;
+        BirthName { theater, slot, incarnation, capability }
+    }
+
+    /// Returns the name for other theaters of the actor with this name in `theater`, which can be called at `address`.
+    pub(crate) fn of(self, theater: u64, address: Option<SocketAddr>) -> RemoteActorId {
+        let SlotName { slot, incarnation, capability } = self;
+        RemoteActorId { theater, address, slot, incarnation, capability }
+    }
+}
+
+/// The name that an actor was born with. An actor is known by all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct BirthName {
+    pub(crate) theater: u64,
+    pub(crate) slot: u64,
+    pub(crate) incarnation: u64,
+    pub(crate) capability: u64,
+}
+
+impl BirthName {
+    /// Returns the name of the actor within its birth theater.
+    pub(crate) fn slot_name(self) -> SlotName {
+        let BirthName { slot, incarnation, capability, .. } = self;
+        SlotName { slot, incarnation, capability }
+    }
+}
+
+/// A birth name without the capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Birth {
+    pub(crate) theater: u64,
+    pub(crate) slot: u64,
+    pub(crate) incarnation: u64,
+}
 
 /// The reason for which a name from another theater is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +112,13 @@ pub(crate) enum BadName {
 impl fmt::Display for BadName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadName::Invented((theater, slot, incarnation)) => {
+            BadName::Invented(Birth { theater, slot, incarnation }) => {
                 write!(
                     f,
                     "the name of actor {slot}.{incarnation} of theater {theater} has another capability than that theater gave it"
                 )
             }
-            BadName::Renamed((theater, slot, incarnation)) => {
+            BadName::Renamed(Birth { theater, slot, incarnation }) => {
                 write!(
                     f,
                     "actor {slot}.{incarnation} of theater {theater} is named like an actor that has another name"
@@ -103,12 +144,19 @@ impl Site for RemoteActorId {
 }
 
 impl RemoteActorId {
-    pub(crate) fn key(&self) -> Key {
-        (self.theater, self.slot, self.incarnation, self.capability)
+    /// Returns the birth name of the actor that was born with this name.
+    pub(crate) fn birth_name(&self) -> BirthName {
+        self.slot_name().born_in(self.theater)
     }
 
+    /// Returns its birth name without the capability.
     pub(crate) fn birth(&self) -> Birth {
-        (self.theater, self.slot, self.incarnation)
+        Birth { theater: self.theater, slot: self.slot, incarnation: self.incarnation }
+    }
+
+    /// Returns its name within its theater.
+    pub(crate) fn slot_name(&self) -> SlotName {
+        SlotName { slot: self.slot, incarnation: self.incarnation, capability: self.capability }
     }
 
     /// Returns the name of a stub in this theater that is not known yet.
@@ -132,13 +180,11 @@ impl Directory {
     /// names.
     pub(crate) fn met(&self, teller: u64, remote: &RemoteActorId) -> Result<Option<ActorId>, BadName> {
         if remote.theater == self.incarnation {
-            if !self.capability.is_right(remote.slot, remote.incarnation, remote.capability) {
+            if !self.capability.is_right(remote.slot_name()) {
                 return Err(BadName::Invented(remote.birth()));
             }
             // An actor that had ended in this theater may have come back under that name.
-            return Ok(self
-                .known_as(remote.key())
-                .or_else(|| self.own_or_ended(remote.slot, remote.incarnation, remote.capability)));
+            return Ok(self.known_as(remote.birth_name()).or_else(|| self.own_or_ended(remote.slot_name())));
         }
         let mut known = self.known();
         let met = known.learn(teller, remote)?;
@@ -154,13 +200,13 @@ impl Directory {
     /// The capability contradicts the known one, as in [`Directory::met`], or the stub has another name: then nothing has changed.
     pub(crate) fn note(&self, teller: u64, id: ActorId, remote: RemoteActorId) -> Result<(), BadName> {
         let is_own = remote.theater == self.incarnation;
-        if is_own && !self.capability.is_right(remote.slot, remote.incarnation, remote.capability) {
+        if is_own && !self.capability.is_right(remote.slot_name()) {
             return Err(BadName::Invented(remote.birth()));
         }
         let mut known = self.known();
         // An actor that was born in this theater has no name in the list, and is noted as moved before another theater can name it.
         let is_renamed = match known.names.get(&id) {
-            Some(name) => name.key() != remote.key(),
+            Some(name) => name.birth_name() != remote.birth_name(),
             None => known.moved.contains_key(&id),
         };
         if is_renamed {
@@ -172,7 +218,7 @@ impl Directory {
         let KnownActors { met, told, names, listed, .. } = &mut *known;
         listed.insert(id);
         names.insert(id, remote);
-        let met = met.entry(remote.key()).or_insert_with(|| {
+        let met = met.entry(remote.birth_name()).or_insert_with(|| {
             *told.entry(teller).or_default() += 1;
             Met { id, teller, is_confirmed: false }
         });
@@ -189,21 +235,19 @@ impl Directory {
     }
 
     /// Returns the actor of this theater with this name.
-    pub(crate) fn own(&self, slot: u64, incarnation: u64, capability: u64) -> Option<ActorId> {
-        self.capability.is_right(slot, incarnation, capability).then(|| self.find(slot, incarnation)).flatten()
+    pub(crate) fn own(&self, name: SlotName) -> Option<ActorId> {
+        self.capability.is_right(name).then(|| self.find(name.slot, name.incarnation)).flatten()
     }
 
     /// Returns the actor of this theater with this name, whether it lives or has ended. Therefore references that were written before and after its
     /// end are equal.
-    pub(crate) fn own_or_ended(&self, slot: u64, incarnation: u64, capability: u64) -> Option<ActorId> {
+    pub(crate) fn own_or_ended(&self, name: SlotName) -> Option<ActorId> {
+        let SlotName { slot, incarnation, .. } = name;
         let ended = || match &self.numbers {
             Some(numbers) => lock(numbers).by_number.get(&slot).copied(),
             None => self.core.find_ended(slot, incarnation).map(ActorId::of),
         };
-        self.capability
-            .is_right(slot, incarnation, capability)
-            .then(|| self.find(slot, incarnation).or_else(ended))
-            .flatten()
+        self.capability.is_right(name).then(|| self.find(slot, incarnation).or_else(ended)).flatten()
     }
 
     /// Returns the capability of a reroute of the stub with this slot and incarnation.
@@ -239,8 +283,8 @@ impl Directory {
         id.copied().filter(|id| !id.address().is_stale())
     }
 
-    /// Returns slot, incarnation and capability of an actor of this theater (or of the stub of an actor in another theater).
-    pub(crate) fn with_capability(&self, id: ActorId) -> Result<(u64, u64, u64), WireError> {
+    /// Returns the name of an actor of this theater, or of the stub of an actor in another theater.
+    pub(crate) fn slot_name(&self, id: ActorId) -> Result<SlotName, WireError> {
         let address = id.address();
         // The name of an ended actor reaches no actor, whichever it was.
         if address.system() != self.core.id() && !address.is_stale() {
@@ -249,19 +293,21 @@ impl Directory {
             )));
         }
         let (slot, incarnation) = self.stub_of(id);
-        Ok((slot, incarnation, self.capability.of(slot, incarnation)))
+        Ok(SlotName { slot, incarnation, capability: self.capability.of(slot, incarnation) })
     }
 
     /// Returns the name of `id` for other theaters, or for the theater `reader`.
     ///
     /// If the actor is in another theater and cannot be called in it, this is the name of its stub in this theater, which forwards its mail.
-    pub(crate) fn name_for_others(&self, id: ActorId, reader: Option<u64>) -> Result<RefName, WireError> {
+    pub(crate) fn name_for_others(
+        &self,
+        id: ActorId,
+        reader: Option<u64>,
+        is_mobile: impl Fn(ActorId) -> bool,
+    ) -> Result<RefName, WireError> {
         let name = self.name_alone(id, reader)?;
-        let group = self
-            .groups()
-            .of(id)
-            .filter(|_| self.node().is_some_and(|node| node.registry().migration_vtable(id).is_some()));
-        let Some(group) = group else { return Ok(name) };
+        let group = self.groups().of(id);
+        let Some(group) = group.filter(|_| is_mobile(id)) else { return Ok(name) };
         Ok(match name {
             RefName::Mine { slot, incarnation, capability } => {
                 let born = ActorLocation { theater: self.incarnation, address: None, slot, incarnation, capability };
@@ -287,7 +333,7 @@ impl Directory {
             (name, moved.map(|view| view.route().filter(|_| view.has_begun())))
         };
         if let Some(at) = moved {
-            let here = || self.location(id, self.node().and_then(|node| node.listens()));
+            let here = || self.location(id, self.listens);
             let born = match name {
                 Some(RemoteActorId { theater, address, slot, incarnation, capability }) => {
                     ActorLocation { theater, address, slot, incarnation, capability }
@@ -312,7 +358,7 @@ impl Directory {
                 let born = ActorLocation { theater, address, slot, incarnation, capability };
                 Ok(RefName::Moved { born, at: born })
             }
-            _ => self.with_capability(id).map(|(slot, incarnation, capability)| RefName::Mine {
+            _ => self.slot_name(id).map(|SlotName { slot, incarnation, capability }| RefName::Mine {
                 slot,
                 incarnation,
                 capability,
@@ -322,7 +368,7 @@ impl Directory {
 
     /// Returns the location of an actor in this theater.
     pub(crate) fn location(&self, id: ActorId, address: Option<SocketAddr>) -> Result<ActorLocation, WireError> {
-        self.with_capability(id).map(|(slot, incarnation, capability)| ActorLocation {
+        self.slot_name(id).map(|SlotName { slot, incarnation, capability }| ActorLocation {
             theater: self.incarnation,
             address,
             slot,

@@ -308,7 +308,7 @@ mod tests {
 
     // GUARANTEE: Floods do not exclude theaters
     #[test]
-    fn a_source_that_calls_too_often_loses_its_own_places() {
+    fn a_source_that_calls_too_often_loses_its_own_slots() {
         let mut present = Present::default();
         for _ in 0..OF_ONE_SOURCE_MAX {
             assert_eq!(enter(&mut present, &address(1)), [0; 0]);
@@ -324,7 +324,7 @@ mod tests {
 
     // GUARANTEE: Floods do not exclude theaters
     #[test]
-    fn a_caller_that_goes_on_keeps_its_place_longer() {
+    fn a_caller_that_makes_progress_keeps_its_slot_longer() {
         let mut present = Present::default();
         for _ in 0..OF_ONE_SOURCE_MAX {
             enter(&mut present, &address(1));

@@ -150,11 +150,11 @@ impl TheaterCore {
             if self.leaving.load(Ordering::Relaxed) {
                 return Err(TheaterError::System("this theater is closing".to_owned()));
             }
-            let lost = self.directory.lost_link(hello.incarnation).flatten();
+            let lost = self.link_table.lost_link(hello.incarnation).flatten();
             if !calling::makes(said.knows.contains(&hello.incarnation), hello.link, lost) {
                 return Ok(None);
             }
-            if self.directory.is_forgetting(hello.incarnation) {
+            if self.link_table.is_forgetting(hello.incarnation) {
                 return Ok(None);
             }
             let full = |why| TheaterError::Refused { address: address.to_string(), why };

@@ -45,7 +45,7 @@ struct State {
 struct Waiter {
     take: TakeLink,
     /// The time for which it waits for an unreachable theater.
-    patience: Duration,
+    retry_for: Duration,
 }
 
 impl Calls {
@@ -56,10 +56,10 @@ impl Calls {
 
 impl TheaterCore {
     /// Does the same as [`TheaterCore::link_with`] in the background. An unreachable theater is called again for as long as
-    /// `patience`. `take` must not block.
-    pub(crate) fn reach_later(self: &Arc<Self>, callee: impl Into<Callee>, patience: Duration, take: TakeLink) {
+    /// `retry_for`. `take` must not block.
+    pub(crate) fn reach_later(self: &Arc<Self>, callee: impl Into<Callee>, retry_for: Duration, take: TakeLink) {
         let callee = callee.into();
-        let waiter = Waiter { take, patience };
+        let waiter = Waiter { take, retry_for };
         match self.calls.state().waiters.entry(callee) {
             Entry::Occupied(mut waiters) => return waiters.get_mut().push(waiter),
             Entry::Vacant(waiters) => drop(waiters.insert(vec![waiter])),
@@ -84,9 +84,9 @@ impl TheaterCore {
             let theater_core = Arc::clone(self);
             return self.reach(callee, Box::new(move |link| theater_core.attempted(callee, since, link)));
         }
-        let is_patient = |waiters: &Vec<Waiter>| waiters.iter().all(|waiter| !waiter.patience.is_zero());
-        let patient = self.calls.state().waiters.get(&callee).is_some_and(is_patient);
-        let limit = if patient { self.call_limit() } else { ANSWER_TIME_MAX };
+        let is_retried = |waiters: &Vec<Waiter>| waiters.iter().all(|waiter| !waiter.retry_for.is_zero());
+        let is_retried = self.calls.state().waiters.get(&callee).is_some_and(is_retried);
+        let limit = if is_retried { self.call_limit() } else { ANSWER_TIME_MAX };
         self.attempted(callee, since, self.link_within(callee, limit));
     }
 
@@ -100,9 +100,9 @@ impl TheaterCore {
             let is_refused = callee.theater.is_some() && link.as_ref().is_err_and(TheaterError::is_refusal);
             let most = if is_refused { REFUSED_MAX } else { Duration::MAX };
             let waiters = state.waiters.remove(&callee).unwrap_or_default();
-            let waits = |waiter: &Waiter| may_wait && waiter.patience.min(most) > took;
+            let waits = |waiter: &Waiter| may_wait && waiter.retry_for.min(most) > took;
             let (mut waiting, told): (Vec<_>, Vec<_>) = waiters.into_iter().partition(waits);
-            waiting.iter_mut().for_each(|waiter| waiter.patience = waiter.patience.min(most) - took);
+            waiting.iter_mut().for_each(|waiter| waiter.retry_for = waiter.retry_for.min(most) - took);
             let again = !waiting.is_empty();
             if again {
                 state.waiters.insert(callee, waiting);

@@ -9,23 +9,24 @@ use std::time::Duration;
 
 use mio::Waker;
 use playhouse_actor::System;
-use playhouse_actor::wire::MigrationHost;
 
 use crate::error::TheaterError;
+use crate::link::MigrationSlot;
+use crate::link::link_table::LinkTable;
 use crate::link::node::Node;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
 use crate::lock::lock;
-use crate::migration::authority::{Authority, BirthTheaters};
-use crate::migration::host::TheaterMigrationHost;
 use crate::naming::{Directory, Identity};
 use crate::node::acceptor::Callers;
 use crate::node::calls::Calls;
+use crate::node::cycles::Cycles;
 use crate::node::environment::Environment;
 use crate::node::handshake::ANSWER_TIME_MAX;
 use crate::node::identity::Credentials;
 use crate::node::links::Links;
 use crate::node::load::Meter;
+use crate::proxy::pending_proxies::PendingProxies;
 use crate::transport::Transport;
 use crate::transport::tls::Secrecy;
 
@@ -65,6 +66,9 @@ impl StateSlot {
     }
 }
 
+/// Returns a theater as links and routes use it.
+pub(crate) type AsNode = fn(Weak<TheaterCore>) -> Weak<dyn Node>;
+
 /// The shared state of a theater.
 pub(crate) struct TheaterCore {
     pub(crate) system: System,
@@ -75,6 +79,8 @@ pub(crate) struct TheaterCore {
     pub(crate) settings: Settings,
     pub(crate) poller: Arc<Poller>,
     pub(crate) directory: Arc<Directory>,
+    pub(crate) link_table: Arc<LinkTable>,
+    pub(crate) proxies: Arc<PendingProxies>,
     pub(super) links: Mutex<Links>,
     /// Notified when a link has changed.
     pub(super) changed: Arc<Condvar>,
@@ -86,7 +92,7 @@ pub(crate) struct TheaterCore {
     closing: AtomicBool,
     meter: Mutex<Meter>,
     /// The state of the search for cycles of asks.
-    pub(crate) cycles: StateSlot,
+    pub(crate) cycles: Mutex<Cycles>,
     pub(crate) calls: Calls,
     /// This theater takes no incoming actors, because it is being evacuated or shuts down.
     refuses_incoming_actors: AtomicBool,
@@ -94,8 +100,8 @@ pub(crate) struct TheaterCore {
     pub(super) leaving: AtomicBool,
     /// Theaters without links are not called any more. Changed under the lock of the links.
     pub(super) calls_no_more: AtomicBool,
-    /// Knows the possible locations of mobile actors.
-    pub(crate) authority: Box<dyn Authority>,
+    /// The state of migrations.
+    pub(crate) migrations: StateSlot,
     /// Replaces threads and sockets in simulation.
     pub(crate) outside: Option<Arc<dyn Environment>>,
 }
@@ -108,34 +114,39 @@ impl TheaterCore {
         settings: Settings,
         (poller, shutdown_waker): (Arc<Poller>, Option<Waker>),
         (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),
+        (as_node, new_migration_slot): (AsNode, fn() -> Box<dyn MigrationSlot>),
     ) -> Arc<TheaterCore> {
         let incarnation = identity.incarnation;
-        let theater_core = Arc::new_cyclic(|this: &Weak<TheaterCore>| TheaterCore {
-            directory: Arc::new(Directory::new(system.core(), identity, Weak::clone(this) as Weak<dyn Node>)),
-            system,
-            registry: Arc::new(registry),
-            incarnation,
-            listens,
-            settings,
-            poller,
-            links: Mutex::new(Links::new(shutdown_waker.is_some())),
-            changed: Arc::default(),
-            callers: Callers::default(),
-            credentials,
-            shutdown_waker,
-            closing: AtomicBool::new(false),
-            meter: Mutex::new(Meter::new()),
-            cycles: StateSlot::default(),
-            calls: Calls::default(),
-            refuses_incoming_actors: AtomicBool::new(false),
-            leaving: AtomicBool::new(false),
-            calls_no_more: AtomicBool::new(false),
-            authority: Box::new(BirthTheaters),
-            outside,
-        });
-        let migration_host: Arc<dyn MigrationHost> = Arc::new(TheaterMigrationHost(Arc::downgrade(&theater_core)));
-        theater_core.system.belongs_to(migration_host);
-        theater_core
+        let directory = Directory::new(system.core(), identity, listens);
+        Arc::new_cyclic(|this: &Weak<TheaterCore>| {
+            let link_table =
+                Arc::new(LinkTable::new(directory, registry, as_node(Weak::clone(this)), new_migration_slot));
+            TheaterCore {
+                registry: Arc::clone(&link_table.registry),
+                directory: Arc::clone(&link_table.directory),
+                proxies: Arc::new(PendingProxies::new(&link_table)),
+                link_table,
+                system,
+                incarnation,
+                listens,
+                settings,
+                poller,
+                links: Mutex::new(Links::new(shutdown_waker.is_some())),
+                changed: Arc::default(),
+                callers: Callers::default(),
+                credentials,
+                shutdown_waker,
+                closing: AtomicBool::new(false),
+                meter: Mutex::new(Meter::new()),
+                cycles: Mutex::default(),
+                calls: Calls::default(),
+                refuses_incoming_actors: AtomicBool::new(false),
+                leaving: AtomicBool::new(false),
+                calls_no_more: AtomicBool::new(false),
+                migrations: StateSlot::default(),
+                outside,
+            }
+        })
     }
 
     /// Returns the load of this theater, from 0 to 1.
@@ -197,7 +208,7 @@ impl TheaterCore {
         for link in self.all_links() {
             link.lose();
         }
-        self.report_kept();
+        self.proxies.report_kept();
         // Connections whose end no worker will see any more are dropped too: they hold the links, and the links hold the system.
         self.poller.tidy();
     }

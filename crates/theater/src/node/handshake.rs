@@ -434,7 +434,7 @@ mod tests {
 
     // GUARANTEE: Rejected peers harm no theater
     #[test]
-    fn who_says_little_at_a_time_is_not_listened_to_for_ever() {
+    fn a_slow_caller_is_not_listened_to_forever() {
         let listener = Tcp.listen("127.0.0.1:0".parse().unwrap()).unwrap();
         let mut caller = TcpStream::connect(listener.address().unwrap()).unwrap();
         let mut opening = {

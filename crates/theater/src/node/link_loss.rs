@@ -10,7 +10,6 @@ use crate::link::Link;
 use crate::link::frame::Hello;
 use crate::node::calling::{Calling, Claim, Due, Outcome};
 use crate::node::core::TheaterCore;
-use crate::proxy::pending::PendingProxy;
 
 /// Maximum time between two ticks that is counted against other theaters.
 const LOOKED_AWAY_MAX: Duration = Duration::from_millis(200);
@@ -31,7 +30,7 @@ impl TheaterCore {
             let links = self.links();
             let said = Claim { knows: said.knows.contains(&theater), number: said.link };
             let known = links.by_incarnation.get(&theater);
-            known.filter(|known| Calling::is_lost_there(known.sight(), said)).map(|known| Arc::clone(&known.link))
+            known.filter(|known| Calling::is_lost_to_peer(known.sight(), said)).map(|known| Arc::clone(&known.link))
         };
         given_up.inspect(|link| self.lose_or_leave(link));
     }
@@ -45,31 +44,8 @@ impl TheaterCore {
         }
     }
 
-    /// Checks the links at each tick until the theater closes.
-    pub(crate) fn keep(self: &Arc<Self>) {
-        while !self.is_closing() {
-            drop(self.wait(self.links()));
-            // A tick may end links, and thereby run user code.
-            contained(|| self.tick());
-        }
-    }
-
-    /// Does the housekeeper's work of one tick.
-    pub(crate) fn tick(self: &Arc<Self>) {
-        self.look_after_links();
-        for (id, act) in self.directory.take_again() {
-            contained(|| act.run(id, self.registry.controls(id)));
-        }
-        contained(|| self.end_late());
-        contained(|| self.keeping().iter().for_each(|route| route.let_on()));
-        self.directory.forget_ended();
-        contained(|| self.directory.take_unlinked().iter().for_each(PendingProxy::call_ahead));
-        contained(|| self.look_for_cycles());
-        contained(|| self.do_what_is_due());
-        self.poller.tidy();
-    }
-
-    fn look_after_links(self: &Arc<Self>) {
+    /// Checks the links: calls again, and gives links up.
+    pub(crate) fn look_after_links(self: &Arc<Self>) {
         let mut again = Vec::new();
         let mut given_up = Vec::new();
         let mut links = self.links();

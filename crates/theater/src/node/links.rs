@@ -13,7 +13,6 @@ use crate::link::Link;
 use crate::link::frame::{Hello, Resume, THEATERS_MAX};
 use crate::link::node::Callee;
 use crate::lock::lock;
-use crate::migration::at_link::MigrationsAtLink;
 use crate::node::calling::{Calling, Sight};
 use crate::node::core::TheaterCore;
 use crate::node::identity::Word32;
@@ -164,11 +163,11 @@ impl TheaterCore {
             resumes,
             knows: match resumes {
                 Some(_) => Vec::new(),
-                None => self.directory.linked(),
+                None => self.link_table.linked(),
             },
             lost: match resumes {
                 Some(_) => Vec::new(),
-                None => self.directory.lost(),
+                None => self.link_table.lost(),
             },
             kinds: self.registry.kinds().to_vec(),
             link: None,
@@ -195,17 +194,9 @@ impl TheaterCore {
     ) -> Arc<Link> {
         let peer = (hello.incarnation, called, hello.listens);
         let shutdown_waker = Arc::clone(&self.changed);
-        let link = Link::new(
-            &self.directory,
-            &self.registry,
-            number,
-            peer,
-            &hello.kinds,
-            (self.settings.window, shutdown_waker),
-            Box::new(MigrationsAtLink::default()),
-        );
+        let link = Link::new(&self.link_table, number, peer, &hello.kinds, (self.settings.window, shutdown_waker));
         link.note_remote_number(hello.link);
-        self.directory.add_link(hello.incarnation, &link);
+        self.link_table.add_link(hello.incarnation, &link);
         let known = KnownTheater {
             link: Arc::clone(&link),
             calls: Calling::new(called.is_some(), hello.link),
@@ -219,7 +210,7 @@ impl TheaterCore {
         link
     }
 
-    pub(super) fn wait<'a>(&self, links: MutexGuard<'a, Links>) -> MutexGuard<'a, Links> {
+    pub(crate) fn wait<'a>(&self, links: MutexGuard<'a, Links>) -> MutexGuard<'a, Links> {
         self.changed.wait_timeout(links, TICK).unwrap_or_else(PoisonError::into_inner).0
     }
 }

@@ -89,8 +89,8 @@ impl TheaterCore {
         }
         let without = Without {
             calls,
-            lost: self.directory.lost_link(hello.incarnation),
-            is_forgetting: self.directory.is_forgetting(hello.incarnation),
+            lost: self.link_table.lost_link(hello.incarnation),
+            is_forgetting: self.link_table.is_forgetting(hello.incarnation),
         };
         match calling::answer_without(asks, without, is_lower) {
             Answer::Make => {}

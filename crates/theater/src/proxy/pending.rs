@@ -25,12 +25,14 @@ use playhouse_executor::{Gate, contained, pause_stage};
 
 use crate::error::TheaterError;
 use crate::link::Link;
-use crate::link::node::{Callee, Node};
+use crate::link::link_table::LinkTable;
+use crate::link::node::Callee;
 use crate::link::proxy::Proxy;
 use crate::lock::lock;
-use crate::naming::locate::{Locate, leads_nowhere};
-use crate::naming::{BadName, Directory, Key, RemoteActorId};
+use crate::naming::{BadName, BirthName, RemoteActorId, SlotName};
 use crate::proxy::kept_message::Kept;
+use crate::proxy::locate::{Locate, leads_nowhere};
+use crate::proxy::pending_proxies::PendingProxies;
 
 /// Senders are slowed when this part of a window is kept.
 const SLOWED_AT: usize = 4;
@@ -38,13 +40,13 @@ const SLOWED_AT: usize = 4;
 /// The route to an actor of a theater that may not have been called yet, or is not known.
 pub(crate) struct PendingProxy {
     this: Weak<PendingProxy>,
-    directory: Arc<Directory>,
+    proxies: Arc<PendingProxies>,
     /// The location of the actor; `None` while it is being located.
     remote: Mutex<Option<RemoteActorId>>,
     /// Whether nothing was sent from its stub along another route.
     is_first: bool,
     /// The number of searches.
-    searches: AtomicU32,
+    locate_count: AtomicU32,
     id: OnceLock<ActorId>,
     state: Mutex<State>,
     /// The gate that the stub's stage waits behind when more than `slowed_bytes` are kept.
@@ -72,20 +74,26 @@ enum State {
 
 /// The reference codec between this theater and all others. This theater reads a message that it wrote with it if the receiver has come to this
 /// theater since.
-struct PendingRefCodec(Arc<Directory>);
+struct PendingRefCodec(Arc<LinkTable>);
 
 impl RefCodec for PendingRefCodec {
     fn name_of(&self, id: ActorId) -> Result<RefName, WireError> {
-        self.0.name_for_others(id, None)
+        let is_mobile = |id: ActorId| self.0.registry.migration_vtable(id).is_some();
+        self.0.directory.name_for_others(id, None, is_mobile)
     }
 
     fn meet(&self, name: RefName, _: MakeStub<'_>) -> Result<ActorId, WireError> {
-        let by_name = |name: Key| self.0.born_here(name).or_else(|| self.0.known_as(name));
+        let directory = &self.0.directory;
+        let by_name = |name: BirthName| directory.born_in_this_theater(name).or_else(|| directory.known_as(name));
         let known = match name {
-            RefName::Mine { slot, incarnation, capability } => self.0.own_or_ended(slot, incarnation, capability),
-            RefName::Moved { born, .. } | RefName::Member { born, .. } => by_name(RemoteActorId::from(born).key()),
+            RefName::Mine { slot, incarnation, capability } => {
+                directory.own_or_ended(SlotName { slot, incarnation, capability })
+            }
+            RefName::Moved { born, .. } | RefName::Member { born, .. } => {
+                by_name(RemoteActorId::from(born).birth_name())
+            }
             RefName::Other { theater, slot, incarnation, capability, .. } => {
-                by_name((theater, slot, incarnation, capability))
+                by_name(BirthName { theater, slot, incarnation, capability })
             }
             RefName::Yours(_) => None,
         };
@@ -100,51 +108,51 @@ impl PendingProxy {
     /// # Errors
     /// Its name, which the theater `teller` has told, contradicts a known one.
     pub(crate) fn settle(
-        directory: &Arc<Directory>,
+        proxies: &Arc<PendingProxies>,
         teller: u64,
         (born, remote): (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, BadName> {
-        let pending = PendingProxy::first(directory, remote);
-        let core = &directory.core;
+        let pending = PendingProxy::first(proxies, remote);
+        let core = &proxies.directory.core;
         let stub_placement = StubPlacement::Link(core.link_stage(remote.theater as usize));
         let id = stub(core, stub_placement, Arc::clone(&pending) as Arc<dyn Forwarder>);
-        directory.drains.note_stage(core, id.address().stage());
+        proxies.link_table.turnstiles.note_stage(core, id.address().stage());
         pending.is_at(id);
-        directory.note(teller, id, born)?;
-        directory.note_unlinked(pending.this.clone());
+        proxies.directory.note(teller, id, born)?;
+        proxies.note_unlinked(pending.this.clone());
         Ok(id)
     }
 
     /// Returns the first route of a stub.
-    pub(crate) fn first(directory: &Arc<Directory>, remote: RemoteActorId) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, Some(remote), (true, false))
+    pub(crate) fn first(proxies: &Arc<PendingProxies>, remote: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(proxies, Some(remote), (true, false))
     }
 
     /// Returns the route to an actor from a stub that had another route.
-    pub(crate) fn new(directory: &Arc<Directory>, remote: RemoteActorId) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, Some(remote), (false, false))
+    pub(crate) fn new(proxies: &Arc<PendingProxies>, remote: RemoteActorId) -> Arc<PendingProxy> {
+        PendingProxy::with(proxies, Some(remote), (false, false))
     }
 
     /// Returns the route to an actor that is being located: it waits for [`PendingProxy::found`], [`PendingProxy::is_not_needed`] or
     /// [`PendingProxy::give_up`].
-    pub(crate) fn lost_actors(directory: &Arc<Directory>) -> Arc<PendingProxy> {
-        PendingProxy::with(directory, None, (false, true))
+    pub(crate) fn lost_actors(proxies: &Arc<PendingProxies>) -> Arc<PendingProxy> {
+        PendingProxy::with(proxies, None, (false, true))
     }
 
     fn with(
-        directory: &Arc<Directory>,
+        proxies: &Arc<PendingProxies>,
         remote: Option<RemoteActorId>,
         (is_first, called): (bool, bool),
     ) -> Arc<PendingProxy> {
         let waiting = State::Waiting { kept: Vec::new(), bytes: 0, called, is_ending: false };
-        let window = directory.node().map_or(0, |node| node.window_bytes());
+        let window = proxies.link_table.node().map_or(0, |node| node.window_bytes());
         Arc::new_cyclic(|this| PendingProxy {
             this: this.clone(),
-            directory: Arc::clone(directory),
+            proxies: Arc::clone(proxies),
             remote: Mutex::new(remote),
             is_first,
-            searches: AtomicU32::new(u32::from(called)),
+            locate_count: AtomicU32::new(u32::from(called)),
             id: OnceLock::new(),
             state: Mutex::new(waiting),
             gate: Arc::default(),
@@ -155,7 +163,7 @@ impl PendingProxy {
 
     /// Lets the mail of the stub go on. It waits again if too much is still kept.
     pub(crate) fn let_on(&self) {
-        self.gate.open(&self.directory.core);
+        self.gate.open(&self.proxies.directory.core);
     }
 
     /// Notes that the route is known. The request that ends the waiting comes to the stub's stage now.
@@ -166,13 +174,13 @@ impl PendingProxy {
     }
 
     /// Makes this the route of the stub of an actor that does not migrate, if the link of its present route is lost.
-    pub(crate) fn take_over(directory: &Arc<Directory>, id: ActorId, controls: &Controls) {
-        let directory = Arc::clone(directory);
+    pub(crate) fn take_over(proxies: &Arc<PendingProxies>, id: ActorId, controls: &Controls) {
+        let proxies = Arc::clone(proxies);
         let take_over = move |present: StubContent<'_>| {
             if let StubContent::Way(route) = present
                 && leads_nowhere(&**route)
             {
-                let pending = PendingProxy::with(&directory, None, (false, true));
+                let pending = PendingProxy::with(&proxies, None, (false, true));
                 *pending.state() = State::Lost;
                 pending.is_at(id);
                 *route = pending;
@@ -185,7 +193,7 @@ impl PendingProxy {
     /// Ends the search: the located actor is at `far`.
     pub(crate) fn found(self: &Arc<Self>, remote: RemoteActorId) {
         *self.remote() = Some(remote);
-        match self.directory.link(remote.theater) {
+        match self.proxies.link_table.link(remote.theater) {
             Some(link) => self.reached(link),
             None => self.call_in_background(),
         }
@@ -194,13 +202,13 @@ impl PendingProxy {
     /// Ends the search: the actor is nowhere.
     pub(crate) fn give_up(&self) {
         let kept = self.end_waiting(State::Lost);
-        kept.into_iter().for_each(|forwarded| forwarded.fail(&self.directory.core));
+        kept.into_iter().for_each(|forwarded| forwarded.fail(&self.proxies.directory.core));
     }
 
     /// Ends the marker of the stub's reroute with this number as lost, if it is kept. Messages stay, and so do markers that others wait for, because
     /// those say that the messages before them have arrived.
     pub(crate) fn lose_marker(&self, reroute: u64) {
-        let here = self.directory.incarnation;
+        let here = self.proxies.directory.incarnation;
         let is_of_reroute = |forwarded: &mut Kept| match forwarded {
             Kept::Marker(Marker { origin, .. }) => (origin.theater, origin.reroute) == (here, reroute),
             _ => false,
@@ -220,8 +228,7 @@ impl PendingProxy {
     /// before the mail that waits for it at its stub. Or they go behind the messages that have gone along the other route since.
     pub(crate) fn is_not_needed(self: &Arc<Self>) {
         self.is_known_now();
-        let Some((id, node)) = self.mobile() else { return self.give_to_actor() };
-        let Some(controls) = node.registry().controls(id) else { return self.give_to_actor() };
+        let Some((id, controls)) = self.mobile() else { return self.give_to_actor() };
         let this = Arc::clone(self);
         // The worker that runs the stub's stage sends them, because it closes the arrival buffer as well: no message comes to the buffer too late.
         let give = move |_: StubContent<'_>| {
@@ -257,7 +264,7 @@ impl PendingProxy {
                 // It calls user code, which reads messages.
                 contained(|| {
                     if let Err(forwarded) = self.act(forwarded).or_else(|forwarded| self.deliver(forwarded)) {
-                        forwarded.fail(&self.directory.core);
+                        forwarded.fail(&self.proxies.directory.core);
                     }
                 });
             }
@@ -267,19 +274,20 @@ impl PendingProxy {
     /// Sends a kept message to the actor or its stub. Returns the message if there is none.
     fn deliver(&self, forwarded: Kept) -> Result<(), Kept> {
         let id = self.id.get().copied().filter(|id| !id.address().is_stale());
-        let (Some(id), Some(node)) = (id, self.directory.node()) else { return Err(forwarded) };
-        let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
-        let to = self.directory.arrival_buffer_of(id).unwrap_or(id);
+        let (Some(id), Some(node)) = (id, self.proxies.link_table.node()) else { return Err(forwarded) };
+        let registry = &self.proxies.link_table.registry;
+        let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.proxies.link_table)));
+        let to = self.proxies.directory.arrival_buffer_of(id).unwrap_or(id);
         match forwarded {
             Kept::Tell { actor, message, name, lane, bytes } => {
-                let entry = node.registry().message_of(actor, message);
+                let entry = registry.message_of(actor, message);
                 let told = entry.map(|entry| at_ref_codec(&ref_codec, || (entry.tell)(to, lane, &bytes, Codec::Named)));
                 if !matches!(told, Some(Ok(()))) {
                     return Err(Kept::Tell { actor, message, name, lane, bytes });
                 }
             }
             Kept::Request { actor, message, name, bytes, recall, answer } => {
-                let Some(entry) = node.registry().message_of(actor, message) else {
+                let Some(entry) = registry.message_of(actor, message) else {
                     return Err(Kept::Request { actor, message, name, bytes, recall, answer });
                 };
                 let back = Arc::clone(&ref_codec);
@@ -297,9 +305,9 @@ impl PendingProxy {
                 }
             }
             // All mail before it is in the mail of the actor, or on its way.
-            Kept::Marker(marker) => match node.registry().migration_vtable(id) {
-                Some((moves, _)) if self.directory.is_remote(id) => (moves.pass_marker)(id, marker),
-                _ => node.say_here(id, marker.answer),
+            Kept::Marker(marker) => match registry.migration_vtable(id) {
+                Some((moves, _)) if self.proxies.directory.is_remote(id) => (moves.pass_marker)(id, marker),
+                _ => node.answer_marker(id, marker.answer),
             },
             other => return Err(other),
         }
@@ -359,7 +367,7 @@ impl PendingProxy {
         match forwarded {
             Kept::Stop { drain } => self.again(id, move |id, controls| (controls.stop)(id, drain)),
             Kept::Kill => self.again(id, |id, controls| (controls.kill)(id)),
-            Kept::Watch { watcher, notify } => self.directory.watch_again(id, watcher, notify),
+            Kept::Watch { watcher, notify } => self.proxies.directory.watch_again(id, watcher, notify),
             Kept::Unwatch { watcher } => self.again(id, move |id, controls| (controls.unwatch)(id, watcher)),
             message => return Err(message),
         }
@@ -367,7 +375,7 @@ impl PendingProxy {
     }
 
     fn again(&self, id: ActorId, act: impl FnOnce(ActorId, &Controls) + Send + 'static) {
-        self.directory.again(id, move |id, controls| {
+        self.proxies.directory.again(id, move |id, controls| {
             if let Some(controls) = controls {
                 act(id, controls);
             }
@@ -375,23 +383,23 @@ impl PendingProxy {
     }
 
     fn call_in_background(self: &Arc<Self>) {
-        let Some(node) = self.directory.node() else { return self.give_up() };
+        let Some(node) = self.proxies.link_table.node() else { return self.give_up() };
         let remote = *self.remote();
-        if let Some(link) = remote.and_then(|remote| self.directory.link(remote.theater)) {
+        if let Some(link) = remote.and_then(|remote| self.proxies.link_table.link(remote.theater)) {
             return self.reached(link);
         }
         let Some((remote, address)) = remote.and_then(|remote| Some((remote, remote.address?))) else {
-            return self.miss(&*node);
+            return self.miss();
         };
-        let (this, here) = (Arc::clone(self), Arc::clone(&node));
+        let this = Arc::clone(self);
         let called = move |link: Result<Arc<Link>, TheaterError>| match link {
             Ok(link) if link.incarnation == remote.theater => this.reached(link),
             // Another theater has this address, or none.
-            Ok(_) | Err(_) => this.miss(&*here),
+            Ok(_) | Err(_) => this.miss(),
         };
         // The attempts last as long as a silent theater with a link is not lost; they are fewer if the calls are refused.
-        let patience = node.lost_after();
-        node.reach_later(Callee { address, theater: Some(remote.theater) }, patience, Box::new(called));
+        let retry_for = node.lost_after();
+        node.reach_later(Callee { address, theater: Some(remote.theater) }, retry_for, Box::new(called));
     }
 
     /// Has the theater called before anything is sent to it: it tells which actors have ended. If it cannot be reached, nothing changes.
@@ -399,11 +407,11 @@ impl PendingProxy {
         if !matches!(&*self.state(), State::Waiting { called: false, .. }) {
             return;
         }
-        let (remote, Some(node)) = (*self.remote(), self.directory.node()) else { return };
+        let (remote, Some(node)) = (*self.remote(), self.proxies.link_table.node()) else { return };
         let Some((theater, address)) = remote.and_then(|remote| Some((remote.theater, remote.address?))) else {
             return;
         };
-        if let Some(link) = self.directory.link(theater) {
+        if let Some(link) = self.proxies.link_table.link(theater) {
             return self.open_ahead(link);
         }
         let this = Arc::clone(self);
@@ -421,8 +429,7 @@ impl PendingProxy {
         self.is_known_now();
         let this = Arc::clone(self);
         let open = move || _ = this.goes_over(&link);
-        let Some((id, node)) = self.mobile() else { return open() };
-        let Some(controls) = node.registry().controls(id) else { return };
+        let Some((id, controls)) = self.mobile() else { return open() };
         let this = Arc::clone(self);
         let look = move |present: StubContent<'_>| {
             if matches!(present, StubContent::Way(route) if this.is(&**route)) {
@@ -445,9 +452,9 @@ impl PendingProxy {
         if !self.was_lost() || self.mobile().is_some() {
             return None;
         }
-        let remote = self.directory.remote_name(*self.id.get()?)?;
-        let Some(link) = self.directory.link(remote.theater) else {
-            self.directory.call_lost(&remote);
+        let remote = self.proxies.directory.remote_name(*self.id.get()?)?;
+        let Some(link) = self.proxies.link_table.link(remote.theater) else {
+            self.proxies.call_lost(&remote);
             return None;
         };
         *self.remote() = Some(remote);
@@ -465,10 +472,12 @@ impl PendingProxy {
         }
     }
 
-    /// Returns the stub, if its actor is mobile.
-    fn mobile(&self) -> Option<(ActorId, Arc<dyn Node>)> {
-        let (id, node) = self.id.get().copied().zip(self.directory.node())?;
-        node.registry().migration_vtable(id).is_some().then_some((id, node))
+    /// Returns the stub and its controls, if its actor is mobile, and this theater has not ended.
+    fn mobile(&self) -> Option<(ActorId, &Controls)> {
+        let link_table = &self.proxies.link_table;
+        let id = self.stub().filter(|id| link_table.registry.migration_vtable(*id).is_some())?;
+        link_table.node()?;
+        Some((id, link_table.registry.controls(id)?))
     }
 
     fn remote(&self) -> MutexGuard<'_, Option<RemoteActorId>> {
@@ -484,35 +493,34 @@ impl PendingProxy {
     }
 
     /// Handles the end of the theater. A mobile actor may have gone on from it, and is located.
-    fn miss(self: &Arc<Self>, node: &dyn Node) {
+    fn miss(self: &Arc<Self>) {
         /// The number of searches after which a missed actor is regarded as dead, or too fast.
-        const SEARCHES_MAX: u32 = 3;
+        const LOCATES_MAX: u32 = 3;
         self.is_known.store(false, Ordering::Relaxed);
         let remote = self.remote().take();
         let (Some((id, _)), Some(RemoteActorId { theater: lost, .. })) = (self.mobile(), remote) else {
             return self.give_up();
         };
-        let (directory, registry) = (&self.directory, node.registry());
+        let PendingProxies { directory, link_table, .. } = &*self.proxies;
         let mut lost_actors = Some((id, Arc::clone(self)));
         // Relaxed: it is a counter only.
-        if self.searches.fetch_add(1, Ordering::Relaxed) >= SEARCHES_MAX {
-            if let Some(link) = directory.link(lost) {
+        if self.locate_count.fetch_add(1, Ordering::Relaxed) >= LOCATES_MAX {
+            if let Some(link) = link_table.link(lost) {
                 // The link with that theater was made since.
                 *self.remote() = remote;
                 return self.reached(link);
             }
             directory.note_route_lost(id, lost);
-            lost_actors = Locate::end(id, Arc::clone(self), directory, registry, lost);
+            lost_actors = Locate::end(id, Arc::clone(self), &self.proxies, lost);
         }
         if let Some(lost_actors) = lost_actors {
-            Locate::begin(vec![lost_actors], directory, registry, (lost, 0));
+            Locate::begin(vec![lost_actors], &self.proxies, (lost, 0));
         }
     }
 
     fn reached(self: &Arc<Self>, link: Arc<Link>) {
         self.is_known_now();
-        let Some((id, node)) = self.mobile() else { return self.open(&link) };
-        let Some(controls) = node.registry().controls(id) else { return self.open(&link) };
+        let Some((id, controls)) = self.mobile() else { return self.open(&link) };
         let this = Arc::clone(self);
         let open = move |present: StubContent<'_>| {
             let is_here = matches!(present, StubContent::Here);
@@ -535,8 +543,10 @@ impl PendingProxy {
     /// Returns whether the actor has come to the stub, and begins when this marker is answered.
     fn is_awaited(&self, marker: &Marker) -> bool {
         let Some(id) = self.stub() else { return false };
-        let (view, origin) = (self.directory.view(id), &marker.origin);
-        view.is_arriving() && origin.theater == self.directory.incarnation && view.reroute() == Some(origin.reroute)
+        let (view, origin) = (self.proxies.directory.view(id), &marker.origin);
+        view.is_arriving()
+            && origin.theater == self.proxies.directory.incarnation
+            && view.reroute() == Some(origin.reroute)
     }
 
     /// Returns whether it leads nowhere, over a link that is lost.
@@ -550,10 +560,7 @@ impl PendingProxy {
             return;
         }
         // The link is lost by now.
-        match self.directory.node() {
-            Some(node) => self.miss(&*node),
-            None => self.give_up(),
-        }
+        self.miss();
     }
 
     /// Lets the route go over `link` from now on, if it still waits for one. Returns false if that link is lost.
@@ -581,7 +588,7 @@ impl PendingProxy {
         if let (Some(id), Some(remote)) = (self.stub(), remote) {
             // No search for the actor is under way: such a search has this route wait without a theater. Nothing changes if the actor has come to its
             // stub, or is known in another theater.
-            self.directory.note_found(id, theater, remote);
+            self.proxies.directory.note_found(id, theater, remote);
         }
     }
 
@@ -591,7 +598,7 @@ impl PendingProxy {
     }
 
     fn keep(&self, forwarded: ForwardedMessage<'_>) -> Result<(Kept, usize), WireError> {
-        let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.directory)));
+        let ref_codec: Arc<dyn RefCodec> = Arc::new(PendingRefCodec(Arc::clone(&self.proxies.link_table)));
         let written = |write: playhouse_actor::away::Write<'_>| {
             let mut bytes = Vec::new();
             at_ref_codec(&ref_codec, || write(Codec::Named, &mut bytes)).map(|()| bytes)
@@ -690,7 +697,7 @@ impl Forwarder for PendingProxy {
             && let Some(id) = self.stub()
         {
             // The watch may be kept by the directory, until the stub learns of it.
-            self.directory.forget_watch(id, watcher);
+            self.proxies.directory.forget_watch(id, watcher);
         }
         // The messages of a stub come one after the other, so none passes this one.
         let (forwarded, size) = self.keep(forwarded)?;
@@ -733,7 +740,7 @@ impl Forwarder for PendingProxy {
                     pause_stage(&self.gate);
                 }
                 if keeps_now {
-                    self.directory.drains.note_keeping(self.this.clone());
+                    self.proxies.note_keeping(self.this.clone());
                 }
                 if first {
                     self.this.upgrade().expect("the caller holds the route").call_in_background();

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::error::TheaterError;
-use crate::node::builder::TheaterBuilder;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::builder::TheaterBuilder;
 
 use self::world::World;
 

@@ -184,16 +184,16 @@ impl World {
         let pause = Duration::from_nanos(node.pause_left_ns(self.now_ns()));
         if !pause.is_zero() {
             // The machine takes the call, and the theater answers after its pause.
-            let patience =
+            let answers_within =
                 Duration::from_nanos(self.choose(|choices| choices.below(UNANSWERED_MAX.as_nanos() as usize)) as u64);
-            if pause <= patience {
+            if pause <= answers_within {
                 return self
                     .plan_with(pause, caller, move |world| world.deliver_call(caller, address, hello, on_reply));
             }
             lock(&self.net).happened.refused += 1;
             // The caller has gone by then, and the theater learns that when it replies.
             self.plan_with(pause, number, move |_| drop(node.theater_core.receive_hello(&hello, None)));
-            return fail(on_reply, patience, ErrorKind::TimedOut);
+            return fail(on_reply, answers_within, ErrorKind::TimedOut);
         }
         let (reply, go_on) = node.theater_core.receive_hello(&hello, None);
         let route_back = self.latency(number, caller);

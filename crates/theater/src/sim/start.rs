@@ -11,10 +11,9 @@ use crate::link::registry::Registry;
 use crate::migration::drain::begin_drains;
 use crate::naming::Identity;
 use crate::naming::capability::Capability;
-use crate::node::builder::{LINKS, TheaterBuilder, Unfinished, allowed, called_at};
-use crate::node::core::TheaterCore;
 use crate::node::environment::Environment;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::builder::{LINKS, TheaterBuilder, Unfinished, allowed, called_at, compose};
 use crate::transport::simulated::SimulatedEvents;
 
 impl TheaterBuilder {
@@ -46,7 +45,7 @@ impl TheaterBuilder {
         }
         let identity = Identity { incarnation, capability: Capability::new(bytes), simulated: true };
         let inside = (identity, None, Some(Arc::clone(&outside) as Arc<dyn Environment>));
-        let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, None), inside);
+        let theater_core = compose(registry, system, listens, self.settings, (poller, None), inside);
         let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
         if let Some(on_started) = self.on_started {
             on_started(&theater_core)?;

@@ -93,7 +93,7 @@ remote!(mobile Buyer: Buy, Offer, Offers);
 
 // GUARANTEE: Answers follow the asker
 #[test]
-fn what_an_answer_is_piped_into_follows_the_asker_and_what_then_cannot_be_called_with_is_reported_under_every_seed() {
+fn a_piped_answer_follows_the_asker_or_is_reported_under_every_seed() {
     let (mut called, mut dead) = (0, 0);
     for seed in 0..seeds::or(60) {
         let _seed = Seed(seed);

@@ -188,7 +188,7 @@ fn theaters_that_were_apart_for_too_long_reach_each_other_by_the_references_from
 // GUARANTEE: A lost theater may come back
 /// The earlier reference is dead, because no other theater knew the actor. In its own theater the actor is found again.
 #[test]
-fn an_actor_that_was_started_elsewhere_is_found_anew_when_its_theaters_were_apart_for_too_long_under_every_seed() {
+fn a_remotely_started_actor_is_found_again_after_a_long_partition() {
     for seed in seeds::range(20) {
         let _seed = Seed(seed);
         let three = Three::new(seed);
@@ -269,7 +269,7 @@ fn children_in_a_theater_that_is_lost_again_and_again_start_again_each_time_unde
 /// its theater. The other lost children wait for their backoff. The theater is called then, and not before, and its loss stays
 /// one crash.
 #[test]
-fn a_lost_theater_is_one_crash_also_where_a_child_had_gone_there_by_itself_under_every_seed() {
+fn a_lost_theater_with_a_migrated_child_is_one_crash_under_every_seed() {
     let backoff = 10 * LOST_AFTER;
     let strategies = [SupervisionPolicy::one_for_one, SupervisionPolicy::one_for_all, SupervisionPolicy::rest_for_one];
     for (seed, strategy) in seeds::range(20).flat_map(|seed| strategies.map(|strategy| (seed, strategy))) {

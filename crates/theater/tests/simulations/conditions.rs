@@ -247,7 +247,7 @@ fn the_same_seed_gives_the_same_run_under_all_conditions() {
 
 // GUARANTEE: A theater that ends is lost at once
 #[test]
-fn a_theater_whose_actors_never_rest_shuts_down_in_time_and_takes_leave_while_the_others_go_on() {
+fn a_busy_theater_shuts_down_in_time_and_announces_its_shutdown() {
     const LIMIT: Duration = Duration::from_secs(5);
     let net = Simulation::new(0);
     let (ends, stays) = (start(&net), start(&net));

@@ -336,7 +336,7 @@ fn groups_that_move_over_broken_connections_stay_together_and_get_each_message_o
 
 // GUARANTEE: A group is lost as one
 #[test]
-fn a_theater_that_is_killed_takes_whole_groups_or_nobody_of_them_under_every_seed() {
+fn a_killed_theater_takes_whole_groups_or_none_of_their_members() {
     let (mut lost, mut alive) = (0, 0);
     let mut sum = Sum::default();
     for seed in crate::seeds::range(250) {

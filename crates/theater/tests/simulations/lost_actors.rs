@@ -82,7 +82,7 @@ fn running(net: &Simulation) -> BTreeSet<(u64, u16)> {
 
 // GUARANTEE: Alive once
 #[test]
-fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
+fn an_actor_in_transit_from_a_lost_theater_lives_once_under_every_seed() {
     let (mut went_on, mut again) = (0, 0);
     for seed in 0..crate::seeds::or(60) {
         let _seed = Seed(seed);
@@ -109,7 +109,7 @@ fn who_is_still_under_way_from_a_lost_theater_lives_once_under_every_seed() {
 
 // GUARANTEE: Alive once
 #[test]
-fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under_every_seed() {
+fn an_actor_is_located_over_a_third_theater_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
@@ -129,7 +129,7 @@ fn who_has_gone_where_the_seeker_has_no_link_is_found_over_a_third_theater_under
 
 // GUARANTEE: Alive once
 #[test]
-fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was_born_in_under_every_seed() {
+fn an_actor_in_a_theater_with_one_link_is_located_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
@@ -155,7 +155,7 @@ fn who_has_gone_where_nobody_else_has_a_link_is_found_by_the_theater_that_it_was
 
 // GUARANTEE: Alive once
 #[test]
-fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under_every_seed() {
+fn an_actor_is_located_without_a_link_of_its_birth_theater_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);
@@ -181,7 +181,7 @@ fn who_has_left_a_theater_that_its_birth_theater_has_no_link_with_is_found_under
 
 // GUARANTEE: Alive once
 #[test]
-fn who_has_gone_on_is_found_though_a_third_theater_believes_it_where_the_seeker_is_under_every_seed() {
+fn an_actor_is_located_despite_a_stale_third_theater_under_every_seed() {
     for seed in 0..crate::seeds::or(5) {
         let _seed = Seed(seed);
         let net = Simulation::new(seed);

@@ -441,7 +441,7 @@ fn clocks_that_jump_have_nobody_given_up_under_every_seed() {
 // GUARANTEE: A lost theater is reported
 // GUARANTEE: Alive once
 #[test]
-fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_every_seed() {
+fn a_killed_theater_takes_only_its_own_actors_under_every_seed() {
     let mut sum = Sum::default();
     let (mut lost, mut went_on) = (0, 0);
     let (mut handled, mut late) = (0, 0);
@@ -495,8 +495,9 @@ fn a_theater_that_is_killed_takes_with_it_who_was_there_and_nobody_else_under_ev
         }
         for (at, theater) in survivors.iter().map(|at| (*at, &play.theaters[*at])) {
             for ledger in &alive {
-                let lives_here = |census: &mut Census| census.lives[ledger].contains(&theater.system().core().id());
-                if !CENSUS.with_borrow_mut(lives_here) {
+                let lives_in_this_theater =
+                    |census: &mut Census| census.lives[ledger].contains(&theater.system().core().id());
+                if !CENSUS.with_borrow_mut(lives_in_this_theater) {
                     continue;
                 }
                 let known = play.ledgers[at][*ledger as usize];

@@ -155,7 +155,7 @@ fn play(seed: u64) -> bool {
 
 // GUARANTEE: References travel
 #[test]
-fn an_actor_that_was_started_elsewhere_is_one_actor_to_all_whoever_has_named_it_first() {
+fn a_remotely_started_actor_is_one_actor_to_all_theaters() {
     let seeds = crate::seeds::range(250);
     let moved = seeds.clone().filter(|seed| play(*seed)).count() as u64;
     assert!(moved > (seeds.end - seeds.start) / 2, "{moved}");

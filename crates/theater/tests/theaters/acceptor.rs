@@ -15,7 +15,7 @@ const CALLERS: u64 = 65;
 
 // GUARANTEE: A failing caller affects only itself
 #[test]
-fn who_calls_while_the_transport_panics_is_heard_after_that() {
+fn a_caller_during_a_panic_of_the_transport_is_accepted_after_it() {
     let transport = Spoiled::default();
     let there = builder().transport(transport.clone()).start().unwrap();
     transport.arm(Fault::Accept, 1);

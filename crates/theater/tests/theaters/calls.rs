@@ -93,7 +93,7 @@ fn references_to_a_theater_that_is_down_take_a_bounded_number_of_threads() {
 
 // GUARANTEE: A theater that is down costs little
 #[test]
-fn those_that_call_a_silent_address_at_the_same_time_wait_as_long_as_one_does() {
+fn callers_of_a_silent_address_at_the_same_time_wait_as_long_as_one() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap();
     let here = crate::support::theater();

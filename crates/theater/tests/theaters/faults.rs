@@ -33,7 +33,7 @@ fn connections_that_fall_silent_are_replaced_and_lose_nothing() {
 
 // GUARANTEE: Order and delivery over broken connections
 #[test]
-fn what_comes_late_and_in_small_pieces_is_not_lost_repeated_or_reordered() {
+fn late_bytes_in_small_pieces_are_not_lost_repeated_or_reordered() {
     for seed in 0..2 {
         let (here, there) = (theater(), theater());
         let between = Between::new(there.address().unwrap(), seed, Fault::Late);
@@ -137,7 +137,7 @@ fn a_restarted_theater_is_another_one() {
 // GUARANTEE: Rejected peers harm no theater
 // GUARANTEE: No network by accident
 #[test]
-fn strangers_are_refused_with_a_reason() {
+fn rejected_peers_are_refused_with_a_reason() {
     let there = theater();
     let address = there.address().unwrap().to_string();
     let other = Theater::builder().cluster("another").start().unwrap();

@@ -169,7 +169,7 @@ const LONG: Duration = Duration::from_secs(6);
 
 // GUARANTEE: Forwarded requests
 #[test]
-fn who_has_forwarded_a_request_may_ask_the_asker() {
+fn the_forwarder_of_a_request_may_ask_the_asker_over_theaters() {
     for (locations, moves) in all_locations().flat_map(|locations| [(locations, false), (locations, true)]) {
         let world = World::new(locations.iter().sum::<usize>() as u64, &locations);
         let through = world.ask(0, vec![Step::AskThrough(1, 2, vec![Step::Sleep(LONG)])]);
@@ -188,7 +188,7 @@ fn who_has_forwarded_a_request_may_ask_the_asker() {
 
 // GUARANTEE: Forwarded requests
 #[test]
-fn a_cycle_over_a_forwarded_request_ends_and_says_who_is_in_it() {
+fn a_cycle_over_a_forwarded_request_ends_and_names_its_actors() {
     for locations in all_locations() {
         for seed in 0..5 {
             let world = World::new(seed, &locations);

@@ -209,7 +209,7 @@ fn answers_that_are_to_come_over_a_theater_that_is_evacuated_come_before_it_ends
 
 // GUARANTEE: A theater that ends is lost at once
 #[test]
-fn a_theater_that_was_called_takes_leave_at_once_though_connections_break_under_every_seed() {
+fn a_called_theater_announces_its_shutdown_at_once_under_every_seed() {
     for seed in 0..100 {
         let net = Simulation::new(seed);
         let [leaves, one] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());

@@ -251,7 +251,7 @@ fn a_group_moves_as_one_and_shares_a_stage_wherever_it_is() {
 
 // GUARANTEE: A group migrates as one
 #[test]
-fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhere_is_left_behind() {
+fn a_child_of_a_member_joins_the_group_and_a_remote_member_stays_behind() {
     let (theaters, peers) = theaters(3);
     let [a, b, c] = &theaters[..] else { unreachable!() };
     let group = Group::new(a.system());
@@ -279,7 +279,7 @@ fn who_is_started_by_a_member_is_one_wherever_that_is_and_who_is_started_elsewhe
 
 // GUARANTEE: A group migrates as one
 #[test]
-fn where_one_cannot_go_nobody_does_and_all_work_on() {
+fn a_group_with_a_member_that_cannot_migrate_stays_and_works_on() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let to_b = peers[0][1].as_ref().unwrap();
@@ -336,7 +336,7 @@ fn where_one_cannot_go_nobody_does_and_all_work_on() {
 
 // GUARANTEE: A group migrates as one
 #[test]
-fn what_is_no_group_or_has_no_members_does_not_move() {
+fn an_actor_without_a_group_or_an_empty_group_does_not_migrate() {
     let (theaters, peers) = theaters(2);
     let [a, _] = &theaters[..] else { unreachable!() };
     let to_b = peers[0][1].as_ref().unwrap();
@@ -377,7 +377,7 @@ fn a_group_whose_members_wait_for_each_other_moves() {
 
 // GUARANTEE: A group does not block its own migration
 #[test]
-fn who_waits_all_the_time_is_named_and_who_waits_now_and_then_is_waited_for() {
+fn a_migration_awaits_a_briefly_waiting_member_and_names_a_stuck_one() {
     let net = Simulation::new(1);
     let start = || net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
     let (a, b) = (start(), start());
@@ -410,7 +410,7 @@ fn who_waits_all_the_time_is_named_and_who_waits_now_and_then_is_waited_for() {
 }
 
 /// Lets clerks in all theaters write to all members while the group migrates around.
-fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
+fn migrate_around(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
     const MEMBERS: usize = 4;
     let group = Group::new(theaters[0].system());
     let all = members(&theaters[0], group, MEMBERS);
@@ -443,7 +443,7 @@ fn tour(theaters: &[Theater], peers: &[Vec<Option<Peer>>], entries: u64) {
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_a_group_moves() {
     let (theaters, peers) = theaters(3);
-    tour(&theaters, &peers, 3_000);
+    migrate_around(&theaters, &peers, 3_000);
 }
 
 /// Makes a member send to another this number of times, one after the other.
@@ -471,7 +471,7 @@ const RELAYED: u64 = 5;
 
 // GUARANTEE: Order holds while a group migrates
 #[test]
-fn what_members_send_each_other_keeps_its_order_though_both_move() {
+fn messages_between_members_keep_their_order_while_both_migrate() {
     const PROMPTS: u32 = 3_000;
     let (theaters, peers) = theaters(3);
     let group = Group::new(theaters[0].system());
@@ -511,7 +511,7 @@ fn a_group_moves_while_connections_are_cut() {
                 betweens.push(between);
             }
         }
-        tour(&theaters, &peers, 1_500);
+        migrate_around(&theaters, &peers, 1_500);
         assert!(betweens.iter().map(Between::faults).sum::<usize>() > 0, "nothing was cut");
     }
 }

@@ -44,7 +44,7 @@ fn inspected(net: &Simulation) -> Theater {
 }
 
 #[test]
-fn what_was_done_in_the_window_is_counted_and_nothing_before_anybody_asks() {
+fn the_inspector_counts_its_window_and_nothing_before_the_first_ask() {
     let net = Simulation::new(1);
     let (here, there) = (inspected(&net), inspected(&net));
     let clock = there.system().spawn_with(SpawnOptions::new().name("tower"), Clock::default());
@@ -109,7 +109,7 @@ fn nothing_is_counted_any_more_when_nobody_asks() {
 }
 
 #[test]
-fn who_asks_at_the_same_time_sees_the_same_window() {
+fn askers_at_the_same_time_see_the_same_window() {
     let net = Simulation::new(3);
     let (here, there) = (inspected(&net), inspected(&net));
     let inspector = inspector(&there, &here);
@@ -162,7 +162,7 @@ fn peers_are_listed_with_what_their_links_are_at() {
 }
 
 #[test]
-fn what_is_under_way_is_counted_until_it_is_acknowledged() {
+fn packets_are_counted_until_they_are_acknowledged() {
     let net = Simulation::new(5);
     let (here, there) = (inspected(&net), inspected(&net));
     let peer = here.connect(there.address().unwrap()).unwrap();
@@ -192,7 +192,7 @@ fn a_theater_that_was_not_told_to_shows_itself_to_nobody() {
 
 /// With threads: an actor that always has a hundred messages before it.
 #[test]
-fn what_waits_for_an_actor_is_counted_in_its_workers_queue() {
+fn mail_for_an_actor_is_counted_in_its_workers_queue() {
     struct Busy;
     impl Actor for Busy {}
     impl Handler<Tick> for Busy {

@@ -86,7 +86,7 @@ remote!(Clerk: Counted);
 
 // GUARANTEE: A remote actor is used like any other
 #[test]
-fn an_actor_started_elsewhere_is_told_and_asked_like_any_other() {
+fn a_remotely_started_actor_is_told_and_asked_like_any_other() {
     let (here, there, peer) = two();
     let counter = here.spawn_at(&peer, &Counter { n: 5 }).unwrap();
     counter.tell(Add(2));
@@ -159,7 +159,7 @@ impl Handler<Introduce> for Broker {
 remote!(spawn Broker: Introduce);
 
 #[test]
-fn references_to_third_theaters_go_there_directly() {
+fn references_to_third_theaters_lead_to_them_directly() {
     let [here, there, third] = [theater(), theater(), theater()];
     let peers = [&there, &third].map(|other| here.connect(other.address().unwrap()).unwrap());
     let (out, reports) = mpsc::channel();
@@ -316,7 +316,7 @@ remote!(also Counter: Greet);
 
 // GUARANTEE: A remote actor is used like any other
 #[test]
-fn an_actor_elsewhere_that_is_drained_handles_first_what_was_sent_before() {
+fn a_drained_remote_actor_handles_earlier_messages_first() {
     for seed in 0..50 {
         let net = Simulation::new(seed);
         let [here, there] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
@@ -391,7 +391,7 @@ fn a_theater_is_called_by_its_address_with_and_without_the_scheme_and_by_its_nam
 
 // GUARANTEE: Services
 #[test]
-fn what_is_done_at_the_start_of_a_theater_may_use_it_and_a_start_that_fails_leaves_nothing() {
+fn a_start_hook_may_use_its_theater_and_a_failed_start_leaves_nothing() {
     let (tell, told) = std::sync::mpsc::channel();
     let system = System::builder().workers(1).on_start(move |system| {
         tell.send(Group::new(system))?;
@@ -412,7 +412,7 @@ fn what_is_done_at_the_start_of_a_theater_may_use_it_and_a_start_that_fails_leav
 }
 
 #[test]
-fn what_is_no_address_is_answered_with_what_would_be_one() {
+fn an_invalid_address_is_answered_with_an_example_of_a_valid_one() {
     let here = theater();
     for wrong in [
         "nonsense",

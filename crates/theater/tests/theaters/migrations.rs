@@ -179,7 +179,7 @@ fn an_actor_moves_with_its_state_and_references_to_it_stay_good() {
 }
 
 /// Lets clerks in three theaters write into a ledger that migrates around between the theaters.
-fn tour(theaters: &[Theater], entries: u64, every: u64, bytes: usize) {
+fn migrate_around(theaters: &[Theater], entries: u64, every: u64, bytes: usize) {
     let ledger = Ledger { tour: round(theaters), every, extra: vec![7; bytes], ..Ledger::default() };
     let arrivals = write_into(theaters, ledger, entries);
     // Every `every` messages order a migration, which begins unless one is in progress.
@@ -225,11 +225,11 @@ fn write_into(theaters: &[Theater], ledger: Ledger, entries: u64) -> u32 {
 // GUARANTEE: Order holds while actors migrate
 #[test]
 fn nothing_is_lost_repeated_or_reordered_while_the_receiver_moves() {
-    tour(&theaters(3).0, 3_000, 20, 0);
+    migrate_around(&theaters(3).0, 3_000, 20, 0);
 }
 
 #[test]
-fn an_actor_that_never_rests_is_written_to_in_order() {
+fn an_actor_that_is_never_idle_is_written_to_in_order() {
     let (theaters, _peers) = theaters(3);
     for moves in [6, 60, 600] {
         let mut tour = round(&theaters);
@@ -243,7 +243,7 @@ fn an_actor_that_never_rests_is_written_to_in_order() {
 // GUARANTEE: An actor migrates completely
 #[test]
 fn a_large_actor_moves_under_load() {
-    tour(&theaters(3).0, 600, 200, 1 << 20);
+    migrate_around(&theaters(3).0, 600, 200, 1 << 20);
 }
 
 // GUARANTEE: Order holds while actors migrate
@@ -260,7 +260,7 @@ fn an_actor_moves_while_connections_are_cut() {
                 betweens.push(between);
             }
         }
-        tour(&theaters, 1_500, 50, 2_000);
+        migrate_around(&theaters, 1_500, 50, 2_000);
         assert!(betweens.iter().map(Between::faults).sum::<usize>() > 0, "nothing was cut");
     }
 }
@@ -309,7 +309,7 @@ fn timers_watchers_and_the_name_move_along() {
 }
 
 #[test]
-fn who_watches_an_actor_that_comes_home_is_told_of_its_end_once() {
+fn a_watcher_of_an_actor_that_comes_home_is_told_of_its_end_once() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn(Ledger::default());
@@ -425,7 +425,7 @@ fn an_actor_that_moves_watches_from_where_it_is() {
 
 // GUARANTEE: Watches migrate with the watcher
 #[test]
-fn an_actor_that_moves_is_told_once_of_who_ends_meanwhile() {
+fn a_migrating_actor_is_told_once_of_each_end_that_it_watches() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let sentry = a.system().spawn(Sentry::default());
@@ -566,7 +566,7 @@ impl Handler<Shuttled> for Shuttle {
 remote!(mobile Shuttle: Begin, Shuttled);
 
 #[test]
-fn an_actor_that_has_come_back_has_another_life_there() {
+fn an_actor_that_has_come_back_has_another_incarnation() {
     let (theaters, peers) = theaters(2);
     let [a, b] = &theaters[..] else { unreachable!() };
     let ledger = a.system().spawn(Ledger::default());

@@ -152,7 +152,7 @@ const LATER: Duration = Duration::from_millis(100);
 
 // GUARANTEE: Requests in other theaters are withdrawn
 #[test]
-fn who_gives_up_takes_the_request_back_in_whichever_theater_it_waits() {
+fn an_asker_that_gives_up_withdraws_its_request_in_every_theater() {
     for seed in 0..100 {
         let scene = Scene::new(seed);
         // It may have migrated; in that case some requests wait in a stub on their route, or went over one.

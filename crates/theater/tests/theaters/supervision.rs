@@ -125,7 +125,7 @@ fn living(theater: &Theater) -> usize {
 
 // GUARANTEE: Children in other theaters are supervised
 #[test]
-fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_its_mailbox() {
+fn a_remote_child_restarts_with_a_new_state_and_keeps_its_mailbox() {
     let (here, there, peer) = two();
     let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(100, Duration::from_secs(5)));
     let child = start(supervisor, counter("child").at(&peer));
@@ -154,7 +154,7 @@ fn a_child_elsewhere_is_restarted_with_a_new_state_and_keeps_its_reference_and_i
 
 // GUARANTEE: Children in other theaters are supervised
 #[test]
-fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() {
+fn a_remote_child_is_resumed_stopped_or_escalated_by_its_crash_text() {
     let (here, _there, peer) = two();
     let policy = SupervisionPolicy::one_for_one()
         .on::<std::io::Error>(Directive::Escalate) // does not fit: only its text has arrived
@@ -190,7 +190,7 @@ fn a_child_elsewhere_is_resumed_stopped_or_escalated_by_the_text_of_its_crash() 
 
 // GUARANTEE: Children in other theaters are supervised
 #[test]
-fn children_here_and_elsewhere_are_restarted_together() {
+fn local_and_remote_children_are_restarted_together() {
     let (here, _there, peer) = two();
     for (policy, lives) in
         [(SupervisionPolicy::one_for_all(), [2, 2, 2]), (SupervisionPolicy::rest_for_one(), [1, 2, 2])]
@@ -214,7 +214,7 @@ fn children_here_and_elsewhere_are_restarted_together() {
 
 // GUARANTEE: Children in other theaters are supervised
 #[test]
-fn a_supervisor_gives_up_on_a_child_elsewhere() {
+fn a_supervisor_gives_up_on_a_remote_child() {
     let (here, there, peer) = two();
     let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(2, Duration::from_secs(60)));
     let (watcher, ends) = ends(&here);
@@ -234,7 +234,7 @@ fn a_supervisor_gives_up_on_a_child_elsewhere() {
 }
 
 #[test]
-fn a_crash_of_a_child_elsewhere_is_reported_once_and_what_is_decided_at_its_supervisor() {
+fn a_remote_childs_crash_is_reported_once_with_its_supervisors_decision() {
     for directive in [Directive::Restart, Directive::Stop, Directive::Escalate] {
         let (here, there, peer) = two();
         let (tell, crashes) = channel();
@@ -281,7 +281,7 @@ fn ends_with_its_supervisor(start: impl Fn(ActorRef<Supervisor>, &Theater, &Peer
 
 // GUARANTEE: No child without a supervisor
 #[test]
-fn a_child_elsewhere_ends_with_its_supervisor() {
+fn a_remote_child_ends_with_its_supervisor() {
     ends_with_its_supervisor(|supervisor, _, peer| start(supervisor, counter("child").at(peer)));
 }
 
@@ -325,7 +325,7 @@ fn a_child_ends_when_its_supervisors_theater_is_lost() {
 
 // GUARANTEE: A lost theater is one crash
 #[test]
-fn children_of_a_lost_theater_are_started_anew_when_it_is_there_again() {
+fn children_of_a_lost_theater_are_started_anew_when_it_is_back() {
     let here = theater();
     // Another program may take the port in between; in that case another port is tried.
     eventually(|| {
@@ -595,7 +595,7 @@ fn children_that_have_moved_are_restarted_with_the_others() {
 
 // GUARANTEE: A child that had migrated to a lost theater starts again
 #[test]
-fn children_that_were_lost_where_they_had_gone_start_again_at_their_supervisors() {
+fn children_lost_after_a_migration_start_again_at_their_supervisors() {
     let (here, there, peer) = two();
     // The losses would be too many if they were the children's crashes.
     let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(60)));
@@ -671,7 +671,7 @@ fn a_child_that_has_gone_on_from_a_theater_that_is_lost_lives_once() {
 
 /// A child starts again in the theater of its first start, regardless of the theater in which it was lost. The loss counts.
 #[test]
-fn a_child_that_is_lost_where_it_has_gone_is_started_again_in_the_theater_that_was_given() {
+fn a_child_lost_after_its_migration_restarts_in_the_configured_theater() {
     let (here, there, third) = (theater(), theater(), theater());
     let peer = here.connect(there.address().unwrap()).unwrap();
     let supervisor = supervisor(&here, SupervisionPolicy::one_for_one().max_restarts(1, Duration::from_secs(60)));

@@ -187,7 +187,7 @@ fn tapped(to: SocketAddr, record: &Arc<Mutex<Vec<u8>>>) -> SocketAddr {
 
 // GUARANTEE: Secrecy
 #[test]
-fn nobody_between_reads_what_is_said() {
+fn a_tap_on_the_network_reads_no_plain_text() {
     let secret = b"nobody is to read this";
     let seen = |record: &Mutex<Vec<u8>>| record.lock().unwrap().windows(secret.len()).any(|part| part == secret);
     let talk = |start: &dyn Fn() -> Theater| {
@@ -293,7 +293,7 @@ fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
 
 // GUARANTEE: Members only
 #[test]
-fn nonsense_at_an_encrypted_door_harms_nobody() {
+fn nonsense_sent_to_an_encrypted_acceptor_harms_no_theater() {
     let ca = Ca::new();
     let (there, rejections) = watchful(builder().tls(ca.tls()));
     let address = there.address().unwrap();
@@ -382,7 +382,7 @@ fn alert(alert: rustls::AlertDescription) -> rustls::Error {
 
 // GUARANTEE: Members only
 #[test]
-fn who_shows_no_certificate_is_refused() {
+fn a_caller_without_a_certificate_is_refused() {
     let ca = Ca::new();
     let (there, rejections) = watchful(builder().tls(ca.tls()));
     let heard = call_as(&ca, None, there.address().unwrap()).unwrap_err();

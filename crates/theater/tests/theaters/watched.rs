@@ -179,7 +179,7 @@ impl Scene {
 
 // GUARANTEE: An actor migrates completely
 #[test]
-fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
+fn an_earlier_watcher_is_told_why_a_migrating_actor_ends_on_arrival() {
     for how in ENDS {
         let scene = Scene::named(Mortal::that(how));
         scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap();
@@ -189,7 +189,7 @@ fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_as_it_arrives() {
 
 // GUARANTEE: An actor migrates completely
 #[test]
-fn who_watched_an_actor_before_it_moved_is_told_why_it_ends_by_its_first_message() {
+fn an_earlier_watcher_is_told_why_a_migrated_actor_ends_by_a_message() {
     for (how, from) in ENDS.into_iter().zip(0..) {
         let scene = Scene::named(Mortal::that(How::Not));
         scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap();
@@ -247,7 +247,7 @@ fn each_watcher_in_each_theater_is_told_the_name() {
 }
 
 #[test]
-fn who_crashes_as_it_departs_has_not_stopped() {
+fn an_actor_that_crashes_as_it_departs_has_not_stopped() {
     for how in ENDS {
         let scene = Scene::supervised(move || Mortal { departs: how, ..Mortal::that(How::Not) });
         let why = scene.theaters[0].migrate(scene.known[0], scene.to(1)).wait().unwrap_err();
@@ -263,7 +263,7 @@ fn who_crashes_as_it_departs_has_not_stopped() {
 
 // GUARANTEE: Watching
 #[test]
-fn an_end_is_awaited_from_outside_wherever_the_actor_has_gone() {
+fn the_end_of_a_migrating_actor_is_awaited_from_outside() {
     for seed in 0..100 {
         let net = Simulation::new(seed);
         let theaters = [(); 3].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());

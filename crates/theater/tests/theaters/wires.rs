@@ -111,7 +111,7 @@ impl Handler<Wrote> for Reader {
 
 // GUARANTEE: A failing wire affects one connection
 #[test]
-fn what_a_wire_tells_an_actor_of_its_system_while_it_is_written_to_arrives() {
+fn a_message_that_a_wire_sends_within_a_write_arrives() {
     let transport = Spoiled::default();
     // The worker that writes is the reader's, and has nothing else to do after a write.
     let one_worker = System::builder().workers(1);

@@ -9,7 +9,7 @@ fn program() -> Command {
 }
 
 #[test]
-fn it_answers_and_ends_with_its_input() {
+fn the_program_answers_and_ends_with_its_input() {
     for workload in ["rpingpong", "rthroughput", "rcreate", "rrings-1", "rrings-32", "rrings-320"] {
         let mut command = program();
         command.args([workload, "--size", "smoke", "--workers", "1"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -26,7 +26,7 @@ fn it_answers_and_ends_with_its_input() {
 }
 
 #[test]
-fn what_it_does_not_play_is_said() {
+fn the_program_refuses_workloads_that_it_does_not_play() {
     for (words, said) in [
         (&["count", "--size", "smoke", "--workers", "1"][..], "there is no benchmark `count`"),
         (&["rpingpong", "--size", "smoke", "--workers", "two"], "`two` is not a number of workers"),

@@ -43,7 +43,7 @@ enum Fault {
     MixesUp,
     NoLimit,
     /// A call fails at once instead of waiting.
-    NoPatience,
+    FailsAtOnce,
     /// A read without data reports the end.
     EndsEarly,
     /// A read returns a few bytes at a time, whatever has come.
@@ -158,7 +158,7 @@ impl Wire for FaultyWire {
     }
 
     fn set_nonblocking(&self, nonblocking: bool) -> io::Result<()> {
-        self.stream.set_nonblocking(nonblocking || self.fault == Fault::NoPatience)
+        self.stream.set_nonblocking(nonblocking || self.fault == Fault::FailsAtOnce)
     }
 
     fn register(&self, registration: Registration<'_>) -> io::Result<()> {
@@ -172,7 +172,7 @@ impl Wire for FaultyWire {
     fn set_limit(&self, limit: Duration) -> io::Result<()> {
         match self.fault {
             Fault::NoLimit => Ok(()),
-            Fault::NoPatience => self.stream.set_nonblocking(true),
+            Fault::FailsAtOnce => self.stream.set_nonblocking(true),
             _ => self.stream.set_limit(limit),
         }
     }
@@ -239,7 +239,7 @@ const FOUND: &[(&str, Fault, &str)] = &[
     ("bytes", Fault::Boasts, "byte"),
     ("apart", Fault::MixesUp, "reading"),
     ("limits", Fault::NoLimit, "has not returned"),
-    ("limits", Fault::NoPatience, "has waited for"),
+    ("limits", Fault::FailsAtOnce, "has waited for"),
     ("limits", Fault::EndsEarly, "nothing was written"),
     ("would block", Fault::EndsEarly, "not WouldBlock"),
     ("would block", Fault::NoBounds, "bytes that nobody reads"),

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{HOPS_MAX, MetadataForm, Wire};
-use crate::migration::at_link::MigrationsAtLink;
 use crate::naming::{BadName, Epoch, NAMES_MAX, RemoteActorId};
 use crate::{Peer, Theater};
 
@@ -42,14 +41,8 @@ fn find<A: playhouse_actor::wire::Remote>(from: &Theater, at: &Theater, name: &s
 
 /// Returns the name of an actor of `theater`.
 pub(in crate::link) fn name(theater: &Theater, id: ActorId) -> RemoteActorId {
-    let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(id).unwrap();
-    RemoteActorId {
-        theater: theater.theater_core.incarnation,
-        address: theater.address(),
-        slot,
-        incarnation,
-        capability,
-    }
+    let name = theater.theater_core.directory.slot_name(id).unwrap();
+    name.of(theater.theater_core.incarnation, theater.address())
 }
 
 fn invented(name: RemoteActorId) -> RemoteActorId {
@@ -93,8 +86,7 @@ impl Hostile {
     }
 
     fn name(&mut self, handle: Handle, name: RemoteActorId) {
-        let RemoteActorId { slot, incarnation, capability, .. } = name;
-        self.say(session::Lane::System, &Head::Name { handle, slot, incarnation, capability }, &[]);
+        self.say(session::Lane::System, &Head::Name { handle, name: name.slot_name() }, &[]);
     }
 
     /// Tells the keeper with the handle 0.
@@ -109,19 +101,10 @@ impl Hostile {
     fn moves(&mut self, name: RemoteActorId, count: u64) {
         let table = self.kinds.table(self.kinds.kinds());
         let (kind, _) = table.spawn(TypeId::of::<Counts>(), "Counts").unwrap();
-        let RemoteActorId { theater, slot, incarnation, capability, .. } = name;
-        let head = Head::Move {
-            ask: 0,
-            kind,
-            codec: Wire::Positional,
-            theater,
-            slot,
-            incarnation,
-            capability,
-            from: (slot, incarnation, capability),
-        };
+        let born = name.birth_name();
+        let head = Head::Move { ask: 0, kind, codec: Wire::Positional, born, from: name.slot_name() };
         self.say(session::Lane::Normal, &head, &state(count));
-        self.say(session::Lane::Normal, &Head::Begin { theater, slot, incarnation, capability }, &[]);
+        self.say(session::Lane::Normal, &Head::Begin { born }, &[]);
     }
 }
 
@@ -220,18 +203,10 @@ fn a_claim_that_an_actor_comes_which_its_theater_has_is_followed_for_a_while_onl
 
 /// Makes a link with a member that is not connected: the test gives it the frames to read.
 pub(in crate::link) fn rejected_peer(theater: &Theater, incarnation: u64) -> Arc<Link> {
-    let (directory, registry) = (&theater.theater_core.directory, &theater.theater_core.registry);
+    let link_table = &theater.theater_core.link_table;
     let names = (incarnation, None, None);
-    let link = Link::new(
-        directory,
-        registry,
-        incarnation,
-        names,
-        registry.kinds(),
-        (64 * 1024, Arc::default()),
-        Box::new(MigrationsAtLink::default()),
-    );
-    directory.add_link(incarnation, &link);
+    let link = Link::new(link_table, incarnation, names, link_table.registry.kinds(), (64 * 1024, Arc::default()));
+    link_table.add_link(incarnation, &link);
     link
 }
 
@@ -264,8 +239,7 @@ impl Link {
     }
 
     pub(in crate::link) fn named(&self, handle: Handle, name: RemoteActorId) {
-        let RemoteActorId { slot, incarnation, capability, .. } = name;
-        self.receives(&Head::Name { handle, slot, incarnation, capability }, &[]);
+        self.receives(&Head::Name { handle, name: name.slot_name() }, &[]);
     }
 }
 
@@ -275,25 +249,21 @@ pub(in crate::link) fn kind_of<A: 'static>(theater: &Theater) -> u32 {
 }
 
 pub(in crate::link) fn moves(theater: &Theater, born: RemoteActorId) -> Head {
-    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     Head::Move {
         ask: 0,
         kind: kind_of::<Guest>(theater),
         codec: Wire::Positional,
-        theater: birth,
-        slot,
-        incarnation,
-        capability,
-        from: (slot, incarnation, capability),
+        born: born.birth_name(),
+        from: born.slot_name(),
     }
 }
 
-pub(in crate::link) fn guest() -> Vec<u8> {
+pub(in crate::link) fn incoming_state() -> Vec<u8> {
     state_of(&Guest)
 }
 
-/// Writes a `guest` with a departure of this epoch.
-pub(in crate::link) fn guest_with(epoch: Epoch) -> Vec<u8> {
+/// Writes an `incoming_state` with a departure of this epoch.
+pub(in crate::link) fn incoming_state_with(epoch: Epoch) -> Vec<u8> {
     written(&Guest, epoch)
 }
 
@@ -329,7 +299,7 @@ fn a_theater_that_contradicts_itself_is_lost() {
     let id = link.stub_of_its(1, 7);
     assert_eq!(link.stub_of_its(1, 7), id);
     link.meet_any(RefName::Mine { slot: 1, incarnation: 1, capability: 8 }).unwrap_err();
-    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
+    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented(remote(10, 1, 0).birth()))));
     assert_eq!(link.stub_of_its(1, 7), id);
 }
 
@@ -354,7 +324,7 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
     let [theater] = theaters();
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
+    let named = |slot, capability| Head::Named { handle: 0, name: remote(10, slot, capability).slot_name() };
     let started = started(&links[0], &Fixed);
     let known = links[1].stub_of_its(1, 7);
     for (link, capability) in links.iter().zip([7, 7]) {
@@ -362,30 +332,30 @@ fn a_started_actor_is_named_once_and_no_other_one_is() {
         assert_eq!(link.fault.get(), None);
     }
     links[0].receives(&named(2, 9), &[]);
-    assert_eq!(links[0].fault.get(), Some(&Fault::Name(BadName::Renamed((10, 2, 1)))));
-    assert_eq!(directory.identity(started).unwrap().key(), (10, 1, 1, 7));
+    assert_eq!(links[0].fault.get(), Some(&Fault::Name(BadName::Renamed(remote(10, 2, 0).birth()))));
+    assert_eq!(directory.identity(started).unwrap().birth_name(), remote(10, 1, 7).birth_name());
     links[1].receives(&named(2, 9), &[]);
-    assert_eq!(directory.identity(known).unwrap().key(), (11, 1, 1, 7));
+    assert_eq!(directory.identity(known).unwrap().birth_name(), remote(11, 1, 7).birth_name());
 }
 
 #[test]
-fn a_mobile_actor_that_was_started_elsewhere_keeps_the_name_that_it_was_born_with() {
+fn a_mobile_actor_started_in_another_theater_keeps_its_birth_name() {
     let [theater] = theaters();
     let directory = &theater.theater_core.directory;
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let named = |slot, capability| Head::Named { handle: 0, slot, incarnation: 1, capability };
+    let named = |slot, capability| Head::Named { handle: 0, name: remote(10, slot, capability).slot_name() };
     // The second one has come from that theater, and lives in it again.
     let (started, own) = (started(&links[0], &Guest), theater.system().spawn(Guest).id());
     let _route = links[1].adopt(own, &remote(11, 1, 7)).unwrap();
     directory.note_stub(own, remote(11, 1, 7), None);
-    let names = [started, own].map(|id| directory.identity(id).unwrap().key());
+    let names = [started, own].map(|id| directory.identity(id).unwrap().birth_name());
     assert!(!directory.view(started).has_begun());
     for (slot, capability) in [(1, 7), (2, 9)] {
         links.iter().for_each(|link| link.receives(&named(slot, capability), &[]));
         assert!(directory.view(started).has_begun());
-        assert_eq!(directory.at(started).unwrap().key(), (10, 1, 1, 7));
-        assert_eq!(directory.at(own).unwrap().key(), (11, 1, 1, 7));
-        assert_eq!([started, own].map(|id| directory.identity(id).unwrap().key()), names);
+        assert_eq!(directory.at(started).unwrap().birth_name(), remote(10, 1, 7).birth_name());
+        assert_eq!(directory.at(own).unwrap().birth_name(), remote(11, 1, 7).birth_name());
+        assert_eq!([started, own].map(|id| directory.identity(id).unwrap().birth_name()), names);
     }
 }
 
@@ -404,15 +374,15 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
         let said = link.says();
         (lock(&link.inn).targets.get(handle).map(|target| target.id), said.len())
     };
-    let (first, said) = start(&link, 0, (1, 1, 7));
+    let (first, said) = start(&link, 0, remote(10, 1, 7).slot_name());
     assert!(first.is_some_and(|first| !first.address().is_stale()) && said == 1);
-    assert_eq!(start(&link, 1, (1, 1, 7)), (None, 0));
+    assert_eq!(start(&link, 1, remote(10, 1, 7).slot_name()), (None, 0));
     assert_eq!(link.fault.get(), None);
     // Another capability makes the name an invented one: its theater contradicts itself.
-    assert_eq!(start(&link, 2, (1, 1, 8)).0, None);
-    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented((10, 1, 1)))));
+    assert_eq!(start(&link, 2, remote(10, 1, 8).slot_name()).0, None);
+    assert_eq!(link.fault.get(), Some(&Fault::Name(BadName::Invented(remote(10, 1, 0).birth()))));
     // The same numbers of another theater are another name.
-    let (second, _) = start(&other, 0, (1, 1, 7));
+    let (second, _) = start(&other, 0, remote(10, 1, 7).slot_name());
     assert!(second.is_some() && second != first);
 }
 
@@ -421,29 +391,29 @@ fn an_actor_is_not_started_by_a_name_that_another_one_has() {
 fn an_actor_begins_when_it_was_left_by_its_whole_name() {
     let [theater] = theaters();
     let [link, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
-    let stub = theater.theater_core.directory.known_as((10, 1, 1, 7)).unwrap();
+    link.receives(&moves(&theater, remote(10, 1, 7)), &incoming_state());
+    let stub = theater.theater_core.directory.known_as(remote(10, 1, 7).birth_name()).unwrap();
     let is_here = || !theater.theater_core.directory.is_remote(stub);
-    let begin = |capability| Head::Begin { theater: 10, slot: 1, incarnation: 1, capability };
+    let begin = |capability| Head::Begin { born: remote(10, 1, capability).birth_name() };
     link.receives(&begin(8), &[]);
     other.receives(&begin(7), &[]);
     assert!(!is_here());
     link.says();
     link.receives(&begin(7), &[]);
     assert!(is_here());
-    assert_eq!(link.says(), [(Head::Begun { theater: 10, slot: 1, incarnation: 1, capability: 7 }, Vec::new())]);
+    assert_eq!(link.says(), [(Head::Begun { born: remote(10, 1, 7).birth_name() }, Vec::new())]);
     link.receives(&begin(7), &[]);
     assert_eq!(link.says(), []);
 }
 
 // GUARANTEE: Alive once
 #[test]
-fn a_guest_of_a_theater_that_is_lost_does_not_begin() {
+fn an_incoming_actor_of_a_lost_theater_does_not_begin() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
-    link.receives(&moves(&theater, remote(10, 1, 7)), &guest());
+    link.receives(&moves(&theater, remote(10, 1, 7)), &incoming_state());
     link.lose();
-    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     theater.system().run_until_idle();
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
 }
@@ -475,26 +445,26 @@ fn an_actor_stays_where_a_theater_never_says_that_it_has_what_was_sent() {
 }
 
 #[test]
-fn a_guest_that_stays_after_all_does_not_begin_and_may_come_again() {
+fn an_incoming_actor_that_stays_does_not_begin_and_may_come_again() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
     let comes = moves(&theater, remote(10, 1, 7));
-    link.receives(&comes, &guest());
-    link.receives(&Head::Stays { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
-    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&comes, &incoming_state());
+    link.receives(&Head::Stays { born: remote(10, 1, 7).birth_name() }, &[]);
+    link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
-    link.receives(&comes, &guest());
-    link.receives(&Head::Begin { theater: 10, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    link.receives(&comes, &incoming_state());
+    link.receives(&Head::Begin { born: remote(10, 1, 7).birth_name() }, &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
 }
 
 // GUARANTEE: A name includes its capability
 #[test]
-fn an_actor_that_lives_here_does_not_come() {
+fn an_actor_of_this_theater_does_not_arrive() {
     let [theater] = theaters();
     let link = rejected_peer(&theater, 10);
     let own = theater.system().spawn(Guest);
-    link.receives(&moves(&theater, name(&theater, own.id())), &guest());
+    link.receives(&moves(&theater, name(&theater, own.id())), &incoming_state());
     let said = link.says();
     let [(Head::Answer { ask: 0, .. }, answer)] = &said[..] else { panic!("{said:?}") };
     let answer: Result<ActorLocation, String> = Codec::Positional.read(answer).unwrap();
@@ -510,7 +480,7 @@ fn a_member_of_a_group_with_an_invented_name_does_not_come_and_costs_its_peer_th
     let [theater] = theaters();
     let own = theater.system().spawn(Guest);
     let link = rejected_peer(&theater, 10);
-    link.receives(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &guest());
+    link.receives(&member(&theater, 1, 0, invented(name(&theater, own.id()))), &incoming_state());
     assert!(matches!(link.fault.get(), Some(Fault::Name(BadName::Invented(_)))));
     assert!(together(&link, 1, 1).is_err());
     assert_eq!(own.ask(Greet).within(LIMIT).wait(), Ok(own));
@@ -575,12 +545,12 @@ fn a_marker_goes_over_a_bounded_number_of_links() {
 
 // GUARANTEE: Markers end
 #[test]
-fn a_marker_that_this_theater_has_not_sent_ends_no_turn() {
+fn a_marker_that_this_theater_has_not_sent_ends_no_reroute() {
     let [theater] = theaters();
     let ([from, to], _) = known_stub(&theater);
     // The actor comes, and the marker of its stub is on its way to its former theater.
-    from.receives(&moves(&theater, remote(11, 1, 7)), &guest());
-    from.receives(&Head::Begin { theater: 11, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    from.receives(&moves(&theater, remote(11, 1, 7)), &incoming_state());
+    from.receives(&Head::Begin { born: remote(11, 1, 7).birth_name() }, &[]);
     let mut sent = Vec::new();
     eventually(|| {
         sent.extend(markers(&to));
@@ -631,7 +601,7 @@ fn a_state_whose_reading_panics_takes_its_number() {
             handle: 0,
             kind: kind_of::<Counts>(&theater),
             codec: Wire::Positional,
-            born: (1, 1, 1),
+            born: remote(10, 1, 1).slot_name(),
             epoch: Epoch::default(),
         },
         &state,
@@ -684,7 +654,7 @@ fn names_that_one_theater_tells_are_bounded() {
     assert!(theater.theater_core.directory.forget_actor(told[0]));
     tell(NAMES_MAX as u64).unwrap();
     tell(NAMES_MAX as u64 + 1).unwrap_err();
-    theater.theater_core.directory.lose((11, None), true, |_| false);
+    theater.theater_core.link_table.lose((11, None), true, |_| false);
     tell(0).unwrap();
 }
 
@@ -731,19 +701,8 @@ fn no_more_is_watched_than_a_peer_takes() {
 }
 
 fn member(theater: &Theater, of: u64, at: u32, born: RemoteActorId) -> Head {
-    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = born;
     let (kind, codec) = (kind_of::<Guest>(theater), Wire::Positional);
-    Head::Member {
-        of,
-        at,
-        kind,
-        codec,
-        theater: birth,
-        slot,
-        incarnation,
-        capability,
-        from: (slot, incarnation, capability),
-    }
+    Head::Member { of, at, kind, codec, born: born.birth_name(), from: born.slot_name() }
 }
 
 /// Returns the answer to the frame that completes a group.
@@ -768,17 +727,17 @@ fn members_that_wait_for_their_groups_are_bounded() {
     };
     // Too many members of one group, and another group after that.
     for at in 0..2 * MEMBERS_MAX as u32 {
-        send(1, at, &guest());
+        send(1, at, &incoming_state());
         assert!(kept().0 <= MEMBERS_MAX);
     }
-    send(2, 0, &guest());
+    send(2, 0, &incoming_state());
     assert_eq!(kept().0, 2);
     let (_, why) = together(&link, 1, 2 * MEMBERS_MAX as u32).unwrap_err();
     assert!(why.contains("no more members"), "{why}");
     assert_eq!(together(&link, 2, 1).map(|locations| locations.len()), Ok(1));
     assert_eq!(kept(), (0, 0));
     // Too large members: the bytes behind a state are not read.
-    let large = [guest(), vec![0; 1024 * 1024]].concat();
+    let large = [incoming_state(), vec![0; 1024 * 1024]].concat();
     let most = MEMBER_WINDOWS_MAX * link.window_bytes + RESERVE_BYTES;
     for at in 0..64 {
         send(3, at, &large);
@@ -788,7 +747,7 @@ fn members_that_wait_for_their_groups_are_bounded() {
     assert_eq!((kept(), link.fault.get()), ((0, 0), None));
     // No group is complete.
     for of in 0..2 * MEMBERS_MAX as u64 + 1 {
-        send(of, 0, &guest());
+        send(of, 0, &incoming_state());
     }
     assert_eq!(link.fault.get(), Some(&Fault::Members));
     link.lose();

@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::link::frame::{Hello, Reply, Resume};
-use crate::migration::view::{Attempt, Event, Word};
+use crate::naming::SlotName;
+use crate::naming::view::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]
@@ -62,7 +63,7 @@ fn targets(peer: &Peer) -> usize {
 
 // GUARANTEE: Ended actors are forgotten
 #[test]
-fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
+fn stubs_of_actors_that_ended_in_another_theater_are_freed() {
     const AT_ONCE: usize = 200;
     let ([here, there], [peer, back]) = two();
     let left = || {
@@ -92,7 +93,7 @@ fn places_of_actors_that_have_ended_elsewhere_are_given_up() {
 
 // GUARANTEE: Ended actors are forgotten
 #[test]
-fn who_comes_and_goes_leaves_nothing_behind() {
+fn an_actor_that_migrates_to_and_fro_leaves_nothing_behind() {
     const MOVES: usize = 2_000;
     let ([here, there], [peer, back]) = two();
     let guest = here.system().spawn(Guest);
@@ -149,7 +150,7 @@ fn is_forgotten<const N: usize>(theaters: [&Theater; N], peers: &[&Peer]) -> boo
 
 // GUARANTEE: Ended actors are forgotten
 #[test]
-fn who_ends_in_another_theater_is_forgotten_in_all() {
+fn an_actor_that_ends_in_another_theater_is_forgotten_in_all() {
     const AT_ONCE: usize = 50;
     let ([here, there], [peer, back]) = two();
     let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
@@ -328,7 +329,7 @@ fn nothing_is_taken_from_a_link_that_is_lost() {
 
 // GUARANTEE: Alive once
 #[test]
-fn who_comes_as_the_link_is_lost_does_not_begin() {
+fn an_actor_that_arrives_as_its_link_is_lost_does_not_begin() {
     let ([here, there], [peer, back]) = two();
     let third = Theater::builder().listen("127.0.0.1:0").start().unwrap();
     let [from_here, from_there] = [&here, &there].map(|theater| theater.connect(third.address().unwrap()).unwrap());
@@ -338,7 +339,7 @@ fn who_comes_as_the_link_is_lost_does_not_begin() {
     assert_eq!(here.migrate(counts, &peer).wait(), Err(MigrateError::TheaterLost));
     let mut come = None;
     eventually(|| {
-        come = back.link.directory.known_as(identity.key());
+        come = back.link.directory.known_as(identity.birth_name());
         come.is_some()
     });
     let (done, ended) = std::sync::mpsc::channel();
@@ -376,7 +377,7 @@ fn is_found_again(peer: &Peer) {
 
 // GUARANTEE: Alive once
 #[test]
-fn who_watches_before_a_place_has_heard_of_a_loss_waits_for_that() {
+fn a_watch_before_a_stub_knows_of_a_loss_waits_for_the_loss() {
     let ([here, _there], peer, guest) = lost_and_not_told();
     let (ended, ends) = std::sync::mpsc::channel();
     here.system().spawn(Watch(guest, ended));
@@ -403,7 +404,7 @@ impl Actor for Glance {
 
 // GUARANTEE: Alive once
 #[test]
-fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
+fn a_watch_cancelled_before_a_stub_knows_of_a_loss_is_not_notified() {
     let ([here, _there], peer, guest) = lost_and_not_told();
     let (ended, ends) = std::sync::mpsc::channel();
     here.system().spawn(Glance(guest, ended));
@@ -424,7 +425,7 @@ fn who_watches_no_more_before_a_place_has_heard_of_a_loss_is_not_told() {
 
 // GUARANTEE: A lost theater is reported
 #[test]
-fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
+fn a_lost_link_has_no_connection_for_acknowledgements() {
     for _ in 0..20 {
         let (_theaters, [peer, _back]) = two();
         let link = Arc::clone(&peer.link);
@@ -437,7 +438,7 @@ fn who_sees_that_a_link_is_lost_finds_no_connection_to_acknowledge_on() {
 
 // GUARANTEE: A lost theater is reported
 #[test]
-fn there_is_no_new_link_before_all_of_a_lost_one_is_forgotten() {
+fn a_new_link_waits_until_the_lost_one_is_forgotten() {
     let theater = Theater::builder().start().unwrap();
     let there = &theater.theater_core;
     // The greeting of a theater that does not run: a running one would call again by itself.
@@ -478,7 +479,7 @@ fn a_connection_that_is_made_as_the_link_is_lost_is_not_used() {
 
 // GUARANTEE: A paused process does not declare its peers lost
 #[test]
-fn a_late_call_for_a_link_that_is_lost_does_not_break_the_one_that_was_made_since() {
+fn a_late_call_for_a_lost_link_does_not_break_the_new_link() {
     let ([here, there], [peer, back]) = two();
     let (link, theater_core) = (&peer.link, &here.theater_core);
     let number = Some(back.link.number());
@@ -775,22 +776,20 @@ fn an_actor_that_has_ended_is_known_by_its_name_though_another_one_has_its_cell(
             let options = SpawnOptions::new();
             let options = if bounded { options.mailbox(Mailbox::bounded(4)) } else { options };
             let guest = theater.system().spawn_with(options, Guest);
-            let (slot, incarnation, capability) = directory.with_capability(guest.id()).unwrap();
-            let known = || {
-                (directory.own(slot, incarnation, capability), directory.own_or_ended(slot, incarnation, capability))
-            };
+            let name = directory.slot_name(guest.id()).unwrap();
+            let known = || (directory.own(name), directory.own_or_ended(name));
             assert_eq!(known(), (Some(guest.id()), Some(guest.id())));
             guest.stop();
             eventually(|| guest.is_stopped());
             assert_eq!(known(), (None, Some(guest.id())));
-            assert_eq!(directory.own_or_ended(slot, incarnation, capability ^ 1), None);
-            for other in [incarnation | 1 << 49, u64::MAX] {
-                assert_eq!(directory.core.find_ended(slot, other), None);
+            assert_eq!(directory.own_or_ended(SlotName { capability: name.capability ^ 1, ..name }), None);
+            for other in [name.incarnation | 1 << 49, u64::MAX] {
+                assert_eq!(directory.core.find_ended(name.slot, other), None);
             }
             let later = starter.ask(Start).wait().unwrap();
             assert_eq!(known(), (None, Some(guest.id())));
             later.iter().for_each(|later| later.stop());
-            later.iter().any(|later| later.id().address().slot() == slot)
+            later.iter().any(|later| later.id().address().slot() == name.slot)
         });
     }
 }

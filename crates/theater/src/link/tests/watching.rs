@@ -109,8 +109,8 @@ fn watches_of_actors_that_move_are_kept_once_and_end_under_every_seed() {
         let mut watched = 0;
         for (at, theater) in theaters.iter().enumerate() {
             for (number, rover) in rovers[at].iter().enumerate() {
-                let lives_here = rover.ask(Where).wait() == Ok(theater.system().core().id());
-                watched += usize::from(looks[at][number] && !lives_here);
+                let lives_in_this_theater = rover.ask(Where).wait() == Ok(theater.system().core().id());
+                watched += usize::from(looks[at][number] && !lives_in_this_theater);
                 // A theater that forwards mail says so ever more rarely. After that the mail goes directly to the actor, and so do watches.
                 for _ in 0..32 {
                     rover.ask(Where).wait().unwrap();

@@ -265,7 +265,7 @@ impl World {
             }
             (Said::First { knows, number, .. }, Says::Refused) => {
                 let said = Claim { knows, number: Some(number) };
-                if self.ends[at].link.as_ref().is_some_and(|link| Calling::is_lost_there(link.sight(), said)) {
+                if self.ends[at].link.as_ref().is_some_and(|link| Calling::is_lost_to_peer(link.sight(), said)) {
                     self.lose(at)?;
                 }
                 Outcome::Nothing
@@ -529,7 +529,7 @@ fn calls_that_cross_and_fail_end_in_one_link() {
 
 // GUARANTEE: A theater that ends is lost at once
 #[test]
-fn ends_that_leave_are_heard_or_have_been_given_up() {
+fn an_end_that_leaves_is_noticed_or_already_given_up() {
     check([true, false], Bounds { faults: 2, losses: 1, leaves: 2, calls: 5 });
     check([true, true], Bounds { faults: 2, losses: 1, leaves: 2, calls: 4 });
 }

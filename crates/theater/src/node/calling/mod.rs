@@ -232,7 +232,7 @@ impl Calling {
 
     /// Handles the statement of the other end that it has no link and has lost one. The caller has `said` that it has a link.
     /// Returns whether this link is given up.
-    pub(crate) fn is_lost_there(sight: Sight, said: Claim) -> bool {
+    pub(crate) fn is_lost_to_peer(sight: Sight, said: Claim) -> bool {
         said.means(sight) && !sight.is_connected
     }
 

@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TheaterError;
 use crate::link::frame::{Hello, Reply, Resume, THEATERS_MAX};
-use crate::node::builder::TheaterBuilder;
 use crate::node::cookie::Cookie;
 use crate::node::handshake::{self, ANSWER_TIME_MAX, MAGIC, Opening};
 use crate::node::identity::Credentials;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::builder::TheaterBuilder;
 use crate::transport::{GuardedWire, Tcp, Transport};
 
 const SECRET: &str = "a cookie for tests";
@@ -151,7 +151,7 @@ fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
 
 // GUARANTEE: One user, one cookie
 #[test]
-fn a_stranger_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
+fn a_rejected_peer_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     const CLUSTER: &str = "a-name-that-nobody-is-told";
     let theater = builder(SECRET).cluster(CLUSTER).start().unwrap();
     let strange = Credentials::new(Some(Cookie::new("a cookie of another user").unwrap()));

@@ -141,7 +141,7 @@ fn a_packet_says_what_is_received_when_it_begins() {
 }
 
 #[test]
-fn an_acknowledgement_travels_alone_only_if_it_must() {
+fn an_acknowledgement_has_its_own_packet_only_if_it_must() {
     let mut outbound = outbound();
     assert!(write(&mut outbound, usize::MAX, 5, false).is_empty());
     assert!(write(&mut outbound, usize::MAX, 0, true).is_empty());
@@ -171,7 +171,7 @@ fn an_acknowledgement_that_has_begun_is_finished_first() {
 }
 
 #[test]
-fn what_is_acknowledged_is_let_go_and_its_buffer_serves_again() {
+fn an_acknowledged_packet_is_freed_and_its_buffer_is_reused() {
     let mut outbound = outbound();
     push(&mut outbound, Lane::Normal, b"one");
     write_all(&mut outbound);

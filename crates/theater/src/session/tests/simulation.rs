@@ -168,7 +168,7 @@ fn each_frame_arrives_once_and_in_order_over_broken_connections() {
 
 // GUARANTEE: A lost theater is reported
 #[test]
-fn what_a_dead_session_gives_back_is_all_that_was_not_acknowledged() {
+fn a_dead_session_gives_back_all_unacknowledged_frames() {
     for seed in 0..SEEDS {
         let mut random = Random::new(seed);
         let [end, peer] = disturbed(&mut random);

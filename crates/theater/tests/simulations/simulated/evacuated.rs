@@ -30,7 +30,7 @@ fn a_theater_that_is_evacuated_under_load_ends_and_loses_nothing_under_every_see
 // GUARANTEE: A theater can be evacuated
 /// The other theaters send nothing until the last theater has the ledgers.
 #[test]
-fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_finds_all_under_every_seed() {
+fn a_silent_holder_finds_all_actors_after_evacuations_under_every_seed() {
     let (mut ends, mut cuts) = (0, 0);
     for seed in 0..seeds() {
         CENSUS.take();
@@ -67,7 +67,7 @@ fn who_sends_nothing_while_theaters_are_evacuated_and_end_one_after_the_other_fi
 // GUARANTEE: A theater can be evacuated
 /// The holder's theater has never had a link with that theater, which does not listen any more.
 #[test]
-fn who_sends_to_an_actor_of_a_theater_that_was_evacuated_and_has_ended_does_not_call_that_for_long() {
+fn a_sender_soon_stops_calling_an_evacuated_theater_that_has_ended() {
     for seed in 0..seeds().div_ceil(10) {
         CENSUS.take();
         let _seed = Seed(seed);

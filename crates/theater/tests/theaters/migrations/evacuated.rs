@@ -105,7 +105,7 @@ fn two_theaters_are_evacuated_at_the_same_time_while_their_actors_work() {
 /// Other theaters know an actor, and have never sent anything to it. They continue to know it after the theater of its birth,
 /// which it has left, has ended.
 #[test]
-fn who_has_never_sent_to_an_actor_finds_it_when_the_theater_that_it_left_has_ended() {
+fn a_silent_holder_finds_an_actor_after_the_theater_that_it_left_has_ended() {
     let (mut theaters, mut peers) = theaters(3);
     let ledgers: Vec<_> = (0..50).map(|_| theaters[0].system().spawn(Ledger::default())).collect();
     let mut known = Vec::new();
@@ -160,12 +160,12 @@ fn knows_where_they_are_after(ends: u32) {
 
 // GUARANTEE: A theater can be evacuated
 #[test]
-fn who_has_never_sent_to_an_actor_finds_it_when_two_theaters_have_been_evacuated_and_ended() {
+fn a_silent_holder_finds_an_actor_after_two_theaters_were_evacuated() {
     knows_where_they_are_after(2);
 }
 
 // GUARANTEE: A theater can be evacuated
 #[test]
-fn who_has_never_sent_to_an_actor_finds_it_when_three_theaters_have_been_evacuated_and_ended() {
+fn a_silent_holder_finds_an_actor_after_three_theaters_were_evacuated() {
     knows_where_they_are_after(3);
 }

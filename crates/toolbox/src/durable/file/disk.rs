@@ -109,7 +109,7 @@ mod tests {
 
     // GUARANTEE: Saved states are durable
     #[test]
-    fn each_folder_that_leads_to_a_store_is_synced_also_where_somebody_else_has_created_it() {
+    fn each_folder_above_a_store_is_synced_even_if_another_process_created_it() {
         let base = std::env::temp_dir().join(format!("playhouse-disk-{}", std::process::id()));
         let _ = fs::remove_dir_all(&base);
         fs::create_dir(&base).unwrap();

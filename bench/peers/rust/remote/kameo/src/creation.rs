@@ -30,7 +30,7 @@ impl Master {
         let until = (self.wanted + count).min(self.actors);
         while self.wanted < until {
             self.wanted += 1;
-            tell_there(&self.host, Create(own.clone()));
+            tell_remote(&self.host, Create(own.clone()));
         }
     }
 }
@@ -65,7 +65,7 @@ impl Actor for Settler {
     type Error = Infallible;
 
     async fn on_start(settler: Self, actor: ActorRef<Self>) -> Result<Self, Infallible> {
-        tell_there(&settler.0, Created(actor.into_remote_ref().await));
+        tell_remote(&settler.0, Created(actor.into_remote_ref().await));
         Ok(settler)
     }
 }

@@ -12,7 +12,7 @@ use super::rings::{Member, WantMember};
 use super::*;
 
 /// How long another process may take to be known.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOOKUP_LIMIT: Duration = Duration::from_secs(30);
 
 /// Starts actors, and keeps them.
 #[derive(Actor, RemoteActor)]
@@ -41,7 +41,7 @@ pub async fn find(position: usize) -> Result<RemoteActorRef<Host>, String> {
             Ok(None) => "nobody has that name".to_owned(),
             Err(error) => error.to_string(),
         };
-        if asked.elapsed() > PATIENCE {
+        if asked.elapsed() > LOOKUP_LIMIT {
             return Err(format!("`{}` does not become known: {wrong}", name(position)));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -100,7 +100,7 @@ fn tell<A: Message<M>, M: Send + 'static>(actor: &ActorRef<A>, message: M) {
 }
 
 /// Tells one of another. Where that fails, [`swarm`] ends this process.
-fn tell_there<A, M>(actor: &RemoteActorRef<A>, message: M)
+fn tell_remote<A, M>(actor: &RemoteActorRef<A>, message: M)
 where
     A: Message<M> + RemoteActor + RemoteMessage<M>,
     M: Serialize + Send + 'static,

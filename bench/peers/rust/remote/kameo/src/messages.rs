@@ -34,7 +34,7 @@ pub mod rpingpong {
     impl Pinger {
         fn ping(&self, left: u64) {
             match &self.own {
-                Some(own) if left > 0 => tell_there(&self.ponger, Ping { left, from: own.clone() }),
+                Some(own) if left > 0 => tell_remote(&self.ponger, Ping { left, from: own.clone() }),
                 _ => self.finish.reached(0),
             }
         }
@@ -69,7 +69,7 @@ pub mod rpingpong {
 
         async fn handle(&mut self, Ping { left, from }: Ping, _: &mut Context<Self, Self::Reply>) {
             self.seen += 1;
-            tell_there(&from, Pong { left });
+            tell_remote(&from, Pong { left });
         }
     }
 
@@ -170,7 +170,7 @@ pub mod rthroughput {
             self.sum += number;
             self.count += 1;
             if self.count.is_multiple_of(ACKNOWLEDGE) {
-                tell_there(&self.source, Took { sum: self.sum, count: self.count });
+                tell_remote(&self.source, Took { sum: self.sum, count: self.count });
             }
         }
     }

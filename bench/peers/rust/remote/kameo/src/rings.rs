@@ -48,7 +48,7 @@ impl Message<Hop> for Member {
         self.hops += 1;
         match (&self.judge, &self.next) {
             (Some(judge), _) if left == 0 => tell(judge, Done),
-            (_, Some(next)) => tell_there(next, Hop { left: left - 1 }),
+            (_, Some(next)) => tell_remote(next, Hop { left: left - 1 }),
             _ => {}
         }
     }

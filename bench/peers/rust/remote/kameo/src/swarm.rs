@@ -16,7 +16,7 @@ const STREAMS: usize = 512;
 /// Of a connection on which nothing is sent.
 const IDLE: Duration = Duration::from_secs(3_600);
 /// Of a request: longer than all that are under way take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
 /// Listens on a port of the loopback that the system picks, and connects with these others. Returns where it listens.
 pub async fn join(others: &[Multiaddr]) -> Result<Multiaddr, String> {
@@ -52,7 +52,7 @@ pub async fn join(others: &[Multiaddr]) -> Result<Multiaddr, String> {
 }
 
 fn build() -> Result<Swarm<remote::Behaviour>, Box<dyn std::error::Error>> {
-    let messages = messaging::Config::default().with_max_concurrent_streams(STREAMS).with_request_timeout(PATIENCE);
+    let messages = messaging::Config::default().with_max_concurrent_streams(STREAMS).with_request_timeout(REQUEST_LIMIT);
     let swarm = SwarmBuilder::with_new_identity()
         .with_tokio()
         .with_tcp(

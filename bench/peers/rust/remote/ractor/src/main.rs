@@ -62,7 +62,7 @@ impl<'a> Stage<'a> {
 
     /// Waits for an answer from one.
     fn ask<M: Message>(&self, actor: &ActorRef<M>, question: fn(RpcReplyPort<u64>) -> M) -> Result<u64, String> {
-        let asked = actor.call(question, Some(node::PATIENCE));
+        let asked = actor.call(question, Some(node::ANSWER_LIMIT));
         match self.runtime.block_on(asked).map_err(|error| error.to_string())? {
             ractor::rpc::CallResult::Success(answer) => Ok(answer),
             missing => Err(format!("there is no answer: {missing:?}")),

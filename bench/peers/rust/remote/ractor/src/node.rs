@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::*;
 
 /// The time within which another process must start, or answer.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// The cookie of the nodes of a run. Other users cannot read the environment of a process.
 const COOKIE: &str = "PLAYHOUSE_PEER_COOKIE";
 
@@ -75,7 +75,7 @@ pub async fn find<M: Message>(group: &str) -> Result<ActorRef<M>, String> {
         if let Some(actor) = known(group) {
             return Ok(actor);
         }
-        if asked.elapsed() > PATIENCE {
+        if asked.elapsed() > ANSWER_LIMIT {
             return Err(format!("`{group}` does not become known"));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;

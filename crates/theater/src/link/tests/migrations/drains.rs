@@ -30,7 +30,7 @@ impl Forwarder for Looks {
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn drains_wait_for_a_place_that_has_turned_until_it_has_sent_on_what_waited() {
+fn drains_wait_until_a_rerouted_stub_has_forwarded_its_mail() {
     let (net, theater) = simulated();
     let directory = &theater.theater_core.directory;
     let ((markers, sent), (messages, sent_on)) = (mpsc::channel(), mpsc::channel());

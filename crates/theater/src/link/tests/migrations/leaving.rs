@@ -28,7 +28,7 @@ fn lives_in(link: &Link, ask: u64, theater: u64) {
 
 // GUARANTEE: A theater can be evacuated
 #[test]
-fn a_place_that_turns_when_a_theater_leaves_may_turn_towards_it_and_turns_again_before_the_answer() {
+fn a_stub_may_reroute_to_a_leaving_theater_and_again_before_the_answer() {
     let (net, theater) = simulated();
     let [leaves, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let to = meet_by(&other, RefName::Mine { slot: 1, incarnation: 1, capability: 7 });
@@ -67,7 +67,7 @@ fn an_actor_that_comes_does_not_wait_for_calls_of_the_theater_that_its_first_nam
     known.tell(Greet);
     net.run_for(TICK);
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     source.receives(&begin(born), &[]);
     let before = net.now();
     assert!(net.run_until(|| directory.at(known.id()).is_none() && directory.rerouting().is_empty()));
@@ -96,7 +96,7 @@ fn answers_markers_late(theater: &Theater, link: &Arc<Link>) -> mpsc::Receiver<u
 
 // GUARANTEE: A theater that ends is lost at once
 #[test]
-fn what_waits_at_a_place_that_turns_is_sent_on_before_a_theater_has_shut_down() {
+fn mail_at_a_rerouting_stub_is_forwarded_before_the_shutdown_ends() {
     let (net, theater) = simulated();
     let other = rejected_peer(&theater, 11);
     let to = meet_by(&other, RefName::Mine { slot: 1, incarnation: 1, capability: 7 });
@@ -124,7 +124,7 @@ fn answers_leavings(theater: &Theater, link: &Arc<Link>, mut also: impl FnMut(u6
 
 // GUARANTEE: A theater can be evacuated
 #[test]
-fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile_though_it_has_gone_on() {
+fn an_evacuation_is_announced_again_after_an_arrival_or_a_start() {
     for is_new in [false, true] {
         let (_net, theater) = simulated();
         let target = rejected_peer(&theater, 10);
@@ -147,10 +147,10 @@ fn an_evacuation_takes_leave_again_if_an_actor_has_come_or_was_started_meanwhile
 fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
     let (_net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
-    let directory = Arc::clone(&theater.theater_core.directory);
+    let link_table = Arc::clone(&theater.theater_core.link_table);
     let goes_over = move |nth| {
         if nth <= 3 {
-            directory.told_moved.fetch_add(1, Ordering::Relaxed);
+            link_table.told_moved.fetch_add(1, Ordering::Relaxed);
         }
     };
     let leavings = answers_leavings(&theater, &target, goes_over);
@@ -207,7 +207,7 @@ fn a_theater_that_is_evacuated_lets_no_actor_in() {
     let target = rejected_peer(&theater, 10);
     answers(&theater, &target);
     assert!(theater.evacuate(&[Peer { link: Arc::clone(&target) }]).stayed.is_empty());
-    target.receives(&moves(&theater, remote(10, 1, 7)), &guest());
+    target.receives(&moves(&theater, remote(10, 1, 7)), &incoming_state());
     let said = target.says();
     let [(_, why)] = &said[..] else { panic!("{said:?}") };
     let why: Result<ActorLocation, String> = Codec::Positional.read(why).unwrap();

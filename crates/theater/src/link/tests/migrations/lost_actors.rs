@@ -14,7 +14,7 @@ fn sighted(link: &Link, ask: u64, known: Option<Whereabouts>) {
 
 // GUARANTEE: Alive once
 #[test]
-fn an_actor_that_passes_between_two_replies_to_a_search_is_sought_again() {
+fn an_actor_that_migrates_between_two_locate_replies_is_located_again() {
     let [theater] = theaters();
     let [one, other, via] = [10, 11, 12].map(|incarnation| rejected_peer(&theater, incarnation));
     let stub = via.stub_of_its(1, 7);
@@ -71,7 +71,7 @@ pub(super) fn meet_by(link: &Link, name: RefName) -> ActorRef<Guest> {
 
 // GUARANTEE: Alive once
 #[test]
-fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is_lost() {
+fn an_incoming_actor_of_a_third_theater_begins_without_its_birth_theater() {
     let (net, theater) = simulated();
     let directory = &theater.theater_core.directory;
     let teller = rejected_peer(&theater, 12);
@@ -79,13 +79,13 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
     let [birth, source] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     [&teller, &source].into_iter().for_each(|link| answers(&theater, link));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     birth.lose();
     net.run_for(TICK);
     source.receives(&begin(born), &[]);
     assert_eq!(directory.migrations(), (1, 0));
     // A later name is that of the same stub, and mail to it arrives.
-    assert_eq!(directory.known_as(born.key()), Some(known.id()));
+    assert_eq!(directory.known_as(born.birth_name()), Some(known.id()));
     for _ in 0..2 {
         assert_eq!(known.ask(Greet).within(10 * LOST_AFTER).wait(), Ok(known));
     }
@@ -94,7 +94,7 @@ fn a_guest_from_a_third_theater_begins_though_the_theater_that_it_was_born_in_is
 
 // GUARANTEE: Alive once
 #[test]
-fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_the_old_one_was_lost() {
+fn an_actor_that_arrives_over_a_new_link_begins_while_locate_still_runs() {
     let (net, theater) = simulated();
     let directory = &theater.theater_core.directory;
     let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
@@ -105,7 +105,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
     let again = rejected_peer(&theater, 12);
     answers(&theater, &again);
     let born = remote(12, 1, 7);
-    again.receives(&moves(&theater, born), &guest());
+    again.receives(&moves(&theater, born), &incoming_state());
     // The search begins again.
     other.lose();
     net.run_for(TICK);
@@ -118,7 +118,7 @@ fn an_actor_that_comes_over_a_new_link_begins_though_it_is_still_sought_since_th
 
 // GUARANTEE: A lost theater is reported
 #[test]
-fn a_watcher_of_an_actor_that_was_lost_here_is_told_that_its_theater_is() {
+fn a_watcher_of_a_lost_actor_is_told_that_its_theater_is_lost() {
     let (net, theater) = simulated();
     let [via, watching] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let stub = via.stub_of_its(1, 7);
@@ -152,7 +152,7 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
             for (head, _) in link.says() {
                 match head {
                     Head::Locate { ask, actors, .. } => {
-                        sighted(link, ask, at.filter(|_| actors == [(10, 1, 1, 7)]));
+                        sighted(link, ask, at.filter(|_| actors == [remote(10, 1, 7).birth_name()]));
                         lost_actors.extend(actors);
                     }
                     Head::Tell { .. } => has_come = true,
@@ -167,7 +167,7 @@ fn an_actor_that_has_left_a_lost_theater_is_found_though_nothing_was_sent_to_it_
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sender() {
+fn mail_for_an_actor_being_located_reaches_it_in_the_senders_theater() {
     let (net, theater) = simulated();
     let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
@@ -182,7 +182,7 @@ fn what_was_sent_to_an_actor_that_is_sought_reaches_it_where_it_comes_to_the_sen
         from_teller.is_some() && from_source.is_some()
     }));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     source.receives(&begin(born), &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0));
     let later = known.ask(Greet);
@@ -206,7 +206,7 @@ fn locates_incoming(net: &Simulation, theater: &Theater) -> (Arc<Link>, ActorRef
     known.tell(Greet);
     net.run_for(TICK);
     let ask = locate(&source).expect("it is not located");
-    source.receives(&moves(theater, remote(12, 1, 7)), &guest());
+    source.receives(&moves(theater, remote(12, 1, 7)), &incoming_state());
     sighted(&source, ask, None);
     net.run_for(TICK);
     (source, known)
@@ -231,7 +231,7 @@ fn knows_no_lost_actor(net: &Simulation, theater: &Theater, link: &Link) {
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
+fn mail_for_an_incoming_actor_that_locate_missed_waits_until_it_begins() {
     let (net, theater) = simulated();
     let (source, known) = locates_incoming(&net, &theater);
     knows_no_lost_actor(&net, &theater, &source);
@@ -245,11 +245,11 @@ fn mail_for_a_guest_that_a_search_has_not_found_waits_until_the_guest_begins() {
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
+fn an_incoming_actor_that_locate_missed_is_located_again_if_it_stays() {
     let (net, theater) = simulated();
     let (source, known) = locates_incoming(&net, &theater);
     knows_no_lost_actor(&net, &theater, &source);
-    source.receives(&Head::Stays { theater: 12, slot: 1, incarnation: 1, capability: 7 }, &[]);
+    source.receives(&Head::Stays { born: remote(12, 1, 7).birth_name() }, &[]);
     ticks(&net, &theater);
     let ask = locate(&source);
     let location = ActorLocation { theater: 11, address: None, slot: 5, incarnation: 1, capability: 9 };
@@ -262,7 +262,7 @@ fn a_guest_that_a_search_has_not_found_is_sought_again_if_it_stays() {
 }
 
 #[test]
-fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost() {
+fn the_stub_of_a_missed_incoming_actor_ends_if_the_source_is_lost() {
     let (net, theater) = simulated();
     let (source, known) = locates_incoming(&net, &theater);
     knows_no_lost_actor(&net, &theater, &source);
@@ -274,7 +274,7 @@ fn the_place_of_a_guest_that_a_search_has_not_found_ends_if_the_source_is_lost()
 }
 
 #[test]
-fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
+fn mail_before_a_waiting_marker_ends_with_a_failed_locate() {
     let (net, theater) = simulated();
     let directory = &theater.theater_core.directory;
     let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
@@ -304,14 +304,14 @@ fn mail_behind_which_a_marker_waits_ends_with_a_search_that_has_found_nobody() {
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has_come() {
+fn a_message_at_a_stub_as_locate_ends_reaches_the_arrived_actor() {
     let (net, theater) = simulated();
     let [via, source] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
     let ask = locate(&source).expect("it is not located");
-    source.receives(&moves(&theater, remote(12, 1, 7)), &guest());
+    source.receives(&moves(&theater, remote(12, 1, 7)), &incoming_state());
     // The cell takes it before it learns that the actor has come.
     known.tell(Greet);
     source.receives(&begin(remote(12, 1, 7)), &[]);
@@ -323,7 +323,7 @@ fn a_message_that_comes_to_a_place_as_its_search_ends_reaches_the_actor_that_has
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
+fn mail_for_an_unreachable_theater_is_reported_at_shutdown() {
     let (net, theater) = simulated();
     let teller = rejected_peer(&theater, 12);
     let known = named_by(&teller);
@@ -338,32 +338,32 @@ fn what_waits_for_a_theater_that_cannot_be_called_is_reported_at_shutdown() {
 }
 
 #[test]
-fn the_place_of_an_actor_that_is_missed_again_and_again_ends() {
+fn the_stub_of_an_actor_that_is_missed_again_and_again_ends() {
     let (net, theater) = simulated();
     let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let known = ActorRef::<Guest>::of_id(via.stub_of_its(1, 7)).unwrap();
     via.lose();
     net.run_for(TICK);
     known.tell(Greet);
-    let mut searches = 0;
+    let mut attempts = 0;
     net.run_until(|| {
         if let Some(ask) = locate(&other) {
             // In another theater each time, which no theater can call.
             let location =
-                ActorLocation { theater: 20 + searches, address: None, slot: 1, incarnation: 1, capability: 9 };
-            searches += 1;
+                ActorLocation { theater: 20 + attempts, address: None, slot: 1, incarnation: 1, capability: 9 };
+            attempts += 1;
             sighted(&other, ask, Some(Whereabouts::At(location)));
         }
         known.id().address().is_stale()
     });
-    assert!(known.id().address().is_stale(), "it is located after {searches} searches");
+    assert!(known.id().address().is_stale(), "it is located after {attempts} attempts");
     assert_eq!(theater.system().stats().total.dead_letters, 1);
     ticks(&net, &theater);
     assert!(theater.theater_core.directory.kept().into_iter().all(|(_, count)| count == 0));
 }
 
 /// Has the other end name an actor of theater 10, which it says is in theater 11. There is no link with either theater yet.
-fn named_elsewhere_by(link: &Link) -> ActorRef<Guest> {
+fn named_with_another_location_by(link: &Link) -> ActorRef<Guest> {
     let location = |theater| ActorLocation {
         theater,
         address: Some("127.0.0.1:9".parse().unwrap()),
@@ -405,15 +405,15 @@ fn is_used_after_a_loss(named: fn(&Link) -> ActorRef<Guest>, leads_to: u64, has_
 }
 
 #[test]
-fn a_place_whose_theater_is_linked_again_before_its_first_message_turns_when_the_actor_has_gone_on() {
+fn an_unused_stub_of_a_relinked_theater_reroutes_to_the_migrated_actor() {
     is_used_after_a_loss(named_by, 10, false);
-    is_used_after_a_loss(named_elsewhere_by, 11, false);
+    is_used_after_a_loss(named_with_another_location_by, 11, false);
 }
 
 #[test]
-fn a_place_whose_theater_is_linked_again_before_its_first_message_is_free_when_the_actor_ends() {
+fn an_unused_stub_of_a_relinked_theater_is_free_when_the_actor_ends() {
     is_used_after_a_loss(named_by, 10, true);
-    is_used_after_a_loss(named_elsewhere_by, 11, true);
+    is_used_after_a_loss(named_with_another_location_by, 11, true);
 }
 
 /// Watches one guest, and reports its end.
@@ -435,7 +435,7 @@ impl Handler<Look> for Looker {
 }
 
 #[test]
-fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
+fn a_watch_that_is_kept_for_an_incoming_actor_can_be_cancelled() {
     let (net, theater) = simulated();
     let step = || net.run_for(Duration::from_millis(1));
     let known = named_by(&rejected_peer(&theater, 12));
@@ -445,7 +445,7 @@ fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
     step();
     let source = rejected_peer(&theater, 11);
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     source.receives(&begin(born), &[]);
     step();
     assert!(!theater.theater_core.directory.is_remote(known.id()));
@@ -457,7 +457,7 @@ fn a_watch_that_is_kept_until_its_actor_has_come_is_taken_back_meanwhile() {
 }
 
 #[test]
-fn a_watch_of_an_actor_whose_link_is_just_lost_is_taken_back_meanwhile() {
+fn a_watch_can_be_cancelled_while_the_link_of_its_actor_is_lost() {
     let (net, theater) = simulated();
     let step = || net.run_for(Duration::from_millis(1));
     let [via, other] = [12, 11].map(|incarnation| rejected_peer(&theater, incarnation));

@@ -16,21 +16,21 @@ use playhouse_actor::{
 use serde::{Deserialize, Serialize};
 
 use super::hostile::{
-    LIMIT, bytes, guest, guest_with, kind_of, moves, name, rejected_peer, remote, started, state_of, theaters,
+    LIMIT, bytes, incoming_state, incoming_state_with, kind_of, moves, name, rejected_peer, remote, started, state_of,
+    theaters,
 };
 use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::Departing;
-use crate::migration::view::{Action, Event, Request};
-use crate::naming::{APART_MAX, Epoch, Host, RemoteActorId};
+use crate::naming::view::{Action, Event, Request};
+use crate::naming::{BirthName, Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
 use crate::proxy::pending::PendingProxy;
 use crate::{Peer, Simulation, Theater};
 
 fn begin(born: RemoteActorId) -> Head {
-    let RemoteActorId { theater, slot, incarnation, capability, .. } = born;
-    Head::Begin { theater, slot, incarnation, capability }
+    Head::Begin { born: born.birth_name() }
 }
 
 /// Returns all frames that the theater sends to the other end, up to the matching one.
@@ -49,7 +49,7 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
     let [theater] = theaters();
     let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     let evacuation = std::thread::scope(|scope| {
         let evacuation = scope.spawn(|| theater.evacuate(&[Peer { link: Arc::clone(&target) }]));
         // Many times the duration of an evacuation that waits for no actor.
@@ -67,13 +67,13 @@ fn a_theater_that_is_evacuated_waits_for_actors_that_have_come_and_not_begun() {
 }
 
 #[test]
-fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_has_ended() {
+fn the_stub_of_an_actor_about_to_begin_outlives_a_report_of_its_end() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let born = remote(10, 1, 7);
     let stub = source.stub_of_its(1, 7);
     let handle = source.handle_of(stub).unwrap();
-    source.receives(&moves(&theater, born), &guest());
+    source.receives(&moves(&theater, born), &incoming_state());
     source.receives(&Head::Ended { handles: vec![handle] }, &[]);
     theater.system().run_until_idle();
     source.receives(&begin(born), &[]);
@@ -88,23 +88,23 @@ fn the_place_of_an_actor_that_is_to_begin_stays_when_its_theater_says_that_it_ha
 }
 
 #[test]
-fn who_cannot_begin_because_its_place_has_ended_is_reported_here_and_there() {
+fn an_incoming_actor_with_an_ended_stub_is_reported_at_both_ends() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
-    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
+    source.receives(&moves(&theater, born), &incoming_state());
+    let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     (theater.theater_core.registry.controls(stub).unwrap().forget)(stub);
     eventually(|| stub.address().is_stale());
     source.receives(&begin(born), &[]);
     assert_eq!(theater.theater_core.directory.migrations(), (0, 0));
-    assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { slot: 1, .. })));
+    assert!(source.says().iter().any(|(head, _)| matches!(head, Head::Begun { born: BirthName { slot: 1, .. } })));
     assert_eq!(theater.system().stats().total.dead_letters, 1);
 }
 
 /// Otherwise mail that was read before could come to the arrival buffer after its end.
 #[test]
-fn what_must_come_behind_what_was_read_is_sent_by_who_polls() {
+fn the_poller_sends_the_frame_that_must_follow_the_mail_already_read() {
     let [theater] = theaters();
     let theater_core = Arc::clone(&theater.theater_core);
     let this = std::thread::current().id();
@@ -130,7 +130,7 @@ fn an_actor_that_is_started_comes_behind_what_was_sent_to_it_before() {
     let epoch = Epoch { departure: 5, hops: 0 };
     let codec = Wire::Positional;
     source.receives(
-        &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: (1, 1, 7), epoch },
+        &Head::Spawn { handle: 0, kind: kind_of::<Guest>(&theater), codec, born: remote(10, 1, 7).slot_name(), epoch },
         &bytes(&Guest),
     );
     let directory = &theater.theater_core.directory;
@@ -151,7 +151,10 @@ fn an_actor_that_is_started_in_vain_is_reported() {
     let source = rejected_peer(&theater, 10);
     let start = |handle, state: &[u8]| {
         let (kind, codec, epoch) = (kind_of::<Counts>(&theater), Wire::Positional, Epoch::default());
-        source.receives(&Head::Spawn { handle, kind, codec, born: (handle.into(), 1, 7), epoch }, state);
+        source.receives(
+            &Head::Spawn { handle, kind, codec, born: remote(10, handle.into(), 7).slot_name(), epoch },
+            state,
+        );
         theater.system().stats().total.dead_letters
     };
     assert_eq!(start(0, &[0xff; 12]), 1);
@@ -163,7 +166,7 @@ fn an_actor_that_is_started_in_vain_is_reported() {
 
 // GUARANTEE: An actor that cannot migrate stays
 #[test]
-fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
+fn an_actor_that_stays_after_a_bad_answer_is_not_incoming_at_its_target() {
     let [theater] = theaters();
     let target = rejected_peer(&theater, 11);
     let own = theater.system().spawn(Guest);
@@ -182,21 +185,21 @@ fn who_stays_because_an_answer_cannot_be_read_is_no_guest_there_any_more() {
 
 // GUARANTEE: An actor migrates completely
 #[test]
-fn who_watches_an_actor_that_has_come_and_has_just_ended_is_told_why() {
+fn a_watcher_of_an_arrived_actor_that_just_ended_is_told_why() {
     let [theater] = theaters();
     let [source, other] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest());
-    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
-    let (slot, incarnation, capability) = theater.theater_core.directory.with_capability(stub).unwrap();
-    other.receives(&Head::Name { handle: 0, slot, incarnation, capability }, &[]);
+    source.receives(&moves(&theater, born), &incoming_state());
+    let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
+    let name = theater.theater_core.directory.slot_name(stub).unwrap();
+    other.receives(&Head::Name { handle: 0, name }, &[]);
     source.receives(&begin(born), &[]);
     // An earlier request would be forwarded to the source.
-    eventually(|| !theater.theater_core.directory.awaits_anybody());
+    eventually(|| !theater.theater_core.directory.awaits_arrivals());
     (theater.theater_core.registry.controls(stub).unwrap().stop)(stub, false);
     eventually(|| stub.address().is_stale());
     // One link has called it by a number before, and one does so now.
-    other.receives(&Head::Name { handle: 1, slot, incarnation, capability }, &[]);
+    other.receives(&Head::Name { handle: 1, name }, &[]);
     for handle in 0..2 {
         let watch = handle.into();
         other.receives(&Head::Watch { to: handle, watch }, &[]);
@@ -222,7 +225,7 @@ impl Drop for Nosy {
 remote!(mobile Nosy:);
 
 #[test]
-fn a_guest_that_is_refused_is_dropped_without_a_lock() {
+fn a_refused_incoming_actor_is_dropped_without_a_lock() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let state = state_of(&Nosy);
@@ -242,7 +245,7 @@ fn all_that_one_handler_sends_is_kept_and_a_marker_behind_it() {
     let [theater] = theaters();
     let source = rejected_peer(&theater, 10);
     let stub = source.stub_of_its(1, 7);
-    let route = PendingProxy::lost_actors(&theater.theater_core.directory);
+    let route = PendingProxy::lost_actors(&theater.theater_core.proxies);
     route.is_at(stub);
     let write = |_: Codec, out: &mut Vec<u8>| {
         out.resize(64 * 1024, 0);
@@ -318,7 +321,7 @@ remote!(Fixed: Greet);
 
 // GUARANTEE: A lost theater may come back
 #[test]
-fn places_of_a_theater_that_is_lost_are_kept_up_to_a_bound_and_those_of_one_that_has_left_are_not() {
+fn stubs_of_a_lost_theater_are_bounded_and_stubs_of_a_left_one_are_freed() {
     let [theater] = theaters();
     let ended = |stubs: &[ActorId]| stubs.iter().filter(|stub| stub.address().is_stale()).count();
     let [lost, left] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
@@ -424,8 +427,7 @@ fn a_migration_ends_though_a_theater_never_says_that_the_actor_has_begun() {
     let took = net.now() - left;
     assert!(took + TICK > 3 * LOST_AFTER && took < 3 * LOST_AFTER + 2 * TICK, "{took:?}");
     // Its later frames do no harm.
-    let RemoteActorId { theater: birth, slot, incarnation, capability, .. } = name(&theater, own.id());
-    target.receives(&Head::Begun { theater: birth, slot, incarnation, capability }, &[]);
+    target.receives(&Head::Begun { born: name(&theater, own.id()).birth_name() }, &[]);
     assert!(matches!(ended.try_recv(), Err(mpsc::TryRecvError::Disconnected)));
 }
 
@@ -446,7 +448,7 @@ fn an_evacuation_ends_though_a_theater_never_says_that_actors_have_begun() {
 
 // GUARANTEE: Order holds while actors migrate
 #[test]
-fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked() {
+fn an_actor_that_has_answered_leaves_after_the_asker_has_the_answer() {
     let (net, theater) = simulated();
     let [asker, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let own = theater.system().spawn(Guest).id();
@@ -470,7 +472,7 @@ fn an_actor_that_has_answered_leaves_when_the_answer_has_come_to_who_has_asked()
 }
 
 /// The number of an ask, the target of the actors, and their names.
-type Departs = (u64, Host, Vec<(u64, u64, u64, Epoch)>);
+type Departs = (u64, Host, Vec<(SlotName, Epoch)>);
 
 /// Returns the theater's frames to this other end about actors that are about to leave.
 fn departs(link: &Link) -> Vec<Departs> {
@@ -483,11 +485,11 @@ fn departs(link: &Link) -> Vec<Departs> {
 }
 
 /// Returns an actor that was born in theater 10 with this slot, and lives in `theater` after a migration from there.
-fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
+fn arrived_actor(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
     let born = remote(10, slot, 7);
-    birth.receives(&moves(theater, born), &guest());
+    birth.receives(&moves(theater, born), &incoming_state());
     birth.receives(&begin(born), &[]);
-    theater.theater_core.directory.known_as(born.key()).unwrap()
+    theater.theater_core.directory.known_as(born.birth_name()).unwrap()
 }
 
 // GUARANTEE: Alive once
@@ -495,7 +497,7 @@ fn guest_of(theater: &Theater, birth: &Link, slot: u64) -> ActorId {
 fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
     let (net, theater) = simulated();
     let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let stub = guest_of(&theater, &birth, 1);
+    let stub = arrived_actor(&theater, &birth, 1);
     net.run_until_idle();
     birth.says();
     answers(&theater, &target);
@@ -509,7 +511,10 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
         _ => None,
     });
     let (ask, actors) = noted.expect("it was not told");
-    assert!(matches!(actors[..], [(1, 1, 7, Epoch { departure: 0, hops: 1 })]), "{actors:?}");
+    assert!(
+        matches!(actors[..], [(SlotName { slot: 1, incarnation: 1, capability: 7 }, Epoch { departure: 0, hops: 1 })]),
+        "{actors:?}"
+    );
     net.run_for(LOST_AFTER);
     assert_eq!(theater.theater_core.directory.migrations(), (1, 0), "it has left before that was noted");
     birth.receives(&Head::Answer { ask, codec: Wire::Positional }, &[]);
@@ -522,7 +527,7 @@ fn an_actor_leaves_when_its_birth_theater_has_noted_where_it_goes() {
 fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
     let (net, theater) = simulated();
     let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let stubs = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    let stubs = [1, 2].map(|slot| arrived_actor(&theater, &birth, slot));
     net.run_until_idle();
     answers(&theater, &target);
     theater.theater_core.migrate(stubs[0], Arc::clone(&target), Box::new(drop));
@@ -542,7 +547,7 @@ fn an_actor_leaves_though_its_birth_theater_is_lost_before_it_has_noted_that() {
 fn actors_that_were_born_in_one_theater_are_noted_together() {
     let (net, theater) = simulated();
     let [birth, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
-    let stubs = [1, 2].map(|slot| guest_of(&theater, &birth, slot));
+    let stubs = [1, 2].map(|slot| arrived_actor(&theater, &birth, slot));
     net.run_until_idle();
     let theater_core = &theater.theater_core;
     let departing = |id: &ActorId| Departing {
@@ -554,9 +559,9 @@ fn actors_that_were_born_in_one_theater_are_noted_together() {
     let own = theater.system().spawn(Guest).id();
     let actors = stubs.iter().chain([&own]).map(departing).collect();
     birth.says();
-    theater_core.authority.note(theater_core, actors, to, Box::new(move || drop(noted)));
+    theater_core.migrations().authority.note(theater_core, actors, to, Box::new(move || drop(noted)));
     let [(ask, host, actors)] = &departs(&birth)[..] else { panic!("it was not told once") };
-    assert_eq!((*host, actors.iter().map(|(slot, ..)| *slot).collect::<Vec<_>>()), (to, vec![1, 2]));
+    assert_eq!((*host, actors.iter().map(|(name, _)| name.slot).collect::<Vec<_>>()), (to, vec![1, 2]));
     assert_eq!(departs(&target).len(), 0);
     assert_eq!(is_noted.try_recv(), Err(mpsc::TryRecvError::Empty));
     birth.receives(&Head::Answer { ask: *ask, codec: Wire::Positional }, &[]);
@@ -573,29 +578,29 @@ fn a_note_that_comes_late_changes_nothing_and_is_answered() {
     theater.theater_core.migrate(own, Arc::clone(&links[0]), Box::new(drop));
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (0, 1)));
     let directory = &theater.theater_core.directory;
-    let (slot, incarnation, capability) = directory.with_capability(own).unwrap();
+    let name = directory.slot_name(own).unwrap();
     let departure = directory.epoch_of(own).departure;
     let hosts = || directory.hosts(own).into_iter().map(|host| host.theater).collect::<Vec<_>>();
     assert_eq!(hosts(), [10]);
-    let note = |from: &Link, to: u64, capability: u64, epoch: Epoch| {
+    let note = |from: &Link, to: u64, name: SlotName, epoch: Epoch| {
         let to = Host { theater: to, address: None };
-        from.receives(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
+        from.receives(&Head::Departs { ask: 9, to, actors: vec![(name, epoch)] }, &[]);
         assert!(from.says().iter().any(|(head, _)| matches!(head, Head::Answer { ask: 9, .. })));
     };
-    note(&links[0], 11, capability, Epoch { departure, hops: 1 });
+    note(&links[0], 11, name, Epoch { departure, hops: 1 });
     assert_eq!(hosts(), [10, 11, 10]);
-    note(&links[1], 12, capability, Epoch { departure, hops: 2 });
+    note(&links[1], 12, name, Epoch { departure, hops: 2 });
     assert_eq!(hosts(), [11, 12, 10]);
     // Notes with an older epoch, with another departure, and with an invented name.
-    note(&links[0], 11, capability, Epoch { departure, hops: 1 });
-    note(&links[2], 10, capability, Epoch { departure: departure ^ 1, hops: 9 });
-    note(&links[2], 10, capability + 1, Epoch { departure, hops: 9 });
+    note(&links[0], 11, name, Epoch { departure, hops: 1 });
+    note(&links[2], 10, name, Epoch { departure: departure ^ 1, hops: 9 });
+    note(&links[2], 10, SlotName { capability: name.capability + 1, ..name }, Epoch { departure, hops: 9 });
     assert_eq!(hosts(), [11, 12, 10]);
 }
 
 /// Its birth theater believes only theaters that have had it.
 #[test]
-fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
+fn a_birth_theater_believes_only_theaters_that_have_had_the_actor() {
     let (_net, theater) = simulated();
     let links = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let started = started(&links[0], &Guest);
@@ -604,15 +609,12 @@ fn where_a_started_actor_goes_is_noted_for_those_only_that_have_had_it() {
         Head::Spawn { born, epoch, .. } => Some((*born, *epoch)),
         _ => None,
     };
-    let ((slot, incarnation, capability), epoch) = said.iter().find_map(told).unwrap();
+    let (name, epoch) = said.iter().find_map(told).unwrap();
     let directory = &theater.theater_core.directory;
-    assert_eq!(
-        (directory.with_capability(started).unwrap(), directory.epoch_of(started)),
-        ((slot, incarnation, capability), epoch)
-    );
+    assert_eq!((directory.slot_name(started).unwrap(), directory.epoch_of(started)), (name, epoch));
     let note = |from: &Link, departure| {
         let (to, epoch) = (Host { theater: 12, address: None }, Epoch { departure, hops: epoch.hops + 1 });
-        from.receives(&Head::Departs { ask: 9, to, actors: vec![(slot, incarnation, capability, epoch)] }, &[]);
+        from.receives(&Head::Departs { ask: 9, to, actors: vec![(name, epoch)] }, &[]);
         directory.hosts(started).into_iter().map(|host| host.theater).collect::<Vec<_>>()
     };
     for guess in [0, 1, epoch.departure ^ 1] {
@@ -660,9 +662,9 @@ fn an_actor_that_comes_with_the_highest_epoch_leaves_again() {
     let (net, theater) = simulated();
     let [source, target] = [10, 11].map(|incarnation| rejected_peer(&theater, incarnation));
     let born = remote(10, 1, 7);
-    source.receives(&moves(&theater, born), &guest_with(Epoch { departure: 1, hops: u64::MAX }));
+    source.receives(&moves(&theater, born), &incoming_state_with(Epoch { departure: 1, hops: u64::MAX }));
     source.receives(&begin(born), &[]);
-    let stub = theater.theater_core.directory.known_as(born.key()).unwrap();
+    let stub = theater.theater_core.directory.known_as(born.birth_name()).unwrap();
     [&source, &target].into_iter().for_each(|link| answers(&theater, link));
     theater.theater_core.migrate(stub, Arc::clone(&target), Box::new(drop));
     assert!(net.run_until(|| theater.theater_core.directory.migrations() == (1, 1)));
@@ -691,7 +693,7 @@ fn the_other_end_is_told_of_a_name_whose_actor_has_ended_already() {
 
 // GUARANTEE: Ended actors are forgotten
 #[test]
-fn an_actor_that_ends_while_its_place_turns_is_forgotten_after_that() {
+fn an_actor_that_ends_while_its_stub_reroutes_is_forgotten_afterwards() {
     let (net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
     let stub = target.stub_of_its(1, 7);

@@ -1,11 +1,11 @@
 //! The cells of the theaters, and their mail.
 
 use super::*;
-use crate::migration::view::{Event, Request, Residence, TheaterId, View};
+use crate::naming::view::{Event, Request, Residence, TheaterId, View};
 
 impl World {
     /// Returns whether a name of the actor makes a stub. The birth theater knows its stub by its name also after the stub has ended.
-    pub(super) fn makes_place(&self, at: usize, actor: usize) -> bool {
+    pub(super) fn makes_stub(&self, at: usize, actor: usize) -> bool {
         let theater = &self.theaters[at];
         theater.is_unknown(actor) && !(at == BIRTH && theater.cells[actor].reports())
     }

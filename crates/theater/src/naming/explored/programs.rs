@@ -3,7 +3,7 @@
 use stateright::{Checker, Model, Property};
 
 use super::*;
-use crate::migration::view::{Event, Residence, TheaterId};
+use crate::naming::view::{Event, Residence, TheaterId};
 
 impl World {
     /// Returns whether all messages were handled and nothing waits.
@@ -107,7 +107,7 @@ impl Model for Roaming {
                     steps.push(Step::GiveUp { at, actor });
                 }
                 if world.names > 0 && cell.mode != Mode::Vacant {
-                    let new = others.filter(|to| !is_dead(*to) && world.makes_place(*to, actor));
+                    let new = others.filter(|to| !is_dead(*to) && world.makes_stub(*to, actor));
                     steps.extend(new.map(|to| Step::Name { from: at, actor, to }));
                 }
             }
@@ -213,7 +213,7 @@ fn an_order_holds_where_senders_and_receivers_move() {
 }
 
 #[test]
-fn an_actor_that_is_started_in_another_theater_has_one_life_whoever_names_it_first() {
+fn a_remotely_started_actor_has_one_incarnation_for_every_first_namer() {
     let starts = Roaming { starts: true, migrations: 1, ..PLAIN };
     assert_eq!(explore(Roaming { sends: [1, 2], names: 1, ..starts }), [""; 0]);
     assert_eq!(explore(Roaming { sends: [0, 1], names: 1, deaths: true, ..starts }), [""; 0]);
@@ -226,7 +226,7 @@ fn names_and_attempts_that_are_given_up_change_nothing() {
 }
 
 #[test]
-fn who_is_not_in_a_lost_theater_goes_on_and_who_is_lost_is_told() {
+fn actors_outside_a_lost_theater_go_on_and_lost_actors_are_reported() {
     for sends in [[1, 0], [2, 0]] {
         assert_eq!(explore(Roaming { sends, deaths: true, migrations: 1, ..PLAIN }), [""; 0]);
     }
@@ -241,13 +241,13 @@ fn a_group_moves_as_one_and_is_lost_as_one() {
 }
 
 #[test]
-fn where_a_search_is_answered_before_the_loss_a_living_actor_is_reported() {
+fn an_answer_to_locate_before_the_loss_reports_a_living_actor() {
     let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::AnswerLate), ..PLAIN });
     assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
 }
 
 #[test]
-fn where_the_birth_theater_does_not_know_where_an_actor_goes_a_living_one_is_reported() {
+fn a_missing_note_in_the_birth_theater_reports_a_living_actor() {
     let flaws = explore(Roaming { sends: [1, 0], deaths: true, without: Some(Rule::Note), ..PLAIN });
     assert!(flaws.contains(&"nothing is reported while its receiver lives"), "{flaws:?}");
 }
@@ -265,7 +265,7 @@ fn with_early_acknowledgements_an_actor_overtakes_its_own_message() {
 }
 
 #[test]
-fn where_theaters_are_apart_for_some_time_nothing_is_doubled_and_nothing_waits_for_ever() {
+fn a_partition_for_some_time_doubles_nothing_and_blocks_nothing_forever() {
     let apart = Roaming { cuts: true, migrations: 1, ..PLAIN };
     assert_eq!(explore(apart), [""; 0]);
     for sends in [[2, 0], [1, 1]] {

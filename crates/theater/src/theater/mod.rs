@@ -1,4 +1,14 @@
 //! Theaters: actor systems that other theaters reach.
+//!
+//! This folder has the types that programs use, and composes a theater of its parts: the [`builder`] makes them, [`node`] passes calls of the lower
+//! ones to the higher ones, and the [`housekeeper`] does the work of all of them that is due.
+
+pub(crate) mod answer;
+pub(crate) mod builder;
+pub(crate) mod peers;
+
+mod housekeeper;
+mod node;
 
 use std::any::{TypeId, type_name};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -20,9 +30,10 @@ use serde::de::DeserializeOwned;
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::Link;
 use crate::migration::announce_evacuation::SHUTDOWN_NOTICE_MAX;
-use crate::node::answer::{Answer, Find, Migration};
-use crate::node::builder::{TheaterBuilder, resolve};
+use crate::migration::rebalance::{Rebalance, RebalanceGuard};
 use crate::node::core::TheaterCore;
+use crate::theater::answer::{Answer, Find, Migration};
+use crate::theater::builder::{TheaterBuilder, resolve};
 
 /// An actor system that other theaters reach, and that reaches others. Cheap to clone. Dropping it ends nothing: the theater
 /// works until [`shutdown`](Theater::shutdown).
@@ -396,6 +407,14 @@ impl Theater {
         migration
     }
 
+    /// Has this theater migrate its mobile actors to others by itself, until the returned guard is dropped. It sends actors away and fetches none:
+    /// each theater that is to give actors needs its own policy. The guarantees for migrating actors hold.
+    ///
+    /// Both policies may be active at once.
+    pub fn rebalance(&self, balance: Rebalance) -> RebalanceGuard {
+        self.theater_core.rebalance(balance)
+    }
+
     /// Returns the group that `actor` was started in, wherever it lives.
     pub fn group_of<A: Mobile>(&self, actor: ActorRef<A>) -> Option<Group> {
         let mut groups = self.theater_core.directory.groups();
@@ -435,7 +454,7 @@ impl Theater {
         loop {
             let came = self.theater_core.directory.begun();
             // This load precedes the list, because an actor that has arrived in its cell by then is in the list.
-            let awaits = self.theater_core.directory.awaits_anybody();
+            let awaits = self.theater_core.directory.awaits_arrivals();
             let mut leaving = Vec::new();
             self.theater_core.system.core().each_resident(|address, resident| {
                 let id = ActorId::of(address);

@@ -58,7 +58,7 @@ use crate::link::Link;
 use crate::link::frame::{Head, WAITS_MAX, at_most};
 use crate::link::node::Callee;
 use crate::lock::lock;
-use crate::naming::Host;
+use crate::naming::{Birth, Host};
 use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
 
@@ -75,16 +75,13 @@ const HOSTS_MAX: usize = 64;
 const CALLS_MAX: usize = 16;
 const CALLS_IN: Duration = Duration::from_secs(10);
 
-/// The name that an actor was born with: theater, slot, incarnation.
-type Name = (u64, u64, u64);
-
 /// A wait of one actor for another. Two values of the same wait are equal even if one knows more about its request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Wait {
-    from: Name,
+    from: Birth,
     /// The number of this wait among those of `from`.
     token: u64,
-    to: Name,
+    to: Birth,
     /// The display name of the awaited actor.
     label: String,
     /// The awaited actor lives in another theater than the asker, or did so when it was asked.
@@ -102,7 +99,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
-    fn key(&self) -> (Name, u64, Name, &str, bool, u32, u64) {
+    fn key(&self) -> (Birth, u64, Birth, &str, bool, u32, u64) {
         (self.from, self.token, self.to, &self.label, self.is_remote, self.forwards, self.at)
     }
 
@@ -118,7 +115,7 @@ pub(crate) struct Passed {
     /// The theater that it came from, and its number among the requests from it.
     came: (u64, u64),
     /// The last actor that it was forwarded to, with its display name.
-    to: Option<(Name, String)>,
+    to: Option<(Birth, String)>,
     /// Number of forwards.
     forwards: u32,
     /// The theater that it was sent on to, and its number among the requests to it.
@@ -177,9 +174,9 @@ pub(crate) struct Cycles {
     believed_turns: u64,
     /// The actors' own names by the names that other theaters have used. An actor whose own name was not known went by the name
     /// of its stub in the reporting theater.
-    meant: BTreeMap<Name, Name>,
+    meant: BTreeMap<Birth, Birth>,
     /// The awaited actors for which no theater has reported a wait of their own.
-    ends: Vec<Name>,
+    ends: Vec<Birth>,
     /// Theaters that were called because actors may wait in them, with the times of the calls.
     called: BTreeMap<u64, Duration>,
 }
@@ -197,7 +194,7 @@ pub(crate) struct Said {
     #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
     passed: Vec<Passed>,
     #[serde(deserialize_with = "at_most::<_, _, WAITS_MAX>")]
-    meant: Vec<(u64, u64, Name)>,
+    meant: Vec<(u64, u64, Birth)>,
     #[serde(deserialize_with = "at_most::<_, _, HOSTS_MAX>")]
     hosts: Vec<Host>,
 }
@@ -219,7 +216,7 @@ struct SearchRound {
     asked_for: Vec<(ActorId, u64)>,
     waits: Vec<Wait>,
     passed: AllPassed,
-    meant: Vec<(Name, Name)>,
+    meant: Vec<(Birth, Birth)>,
     /// Theaters of awaited actors.
     hosts: Vec<Host>,
     to_answer: usize,
@@ -241,7 +238,7 @@ impl Cycles {
 
 impl Link {
     /// Asks for the waits in the other theater, the actors that these names mean (slot, incarnation), and the theaters of these actors.
-    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, actors: Vec<(u64, u64, u64)>, answer: TakeAnswer) {
+    pub(crate) fn ask_waits(&self, names: Vec<(u64, u64)>, actors: Vec<Birth>, answer: TakeAnswer) {
         // On an error, the answer says it.
         let _ = self.ask_with(answer, Lane::System, |ask, out| Head::Waits { ask, names, actors }.write(out));
         self.flush(false);
@@ -275,7 +272,7 @@ impl TheaterCore {
 
     /// Returns the waits of the local actors, the names of the actors with these slots and incarnations, and the theaters of
     /// `actors`.
-    pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Name]) -> Said {
+    pub(crate) fn say_waits(&self, names: &[(u64, u64)], actors: &[Birth]) -> Said {
         let meant = |(slot, incarnation): &(u64, u64)| {
             let id = self.directory.find(*slot, *incarnation)?;
             Some((*slot, *incarnation, self.directory.identity(id).ok()?.birth()))
@@ -300,10 +297,9 @@ impl TheaterCore {
     /// - the theaters of actors that local actors wait for or have forwarded requests to,
     /// - the theaters that such requests were sent to,
     /// - the theaters of `actors` that were born in this one.
-    fn hosts_of(&self, actors: &[Name]) -> Vec<Host> {
-        let born = |name: &&Name| name.0 == self.incarnation;
-        let born =
-            actors.iter().filter(born).filter_map(|(_, slot, incarnation)| self.directory.find(*slot, *incarnation));
+    fn hosts_of(&self, actors: &[Birth]) -> Vec<Host> {
+        let born = |name: &&Birth| name.theater == self.incarnation;
+        let born = actors.iter().filter(born).filter_map(|name| self.directory.find(name.slot, name.incarnation));
         let waits = waiting::waits(self.system.core().id());
         let links = self.all_links();
         let passed: Vec<RequestLocation> =
@@ -353,7 +349,7 @@ impl TheaterCore {
     }
 
     fn cycles(&self) -> MutexGuard<'_, Cycles> {
-        lock(self.cycles.get::<Mutex<Cycles>>())
+        lock(&self.cycles)
     }
 
     /// Searches for cycles if a local actor has waited for some time while a local actor waits for a remote one: twice, and after
@@ -399,14 +395,14 @@ impl TheaterCore {
         }
         let round = Arc::new(Mutex::new(Some(open)));
         // An actor with an unknown meaning goes by the name that was used.
-        let unknown: Vec<Name> =
+        let unknown: Vec<Birth> =
             self.cycles().meant.iter().filter(|(name, meant)| name == meant).map(|(name, _)| *name).collect();
         for link in links {
             let theater = link.incarnation;
             let its = unknown
                 .iter()
-                .filter(|name| name.0 == theater)
-                .map(|(_, slot, incarnation)| (*slot, *incarnation))
+                .filter(|name| name.theater == theater)
+                .map(|name| (name.slot, name.incarnation))
                 .collect();
             let (theater_core, round) = (Arc::downgrade(self), Arc::clone(&round));
             let answer: TakeAnswer = Box::new(move |answer| {
@@ -418,9 +414,9 @@ impl TheaterCore {
                 round.waits.extend(waits);
                 round.passed.add(theater, passed);
                 round.hosts.extend(hosts);
-                round
-                    .meant
-                    .extend(meant.into_iter().map(|(slot, incarnation, name)| ((theater, slot, incarnation), name)));
+                round.meant.extend(
+                    meant.into_iter().map(|(slot, incarnation, name)| (Birth { theater, slot, incarnation }, name)),
+                );
                 round.to_answer -= 1;
                 let over = if round.to_answer == 0 { open.take() } else { None };
                 drop(open);
@@ -468,10 +464,15 @@ impl TheaterCore {
             round.waits.retain_mut(|wait| follow(wait, &round.passed));
             let mut any_new = false;
             for wait in &mut round.waits {
-                let own = || self.directory.find(wait.to.1, wait.to.2).and_then(|id| self.directory.identity(id).ok());
+                let own = || {
+                    self.directory
+                        .find(wait.to.slot, wait.to.incarnation)
+                        .and_then(|id| self.directory.identity(id).ok())
+                };
                 let known = cycles.meant.get(&wait.to).copied();
                 any_new |= known.is_none();
-                let name = known.or_else(|| own().filter(|_| wait.to.0 == self.incarnation).map(|far| far.birth()));
+                let name =
+                    known.or_else(|| own().filter(|_| wait.to.theater == self.incarnation).map(|far| far.birth()));
                 cycles.meant.insert(wait.to, name.unwrap_or(wait.to));
                 wait.to = name.unwrap_or(wait.to);
             }
@@ -499,7 +500,7 @@ impl TheaterCore {
             let victim = &cycle[at];
             if victim.at == self.incarnation {
                 self.fail_wait(victim, path);
-            } else if let Some(link) = self.directory.link(victim.at) {
+            } else if let Some(link) = self.link_table.link(victim.at) {
                 link.say_cycle(victim, &path);
             }
         }
@@ -512,7 +513,7 @@ impl TheaterCore {
             let mut cycles = self.cycles();
             cycles.called.retain(|_, called| now.saturating_sub(*called) < CALLS_IN);
             let callee = |host: &Host| {
-                let is_unknown = host.theater != self.incarnation && self.directory.link(host.theater).is_none();
+                let is_unknown = host.theater != self.incarnation && self.link_table.link(host.theater).is_none();
                 let address = host.address.filter(|_| is_unknown && cycles.called.len() < CALLS_MAX)?;
                 let is_new = cycles.called.insert(host.theater, now).is_none();
                 is_new.then_some(Callee { address, theater: Some(host.theater) })
@@ -543,7 +544,7 @@ fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
     const STEPS_MAX: usize = 64;
     /// Maximum number of characters of a label from another theater.
     const LABEL_MAX: usize = 256;
-    let mut to: Option<Option<&(Name, String)>> = None;
+    let mut to: Option<Option<&(Birth, String)>> = None;
     let (mut at, mut route) = (wait.at, wait.route);
     for _ in 0..STEPS_MAX {
         let Some((theater, number)) = route else {
@@ -577,7 +578,7 @@ fn follow(wait: &mut Wait, passed: &AllPassed) -> bool {
 /// Returns the cycles that contain a wait for a remote actor. Chains that lead into no cycle cost one step for each wait.
 fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
     let waits = without_ends(waits);
-    let mut by_name: BTreeMap<Name, Vec<&Wait>> = BTreeMap::new();
+    let mut by_name: BTreeMap<Birth, Vec<&Wait>> = BTreeMap::new();
     for wait in &waits {
         by_name.entry(wait.from).or_default().push(wait);
     }
@@ -593,12 +594,12 @@ fn find(waits: &[Wait]) -> BTreeSet<Cycle> {
 }
 
 /// Returns the actors that this theater's actors wait for, directly or over others, and that do not wait themselves.
-fn ends_from(theater: u64, waits: &[Wait]) -> Vec<Name> {
-    let mut waits_of: BTreeMap<Name, Vec<Name>> = BTreeMap::new();
+fn ends_from(theater: u64, waits: &[Wait]) -> Vec<Birth> {
+    let mut waits_of: BTreeMap<Birth, Vec<Birth>> = BTreeMap::new();
     for wait in waits {
         waits_of.entry(wait.from).or_default().push(wait.to);
     }
-    let mut open: Vec<Name> = waits.iter().filter(|wait| wait.at == theater).map(|wait| wait.to).collect();
+    let mut open: Vec<Birth> = waits.iter().filter(|wait| wait.at == theater).map(|wait| wait.to).collect();
     let (mut seen, mut ends) = (BTreeSet::new(), Vec::new());
     while let Some(name) = open.pop().filter(|_| ends.len() < WAITS_MAX) {
         if seen.insert(name) {
@@ -613,13 +614,13 @@ fn ends_from(theater: u64, waits: &[Wait]) -> Vec<Name> {
 
 /// Returns the waits that can be part of a cycle: waits for an actor that waits for nothing are removed, repeatedly.
 fn without_ends(waits: &[Wait]) -> Vec<&Wait> {
-    let mut waits_of: FxHashMap<Name, usize> = FxHashMap::default();
-    let mut waits_for: FxHashMap<Name, Vec<usize>> = FxHashMap::default();
+    let mut waits_of: FxHashMap<Birth, usize> = FxHashMap::default();
+    let mut waits_for: FxHashMap<Birth, Vec<usize>> = FxHashMap::default();
     for (at, wait) in waits.iter().enumerate() {
         *waits_of.entry(wait.from).or_default() += 1;
         waits_for.entry(wait.to).or_default().push(at);
     }
-    let mut ends: Vec<Name> = waits_for.keys().filter(|name| !waits_of.contains_key(*name)).copied().collect();
+    let mut ends: Vec<Birth> = waits_for.keys().filter(|name| !waits_of.contains_key(*name)).copied().collect();
     let mut is_left = vec![true; waits.len()];
     while let Some(end) = ends.pop() {
         for at in waits_for.remove(&end).unwrap_or_default() {
@@ -637,8 +638,8 @@ fn without_ends(waits: &[Wait]) -> Vec<&Wait> {
 }
 
 /// Returns the waits along a path that begins with `start` and leads back to it, depth first.
-fn path_back<'a>(by_name: &BTreeMap<Name, Vec<&'a Wait>>, start: &'a Wait) -> Option<Vec<&'a Wait>> {
-    let waits_of = |name: Name| by_name.get(&name).map_or(&[][..], Vec::as_slice).iter();
+fn path_back<'a>(by_name: &BTreeMap<Birth, Vec<&'a Wait>>, start: &'a Wait) -> Option<Vec<&'a Wait>> {
+    let waits_of = |name: Birth| by_name.get(&name).map_or(&[][..], Vec::as_slice).iter();
     let (mut path, mut open) = (vec![start], vec![waits_of(start.to)]);
     let mut seen = BTreeSet::from([start.to]);
     if start.to == start.from {
@@ -666,11 +667,15 @@ fn path_back<'a>(by_name: &BTreeMap<Name, Vec<&'a Wait>>, start: &'a Wait) -> Op
 mod tests {
     use super::*;
 
+    fn born_in(theater: u64) -> Birth {
+        Birth { theater, slot: 0, incarnation: 0 }
+    }
+
     fn wait(from: u64, token: u64, to: u64) -> Wait {
         Wait {
-            from: (from, 0, 0),
+            from: born_in(from),
             token,
-            to: (to, 0, 0),
+            to: born_in(to),
             label: to.to_string(),
             is_remote: true,
             begun: None,
@@ -682,8 +687,8 @@ mod tests {
 
     // GUARANTEE: Cycles over theaters
     #[test]
-    fn a_request_is_followed_to_whom_it_was_forwarded_last() {
-        let name = |theater| (theater, 0, 0);
+    fn a_request_is_followed_to_its_last_receiver() {
+        let name = born_in;
         let said = |at, came, to: Option<u64>, forwards, route| {
             let to = to.map(|to| (name(to), to.to_string()));
             ((at, came), Passed { came, to, forwards, route })
@@ -700,7 +705,7 @@ mod tests {
         let follow_among = |told: &BTreeMap<_, _>, complete: &[u64]| {
             let passed = AllPassed { told: told.clone(), complete: complete.iter().copied().collect() };
             let mut wait = asked.clone();
-            follow(&mut wait, &passed).then_some((wait.to.0, wait.label.clone(), wait.forwards))
+            follow(&mut wait, &passed).then_some((wait.to.theater, wait.label.clone(), wait.forwards))
         };
         let follow_in = |told: &_| follow_among(told, &[2, 3, 4]);
         assert_eq!(follow_in(&all), Some((6, "6".to_owned(), 3)));
@@ -730,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_was_forwarded_since_it_was_begun_can_be_taken_back() {
+    fn a_request_that_was_forwarded_after_its_begin_can_be_taken_back() {
         let begun = |begun, forwards| Wait { begun, forwards, ..wait(1, 0, 2) }.has_begun();
         assert_eq!(
             [begun(None, 0), begun(Some(0), 0), begun(Some(0), 1), begun(Some(1), 1)],
@@ -757,7 +762,7 @@ mod tests {
     fn the_ends_of_a_theater_are_those_that_its_actors_wait_for_and_that_do_not_wait() {
         // 1 waits for 2, which waits for 3 and for 1; 4 waits for 5, in another theater.
         let waits = [wait(1, 0, 2), wait(2, 0, 3), wait(2, 1, 1), wait(4, 0, 5)];
-        assert_eq!(ends_from(1, &waits), [(3, 0, 0)]);
+        assert_eq!(ends_from(1, &waits), [born_in(3)]);
         assert_eq!(ends_from(3, &waits), []);
     }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::node::theater::{Peer, Theater};
+use crate::theater::{Peer, Theater};
 
 /// The phase of a link.
 ///

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::migration::view::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
+use crate::naming::view::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
 
 impl World {
     pub(super) fn new(program: &Roaming) -> World {
@@ -579,7 +579,7 @@ impl World {
             Frame::Begin { actor, attempt } => self.begin(from, at, (actor, attempt), program),
             Frame::Word { actor, word, other_at } => {
                 if matches!(word, Word::Move { .. }) {
-                    if self.makes_place(at, other(actor)) {
+                    if self.makes_stub(at, other(actor)) {
                         self.meet(at, other(actor), other_at, program);
                     }
                     self.meet(at, actor, sender, program);

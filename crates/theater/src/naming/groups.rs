@@ -5,16 +5,12 @@
 //! its group. And all stubs of a group's actors are on one stage of each theater from the beginning.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use playhouse_actor::{ActorId, GroupName};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::link::Link;
-use crate::migration::host::Done;
-
-/// The target of a group, and the function that is called with the result.
-pub(crate) type QueuedMigration = (Arc<Link>, Done);
+/// Begins a migration of a group.
+pub(crate) type QueuedMigration = Box<dyn FnOnce() + Send>;
 
 /// The groups of a theater, with their known members.
 #[derive(Default)]

@@ -5,20 +5,26 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mio::Waker;
 use playhouse_actor::{BuildError, System, SystemBuilder};
 
 use crate::error::TheaterError;
+use crate::link::MigrationSlot;
 use crate::link::WINDOW_BYTES;
 use crate::link::poller::Poller;
 use crate::link::registry::Registry;
+use crate::migration::at_link::MigrationsAtLink;
 use crate::migration::drain::begin_drains;
+use crate::migration::host::TheaterMigrationHost;
 use crate::naming::Identity;
 use crate::node::acceptor::Acceptor;
 use crate::node::cookie::Cookie;
-use crate::node::core::{OnRejectedPeer, Settings, TheaterCore};
+use crate::node::core::{AsNode, OnRejectedPeer, Settings, TheaterCore};
+use crate::node::environment::Environment;
 use crate::node::handshake::CLUSTER_BYTES_MAX;
 use crate::node::identity::Credentials;
-use crate::node::theater::Theater;
+use crate::theater::Theater;
+use crate::theater::node::as_node;
 use crate::transport::tls::{Secrecy, Tls};
 use crate::transport::{Listener, Tcp, Transport};
 
@@ -217,7 +223,7 @@ impl TheaterBuilder {
         system.core().set_reactor(Arc::clone(&poller) as Arc<dyn playhouse_executor::Reactor>);
         let credentials = Credentials::new(cookie);
         let inside = (Identity::new(credentials.incarnation), Some(credentials), None);
-        let theater_core = TheaterCore::new(registry, system, listens, self.settings, (poller, shutdown_waker), inside);
+        let theater_core = compose(registry, system, listens, self.settings, (poller, shutdown_waker), inside);
         let unfinished = Unfinished(Some(Arc::clone(&theater_core)));
         on_start.run(&theater_core.system).map_err(not_started)?;
         if let Some(on_started) = self.on_started {
@@ -264,6 +270,22 @@ impl TheaterBuilder {
         }
         Ok(Some(resolved))
     }
+}
+
+/// Makes the shared state of a theater, with the parts that the node does not know.
+pub(crate) fn compose(
+    registry: Registry,
+    system: System,
+    listens: Option<SocketAddr>,
+    settings: Settings,
+    poller: (Arc<Poller>, Option<Waker>),
+    inside: (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),
+) -> Arc<TheaterCore> {
+    let new_migration_slot = || Box::new(MigrationsAtLink::default()) as Box<dyn MigrationSlot>;
+    let parts = (as_node as AsNode, new_migration_slot as fn() -> Box<dyn MigrationSlot>);
+    let theater_core = TheaterCore::new(registry, system, listens, settings, poller, inside, parts);
+    theater_core.system.belongs_to(Arc::new(TheaterMigrationHost(Arc::downgrade(&theater_core))));
+    theater_core
 }
 
 /// A theater during its start. Dropping this ends the theater.

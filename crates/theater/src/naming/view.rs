@@ -4,7 +4,7 @@
 //! and for other theaters. The exploration covers all interleavings of three theaters within the bounds that `explored` states.
 //!
 //! Theaters run the machine: [`Directory::step`](crate::naming::Directory::step) applies an event to the view of an actor.
-//! [`commit`](crate::migration::commit), [`reroute`](crate::migration::reroute) and [`locate`](crate::naming::locate) carry out the returned actions. The theaters differ from
+//! [`commit`](crate::migration::commit), [`reroute`](crate::migration::reroute) and [`locate`](crate::proxy::locate) carry out the returned actions. The theaters differ from
 //! the exploration in these points:
 //!
 //! - [`Action::Settle`]: a theater does not ask the others. It sends a marker behind the kept mail, or the actor begins at once. Therefore mail that
@@ -13,7 +13,7 @@
 //!   than its view.
 //! - A search may find no actor while the actor's stub reroutes. Then the search ends the reroute and begins again, and the stub reports nothing. A
 //!   search that finds no actor while the actor is incoming begins again about a tick later.
-//! - Actors of a group take the same events together, and begin together ([`arrivals`](crate::migration::arrivals)).
+//! - Actors of a group take the same events together, and begin together ([`arrivals`](crate::naming::arrivals)).
 //!
 //! Supervision adds nothing to the views. A restarted child is the same actor in its cell, and a replacement for a lost child is another actor. The
 //! exploration leaves out a birth theater that asks others for a third theater, and calls to theaters without a link. It also leaves out refused or

@@ -1,8 +1,7 @@
-//! The theater as links, names and routes use it.
+//! The theater as links and routes use it.
 
 use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use playhouse_actor::ActorId;
@@ -13,21 +12,18 @@ use rustc_hash::FxHashSet;
 use crate::error::TheaterError;
 use crate::link::Link;
 use crate::link::frame::Head;
-use crate::link::node::{Callee, MobileStart, Node, TakeLink};
-use crate::link::registry::Registry;
-use crate::naming::RemoteActorId;
+use crate::link::node::{Callee, LostActor, MobileStart, Node, TakeLink, TakeLocateReply};
+use crate::naming::{BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
+use crate::proxy::locate::Inquiry;
 use crate::proxy::pending::PendingProxy;
 
+/// Returns a theater as links and routes use it.
+pub(super) fn as_node(theater_core: Weak<TheaterCore>) -> Weak<dyn Node> {
+    theater_core
+}
+
 impl Node for TheaterCore {
-    fn registry(&self) -> &Arc<Registry> {
-        &self.registry
-    }
-
-    fn listens(&self) -> Option<SocketAddr> {
-        self.listens
-    }
-
     fn window_bytes(&self) -> usize {
         self.settings.window
     }
@@ -68,12 +64,12 @@ impl Node for TheaterCore {
         TheaterCore::calls_again(self, theater)
     }
 
-    fn reach_later(self: Arc<Self>, callee: Callee, patience: Duration, take: TakeLink) {
-        TheaterCore::reach_later(&self, callee, patience, take);
+    fn reach_later(self: Arc<Self>, callee: Callee, retry_for: Duration, take: TakeLink) {
+        TheaterCore::reach_later(&self, callee, retry_for, take);
     }
 
     fn reach_hosts(self: Arc<Self>, actors: &[ActorId], known: &FxHashSet<u64>, ended: Box<dyn FnOnce() + Send>) {
-        self.authority.reach(&self, actors, known, ended);
+        self.migrations().authority.reach(&self, actors, known, ended);
     }
 
     fn stub_without_link(
@@ -82,11 +78,27 @@ impl Node for TheaterCore {
         names: (RemoteActorId, RemoteActorId),
         stub: MakeStub<'_>,
     ) -> Result<ActorId, WireError> {
-        Ok(PendingProxy::settle(&self.directory, teller, names, stub)?)
+        Ok(PendingProxy::settle(&self.proxies, teller, names, stub)?)
     }
 
-    fn say_here(&self, id: ActorId, answer: TakeAnswer) {
-        TheaterCore::say_here(self, id, answer);
+    fn take_over(&self, stubs: &[ActorId]) {
+        for id in stubs {
+            if let Some(controls) = self.registry.controls(*id) {
+                PendingProxy::take_over(&self.proxies, *id, controls);
+            }
+        }
+    }
+
+    fn locate(&self, lost_actors: Vec<LostActor>, lost: u64) {
+        self.proxies.locate(lost_actors, lost);
+    }
+
+    fn inquire(&self, lost: u64, asked: (bool, Vec<u64>), actors: Vec<BirthName>, answer: TakeLocateReply) {
+        Inquiry::begin(lost, asked, actors, &self.link_table, answer);
+    }
+
+    fn answer_marker(&self, id: ActorId, answer: TakeAnswer) {
+        TheaterCore::answer_marker(self, id, answer);
     }
 
     fn fence_marker(self: Arc<Self>, id: ActorId, waits: Box<dyn Send>) -> Marker {

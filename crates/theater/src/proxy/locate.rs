@@ -46,12 +46,14 @@ use playhouse_executor::jitter::seam;
 use rustc_hash::FxHashSet;
 
 use crate::link::Link;
-use crate::link::frame::{LOST_ACTORS_MAX, LocateReply, SEEKERS_MAX, Whereabouts};
+use crate::link::frame::{LOCATE_THEATERS_MAX, LOST_ACTORS_MAX, LocateReply, Whereabouts};
+use crate::link::link_table::LinkTable;
+use crate::link::node::{LostActor, TakeLocateReply};
 use crate::link::proxy::Proxy;
-use crate::link::registry::Registry;
 use crate::lock::lock;
-use crate::naming::{Directory, Key, RemoteActorId};
+use crate::naming::{BirthName, RemoteActorId, Seen};
 use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxies::PendingProxies;
 
 /// The interval between two checks whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);
@@ -60,12 +62,6 @@ const READ_AGAIN: Duration = Duration::from_millis(1);
 /// lost, the others learn of that within about a tick.
 const ROUNDS_MAX: u32 = 20;
 
-/// An actor that was in a lost theater, according to this one, with its watchers over that route.
-pub(crate) struct LostActor {
-    pub(crate) id: ActorId,
-    pub(crate) watchers: Vec<(Watcher, Tell)>,
-}
-
 /// A search for some lost actors.
 pub(crate) struct Locate {
     /// The theater that they were in, according to this one.
@@ -73,24 +69,23 @@ pub(crate) struct Locate {
     /// The number of earlier rounds.
     round: u32,
     open: Mutex<Open>,
-    directory: Arc<Directory>,
-    registry: Arc<Registry>,
+    proxies: Arc<PendingProxies>,
 }
 
-impl LostActor {
-    /// Asks all other theaters for these actors. Their mail waits in that time; an actor that no theater knows was lost with the theater.
+impl PendingProxies {
+    /// Asks all other theaters for these actors, which were in the theater `lost`. Their mail waits in that time; an actor that no theater knows was lost with the theater.
     ///
     /// Only actors are located whose stubs say, in their stages, that their routes lead nowhere. Others have come to this theater in the meantime, or
     /// have another route.
-    pub(crate) fn locate(lost_actors: Vec<LostActor>, directory: &Arc<Directory>, registry: &Arc<Registry>, lost: u64) {
+    pub(crate) fn locate(self: &Arc<Self>, lost_actors: Vec<LostActor>, lost: u64) {
+        let registry = &self.link_table.registry;
         // The actors of a stage are located together, when the request has come to all of them.
         let mut stages: BTreeMap<u16, Arc<Rerouted>> = BTreeMap::new();
         for LostActor { id, watchers } in lost_actors {
             let Some(controls) = registry.migration_vtable(id).and_then(|_| registry.controls(id)) else { continue };
-            let of_stage = stages.entry(id.address().stage()).or_insert_with(|| {
-                let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-                Arc::new(Rerouted { lost, routes: Mutex::default(), directory, registry })
-            });
+            let of_stage = stages
+                .entry(id.address().stage())
+                .or_insert_with(|| Arc::new(Rerouted { lost, routes: Mutex::default(), proxies: Arc::clone(self) }));
             let of_stage = Arc::clone(of_stage);
             (controls.reroute)(id, Box::new(move |present| of_stage.reroute(id, present, watchers)));
         }
@@ -101,8 +96,7 @@ impl LostActor {
 struct Rerouted {
     lost: u64,
     routes: Mutex<Vec<(ActorId, Arc<PendingProxy>)>>,
-    directory: Arc<Directory>,
-    registry: Arc<Registry>,
+    proxies: Arc<PendingProxies>,
 }
 
 impl Rerouted {
@@ -110,7 +104,7 @@ impl Rerouted {
         match present {
             StubContent::Way(route) => {
                 if leads_nowhere(&**route) {
-                    let lost_actors = PendingProxy::lost_actors(&self.directory);
+                    let lost_actors = PendingProxy::lost_actors(&self.proxies);
                     lost_actors.is_at(id);
                     lock(&self.routes).push((id, Arc::clone(&lost_actors)));
                     *route = lost_actors;
@@ -133,7 +127,7 @@ impl Rerouted {
 impl Drop for Rerouted {
     fn drop(&mut self) {
         let routes = std::mem::take(self.routes.get_mut().unwrap_or_else(PoisonError::into_inner));
-        Locate::begin(routes, &self.directory, &self.registry, (self.lost, 0));
+        Locate::begin(routes, &self.proxies, (self.lost, 0));
     }
 }
 
@@ -142,20 +136,6 @@ pub(crate) fn leads_nowhere(route: &dyn Forwarder) -> bool {
     let route = route.as_any();
     route.downcast_ref::<Proxy>().is_some_and(Proxy::is_lost)
         || route.downcast_ref::<PendingProxy>().is_some_and(PendingProxy::is_lost)
-}
-
-/// The result for an actor that no other theater knows.
-pub(crate) enum Seen {
-    /// It has come to this theater.
-    Here,
-    /// It has come to this theater, or was found, and has gone on to this location.
-    Moved(RemoteActorId),
-    /// It is an incoming actor of this theater. All replies are older.
-    Incoming,
-    /// Its stub reroutes, by this number. The reroute has to end first.
-    Reroutes(u64),
-    /// It is lost.
-    Nowhere,
 }
 
 /// An actor that is not found yet.
@@ -190,33 +170,28 @@ impl Locate {
     /// Asks all other theaters for these actors, which were in the theater `lost`, and tells their routes.
     pub(crate) fn begin(
         lost_actors: Vec<(ActorId, Arc<PendingProxy>)>,
-        directory: &Arc<Directory>,
-        registry: &Arc<Registry>,
+        proxies: &Arc<PendingProxies>,
         (lost, round): (u64, u32),
     ) {
         for (id, _) in &lost_actors {
             // The actions are carried out already: its mail waits, and it is being located. At a repeated search, there may be a link with that
             // theater again.
-            directory.note_route_lost(*id, lost);
+            proxies.directory.note_route_lost(*id, lost);
         }
-        let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-        let Some(node) = directory.node() else {
-            return Locate::ask(lost_actors, &directory, &registry, (lost, round));
+        let proxies = Arc::clone(proxies);
+        let Some(node) = proxies.link_table.node() else {
+            return Locate::ask(lost_actors, &proxies, (lost, round));
         };
         let actors: Vec<ActorId> = lost_actors.iter().map(|(id, _)| *id).collect();
-        let ask = Box::new(move || Locate::ask(lost_actors, &directory, &registry, (lost, round)));
+        let ask = Box::new(move || Locate::ask(lost_actors, &proxies, (lost, round)));
         node.reach_hosts(&actors, &FxHashSet::from_iter([lost]), ask);
     }
 
-    fn ask(
-        lost_actors: Vec<(ActorId, Arc<PendingProxy>)>,
-        directory: &Arc<Directory>,
-        registry: &Arc<Registry>,
-        (lost, round): (u64, u32),
-    ) {
-        let links = directory.all_links();
+    fn ask(lost_actors: Vec<(ActorId, Arc<PendingProxy>)>, proxies: &Arc<PendingProxies>, (lost, round): (u64, u32)) {
+        let PendingProxies { directory, link_table, .. } = &**proxies;
+        let links = link_table.all_links();
         let theaters = links.iter().map(|link| link.incarnation).chain([directory.incarnation]);
-        let asked: Vec<u64> = theaters.take(SEEKERS_MAX).collect();
+        let asked: Vec<u64> = theaters.take(LOCATE_THEATERS_MAX).collect();
         let mut lost_actors = lost_actors.into_iter();
         loop {
             let some: Vec<(ActorId, Arc<PendingProxy>)> = lost_actors.by_ref().take(LOST_ACTORS_MAX).collect();
@@ -225,16 +200,15 @@ impl Locate {
             }
             // An actor without a known name gets the name of no actor.
             let no_actor = RemoteActorId { theater: 0, address: None, slot: 0, incarnation: 0, capability: 0 };
-            let names: Vec<Key> =
-                some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(no_actor).key()).collect();
+            let names: Vec<BirthName> =
+                some.iter().map(|(id, _)| directory.identity(*id).unwrap_or(no_actor).birth_name()).collect();
             let missing = |(id, route)| Some(Missing { id, route, gone: BTreeMap::new() });
             let open = Mutex::new(Open {
                 lost_actors: some.into_iter().map(missing).collect(),
                 to_answer: links.len(),
                 is_incomplete: false,
             });
-            let (directory, registry) = (Arc::clone(directory), Arc::clone(registry));
-            let search = Arc::new(Locate { lost, round, open, directory, registry });
+            let search = Arc::new(Locate { lost, round, open, proxies: Arc::clone(proxies) });
             for link in &links {
                 let (search, theater) = (Arc::clone(&search), link.incarnation);
                 link.locate(lost, (true, &asked), &names, Box::new(move |answer| search.told(theater, answer)));
@@ -262,7 +236,7 @@ impl Locate {
                 let Some(missing) = lost_actors else { continue };
                 match whereabouts {
                     // This theater is the first to know that it has come to it; answers of others were true before.
-                    Some(Whereabouts::At(location)) if location.theater != self.directory.incarnation => {
+                    Some(Whereabouts::At(location)) if location.theater != self.proxies.directory.incarnation => {
                         found.extend(lost_actors.take().map(|missing| (missing, location)));
                     }
                     Some(Whereabouts::Gone(to)) => drop(missing.gone.insert(theater, to)),
@@ -274,7 +248,7 @@ impl Locate {
         for (Missing { id, route, .. }, location) in found {
             let remote = RemoteActorId::from(location);
             seam(2);
-            match self.directory.note_found(id, self.lost, remote) {
+            match self.proxies.directory.note_found(id, self.lost, remote) {
                 Some(at) => route.found(at),
                 None => route.is_not_needed(),
             }
@@ -283,7 +257,7 @@ impl Locate {
             // An actor may have gone from that theater to one that had answered before. There are fewer theaters to ask each time.
             let lost_actors = std::mem::take(&mut self.open().lost_actors);
             let lost_actors = lost_actors.into_iter().flatten().map(|missing| (missing.id, missing.route)).collect();
-            Locate::begin(lost_actors, &self.directory, &self.registry, (self.lost, self.round));
+            Locate::begin(lost_actors, &self.proxies, (self.lost, self.round));
         } else if all {
             self.close();
         }
@@ -292,14 +266,14 @@ impl Locate {
     /// Ends the round: all theaters have answered.
     fn close(&self) {
         let lost_actors = std::mem::take(&mut self.open().lost_actors);
-        let (lost, round, locator) = (self.lost, self.round + 1, self.directory.incarnation);
+        let (lost, round, locator) = (self.lost, self.round + 1, self.proxies.directory.incarnation);
         let may_be_alive = |missing: &Missing| round < ROUNDS_MAX && missing.may_have_passed(lost, locator);
         let (again, lost_too): (Vec<Missing>, Vec<Missing>) = lost_actors.into_iter().flatten().partition(may_be_alive);
         self.begin_later(again.into_iter().map(|missing| (missing.id, missing.route)).collect(), round);
         let mut awaited = Vec::new();
         for Missing { id, route, .. } in lost_too {
             seam(2);
-            awaited.extend(Self::end(id, route, &self.directory, &self.registry, lost));
+            awaited.extend(Self::end(id, route, &self.proxies, lost));
         }
         // The rounds count anew, because this theater's knowledge has changed since the last one, or is about to change.
         self.begin_later(awaited, 0);
@@ -310,11 +284,10 @@ impl Locate {
     pub(crate) fn end(
         id: ActorId,
         route: Arc<PendingProxy>,
-        directory: &Directory,
-        registry: &Registry,
+        proxies: &PendingProxies,
         lost: u64,
     ) -> Option<(ActorId, Arc<PendingProxy>)> {
-        match directory.note_not_found(id, lost) {
+        match proxies.directory.note_not_found(id, lost) {
             Seen::Moved(at) => route.found(at),
             Seen::Here => route.is_not_needed(),
             Seen::Incoming => return Some((id, route)),
@@ -325,9 +298,9 @@ impl Locate {
             }
             Seen::Nowhere => {
                 // This comes before its stub ends: other theaters may watch it at the stub later.
-                directory.note_lost(id);
+                proxies.directory.note_lost(id);
                 route.give_up();
-                if let Some(controls) = registry.controls(id) {
+                if let Some(controls) = proxies.link_table.registry.controls(id) {
                     (controls.forget)(id);
                 }
             }
@@ -339,8 +312,8 @@ impl Locate {
     fn begin_later(&self, lost_actors: Vec<(ActorId, Arc<PendingProxy>)>, round: u32) {
         let Some((id, _)) = lost_actors.first() else { return };
         let (id, lost) = (*id, self.lost);
-        let (directory, registry) = (Arc::clone(&self.directory), Arc::clone(&self.registry));
-        self.directory.again(id, move |_, _| Locate::begin(lost_actors, &directory, &registry, (lost, round)));
+        let proxies = Arc::clone(&self.proxies);
+        self.proxies.directory.again(id, move |_, _| Locate::begin(lost_actors, &proxies, (lost, round)));
     }
 }
 
@@ -349,20 +322,32 @@ fn read_sightings(answer: Result<(Codec, &[u8]), AskError>) -> Vec<Option<Wherea
     answer.ok().and_then(|(codec, bytes)| codec.read(bytes).ok()).map_or_else(Vec::new, |LocateReply(known)| known)
 }
 
+/// Returns the location of the actor with this birth name, if it is known. It is this theater until the actor has begun in another one.
+fn whereabouts(link_table: &LinkTable, born: BirthName) -> Option<RemoteActorId> {
+    let LinkTable { directory, .. } = link_table;
+    let id = directory.known_as(born).or_else(|| directory.own_born(born))?;
+    if id.address().is_stale() {
+        return None;
+    }
+    let (at, has_begun) = directory.location_of(id);
+    let is_going = |at: &RemoteActorId| !has_begun && link_table.link(at.theater).is_some();
+    match at.filter(|at| !is_going(at)) {
+        Some(at) => Some(at),
+        None => directory.location(id, directory.listens).ok().map(RemoteActorId::from),
+    }
+}
+
 /// A question of another theater for these actors.
 pub(crate) struct Inquiry {
     lost: u64,
-    actors: Vec<Key>,
+    actors: Vec<BirthName>,
     /// Theaters that answer for themselves.
     asked: FxHashSet<u64>,
     /// The link with the lost theater, if there was one.
     over_lost: Option<Arc<Link>>,
     gathered: Mutex<Gathered>,
-    directory: Arc<Directory>,
+    link_table: Arc<LinkTable>,
 }
-
-/// Takes the knowledge about the lost actors.
-type TakeLocateReply = Box<dyn FnOnce(Vec<Option<Whereabouts>>) + Send>;
 
 struct Gathered {
     /// The answers of other theaters.
@@ -377,15 +362,16 @@ impl Inquiry {
     pub(crate) fn begin(
         lost: u64,
         (for_others, asked): (bool, Vec<u64>),
-        actors: Vec<Key>,
-        directory: &Arc<Directory>,
-        answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
+        actors: Vec<BirthName>,
+        link_table: &Arc<LinkTable>,
+        answer: TakeLocateReply,
     ) {
-        let own: Vec<ActorId> = actors.iter().filter_map(|actor| directory.born_here(*actor)).collect();
-        let here = Arc::clone(directory);
+        let own: Vec<ActorId> =
+            actors.iter().filter_map(|actor| link_table.directory.born_in_this_theater(*actor)).collect();
+        let here = Arc::clone(link_table);
         let known = asked.iter().copied().chain([lost]).collect();
         let ask = move || Inquiry::ask(lost, (for_others, asked), actors, &here, answer);
-        match directory.node() {
+        match link_table.node() {
             Some(node) => node.reach_hosts(&own, &known, Box::new(ask)),
             None => ask(),
         }
@@ -394,28 +380,29 @@ impl Inquiry {
     fn ask(
         lost: u64,
         (for_others, asked): (bool, Vec<u64>),
-        actors: Vec<Key>,
-        directory: &Arc<Directory>,
-        answer: impl FnOnce(Vec<Option<Whereabouts>>) + Send + 'static,
+        actors: Vec<BirthName>,
+        link_table: &Arc<LinkTable>,
+        answer: TakeLocateReply,
     ) {
         let mut asked = FxHashSet::from_iter(asked);
-        let gone = actors.iter().filter_map(|actor| directory.whereabouts(*actor)).map(|at| at.theater);
-        let own = actors.iter().filter_map(|actor| directory.born_here(*actor));
+        let directory = &link_table.directory;
+        let gone = actors.iter().filter_map(|actor| whereabouts(link_table, *actor)).map(|at| at.theater);
+        let own = actors.iter().filter_map(|actor| directory.born_in_this_theater(*actor));
         let noted = own.flat_map(|id| directory.hosts(id)).map(|host| host.theater);
         let gone: FxHashSet<u64> = gone.chain(noted).collect();
         let is_to_be_asked = |link: &Arc<Link>| {
             let theater = link.incarnation;
             theater == lost || !asked.contains(&theater) && (for_others || gone.contains(&theater))
         };
-        let others: Vec<Arc<Link>> = directory.all_links().into_iter().filter(is_to_be_asked).collect();
+        let others: Vec<Arc<Link>> = link_table.all_links().into_iter().filter(is_to_be_asked).collect();
         asked.extend(others.iter().map(|link| link.incarnation).chain([directory.incarnation]));
-        let mut known: Vec<u64> = asked.iter().copied().take(SEEKERS_MAX).collect();
+        let mut known: Vec<u64> = asked.iter().copied().take(LOCATE_THEATERS_MAX).collect();
         known.sort_unstable();
         let (said, to_answer) = (BTreeMap::new(), others.len() + 1);
-        let gathered = Gathered { said, to_answer, answer: Some(Box::new(answer)) };
-        let (gathered, directory) = (Mutex::new(gathered), Arc::clone(directory));
+        let gathered = Gathered { said, to_answer, answer: Some(answer) };
+        let (gathered, link_table) = (Mutex::new(gathered), Arc::clone(link_table));
         let over_lost = others.iter().find(|link| link.incarnation == lost).cloned();
-        let inquiry = Arc::new(Inquiry { lost, actors, asked, over_lost, gathered, directory });
+        let inquiry = Arc::new(Inquiry { lost, actors, asked, over_lost, gathered, link_table });
         for other in others {
             let (answered, theater) = (Arc::clone(&inquiry), other.incarnation);
             let answer = move |answer: Result<(Codec, &[u8]), AskError>| {
@@ -436,7 +423,7 @@ impl Inquiry {
         }
         drop(gathered);
         let is_read = |link: &Arc<Link>| link.is_read_by_another_thread();
-        let (waits, node) = (self.over_lost.as_ref().is_some_and(is_read), self.directory.node());
+        let (waits, node) = (self.over_lost.as_ref().is_some_and(is_read), self.link_table.node());
         let Some(node) = node.filter(|_| waits) else { return self.close() };
         // The frame that is being read may hold the actor.
         let inquiry = Arc::clone(self);
@@ -466,7 +453,7 @@ impl Inquiry {
 
     /// Returns the knowledge about the `nth` actor.
     fn whereabouts(&self, nth: usize, said: &BTreeMap<u64, Vec<Option<Whereabouts>>>) -> Option<Whereabouts> {
-        let own = self.directory.whereabouts(self.actors[nth]);
+        let own = whereabouts(&self.link_table, self.actors[nth]);
         let location_of = |RemoteActorId { theater, address, slot, incarnation, capability }| ActorLocation {
             theater,
             address,
@@ -474,7 +461,7 @@ impl Inquiry {
             incarnation,
             capability,
         };
-        if let Some(here) = own.filter(|at| at.theater == self.directory.incarnation) {
+        if let Some(here) = own.filter(|at| at.theater == self.link_table.directory.incarnation) {
             return Some(Whereabouts::At(location_of(here)));
         }
         let said_by = |theater: &u64| said.get(theater).and_then(|said| *said.get(nth)?);
@@ -492,7 +479,7 @@ impl Inquiry {
         }
         let gone = |seen: Whereabouts| if let Whereabouts::Gone(to) = seen { Some(to) } else { None };
         // The theaters asked by this one know a part of the chains only.
-        let here = self.directory.incarnation;
+        let here = self.link_table.directory.incarnation;
         let next = |at: &u64| if *at == here { own.map(|at| at.theater) } else { said_by(at).and_then(gone) };
         let end = |to| std::iter::successors(Some(to), next).take(said.len() + 1).last();
         let mut ends = own.map(|at| at.theater).into_iter().chain(seen.filter_map(gone)).filter_map(end);

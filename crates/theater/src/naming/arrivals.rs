@@ -9,8 +9,8 @@ use playhouse_actor::wire::{Install, MigrationVTable, Spawns};
 use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
-use crate::migration::view::Attempt;
-use crate::naming::{Epoch, Key, RemoteActorId};
+use crate::naming::view::Attempt;
+use crate::naming::{BirthName, Epoch, RemoteActorId};
 
 /// An actor that was read from a frame.
 pub(crate) struct IncomingActor {
@@ -52,7 +52,7 @@ struct GroupArrival {
 pub(crate) struct IncomingActors {
     group_arrivals: FxHashMap<u64, GroupArrival>,
     /// The group arrival of each actor that its source has not committed yet.
-    by_name: FxHashMap<Key, u64>,
+    by_name: FxHashMap<BirthName, u64>,
     /// The group arrival, and the position in it.
     by_stub: FxHashMap<ActorId, (u64, usize)>,
     last_number: u64,
@@ -81,13 +81,13 @@ impl IncomingActors {
     pub(crate) fn keep(&mut self, link: u64, members: Vec<Awaited>) {
         self.last_number += 1;
         let number = self.last_number;
-        self.by_name.extend(members.iter().map(|member| (member.incoming.born.key(), number)));
+        self.by_name.extend(members.iter().map(|member| (member.incoming.born.birth_name(), number)));
         self.by_stub.extend(members.iter().zip(0..).map(|(member, at)| (member.stub, (number, at))));
         self.group_arrivals.insert(number, GroupArrival { link, to_leave: members.len(), members });
     }
 
     /// Notes that the theater behind this link has committed the actor. Returns the actors that begin.
-    pub(crate) fn leave(&mut self, link: u64, born: Key) -> Vec<Awaited> {
+    pub(crate) fn leave(&mut self, link: u64, born: BirthName) -> Vec<Awaited> {
         let Some(number) = self.by_name.get(&born).copied() else { return Vec::new() };
         let Some(group_arrival) =
             self.group_arrivals.get_mut(&number).filter(|group_arrival| group_arrival.link == link)
@@ -100,7 +100,7 @@ impl IncomingActors {
     }
 
     /// Notes that the actor stays in its source. Returns it and the other members of its group arrival: they do not begin.
-    pub(crate) fn stay(&mut self, link: u64, born: Key) -> Vec<Awaited> {
+    pub(crate) fn stay(&mut self, link: u64, born: BirthName) -> Vec<Awaited> {
         let number = self.by_name.get(&born).copied();
         let number = number
             .filter(|number| self.group_arrivals.get(number).is_some_and(|group_arrival| group_arrival.link == link));
@@ -126,7 +126,7 @@ impl IncomingActors {
         let members = self.group_arrivals.remove(&number).map_or_else(Vec::new, |group_arrival| group_arrival.members);
         for member in &members {
             self.by_stub.remove(&member.stub);
-            let born = member.incoming.born.key();
+            let born = member.incoming.born.birth_name();
             if self.by_name.get(&born) == Some(&number) {
                 self.by_name.remove(&born);
             }
