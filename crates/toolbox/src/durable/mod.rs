@@ -57,6 +57,6 @@ pub use self::open::Open;
 pub use self::save::Save;
 pub use self::store::{
     Changed, KEY_BYTES_MAX, Ledger, LedgerWatch, MemoryStore, STATE_BYTES_MAX, Saved, Store, StoreError, check_key,
-    check_state,
+    check_revision, check_state,
 };
 pub use self::value::Durable;

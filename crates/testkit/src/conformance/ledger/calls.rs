@@ -13,7 +13,8 @@ pub(super) const EACH_KIND_OF_CHANGE: LedgerRule = Rule {
     name: "each kind of change",
     says: "a call follows each state that is created, replaced or removed, and each that is created again",
     check: |storage| {
-        let ledger = (storage.fresh)()();
+        let open = (storage.fresh)();
+        let ledger = open();
         let calls = storage.watch(&*ledger, "key")?;
         let mut expected = done("a save", ledger.save("key", 0, b"one"))?;
         calls.wait("after a state was created")?;
@@ -72,7 +73,8 @@ pub(super) const PREFIXES_AND_WATCHES: LedgerRule = Rule {
     name: "prefixes and watches",
     says: "each of several watches is called for the keys that begin with its prefix, which may be a whole key or empty",
     check: |storage| {
-        let ledger = (storage.fresh)()();
+        let open = (storage.fresh)();
+        let ledger = open();
         let watches = ["", "a", "a/", "a/1", "ü"];
         let calls = watches.iter().map(|prefix| storage.watch(&*ledger, prefix)).collect::<Result<Vec<_>, _>>()?;
         for key in ["a/1", "a/2", "a", "ü/1", "b"] {

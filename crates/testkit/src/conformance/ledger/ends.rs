@@ -12,7 +12,8 @@ pub(super) const ENDS_ALONE: Rule<SharedStorage> = Rule {
     name: "a watch ends alone",
     says: "calls end soon after a watch was dropped, and those of other watches go on",
     check: |storage| {
-        let ledger = (storage.fresh)()();
+        let open = (storage.fresh)();
+        let ledger = open();
         let (ended, other) = (storage.watch(&*ledger, "key")?, storage.watch(&*ledger, "key")?);
         let mut expected = done("a save", ledger.save("key", 0, b""))?;
         ended.wait("after a save, for the first of two watches")?;
