@@ -284,7 +284,7 @@ fn sources(folder: &Path, ending: &str) -> String {
 
 /// Returns the sources of the libraries whose errors a program may get.
 fn sources_of_libraries() -> String {
-    let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit"];
+    let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit", "sqlite"];
     libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
 }
 
@@ -362,7 +362,7 @@ const WITHOUT_EXAMPLES: [&str; 8] =
 #[test]
 fn each_public_type_has_an_example() {
     let mut with_examples = BTreeSet::new();
-    for library in ["executor", "actor", "theater", "toolbox", "testkit", "playhouse"] {
+    for library in ["executor", "actor", "theater", "toolbox", "testkit", "playhouse", "sqlite"] {
         let sources = sources(&root().join("crates").join(library).join("src"), ".rs");
         let mut comment = String::new();
         for line in sources.lines().map(str::trim_start) {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// The packages in the order of their publication, because each one depends on earlier ones only.
-const PUBLISHED: [&str; 7] = ["executor", "actor", "macros", "theater", "toolbox", "playhouse", "testkit"];
+const PUBLISHED: [&str; 8] = ["executor", "actor", "macros", "theater", "toolbox", "playhouse", "testkit", "sqlite"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

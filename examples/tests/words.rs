@@ -17,6 +17,8 @@ const KEPT: &[&str] = &[
     "guarantees",
     "crates/toolbox/src",
     "crates/testkit/src",
+    "crates/sqlite/src",
+    "crates/sqlite/tests",
     "crates/macros/src",
     "crates/playhouse/src",
     "crates/cli/src",

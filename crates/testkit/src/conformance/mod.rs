@@ -11,6 +11,7 @@
 //! assert!(report.broken().is_empty(), "{report}");
 //! ```
 
+pub mod ledger;
 mod rule;
 pub mod store;
 pub mod transport;

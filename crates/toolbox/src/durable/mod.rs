@@ -2,6 +2,7 @@
 //!
 //! - A [`Store`] keeps bytes under keys, each with a revision. [`FileStore`] keeps them in files, and [`MemoryStore`]
 //!   in memory for tests. The suite `playhouse_testkit::conformance::store` tests other stores.
+//! - A [`Ledger`] is a store that several processes share, and that tells of changes.
 //! - A [`Durable`] is one value in a store, and a field of an actor. The threads of a
 //!   [`ResourcePool`](crate::resource::ResourcePool) load and save it, because a slow disk must not block a worker.
 //!
@@ -54,5 +55,8 @@ pub use self::error::DurableError;
 pub use self::file::FileStore;
 pub use self::open::Open;
 pub use self::save::Save;
-pub use self::store::{KEY_BYTES_MAX, MemoryStore, STATE_BYTES_MAX, Saved, Store, StoreError, check_key, check_state};
+pub use self::store::{
+    Changed, KEY_BYTES_MAX, Ledger, LedgerWatch, MemoryStore, STATE_BYTES_MAX, Saved, Store, StoreError, check_key,
+    check_revision, check_state,
+};
 pub use self::value::Durable;

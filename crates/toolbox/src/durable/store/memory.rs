@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
-use super::{Saved, Store, StoreError, check_key, check_revision, check_state};
+use super::{Changed, Ledger, LedgerWatch, Saved, Store, StoreError, check_key, check_revision, check_state};
 use crate::panics::lock;
 
 /// A store for tests. States survive their actors, but not the process. Clones are handles to the same store.
@@ -22,6 +22,13 @@ use crate::panics::lock;
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     states: Arc<Mutex<States>>,
+    watchers: Arc<Mutex<Vec<Weak<Watcher>>>>,
+}
+
+/// A watch that has not ended.
+struct Watcher {
+    prefix: String,
+    changed: Changed,
 }
 
 #[derive(Default)]
@@ -35,6 +42,17 @@ impl MemoryStore {
     /// Creates an empty store.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
+    }
+}
+
+impl MemoryStore {
+    /// Calls the watchers of `key`. No lock is held while one runs.
+    fn tell_of(&self, key: &str) {
+        let mut watchers = lock(&self.watchers);
+        watchers.retain(|watcher| watcher.strong_count() > 0);
+        let told: Vec<_> = watchers.iter().filter_map(Weak::upgrade).collect();
+        drop(watchers);
+        told.iter().filter(|watcher| key.starts_with(&watcher.prefix)).for_each(|watcher| (watcher.changed)());
     }
 }
 
@@ -64,6 +82,8 @@ impl Store for MemoryStore {
         states.last += 1;
         let revision = states.last;
         states.saved.insert(key.to_owned(), Saved { revision, bytes: bytes.to_vec() });
+        drop(states);
+        self.tell_of(key);
         Ok(revision)
     }
 
@@ -71,11 +91,23 @@ impl Store for MemoryStore {
         check_key(key)?;
         let mut states = lock(&self.states);
         states.check(key, expected)?;
-        states.saved.remove(key);
+        let removed = states.saved.remove(key);
+        drop(states);
+        if removed.is_some() {
+            self.tell_of(key);
+        }
         Ok(())
     }
 
     fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         Ok(lock(&self.states).saved.keys().filter(|key| key.starts_with(prefix)).cloned().collect())
+    }
+}
+
+impl Ledger for MemoryStore {
+    fn watch(&self, prefix: &str, changed: Changed) -> Result<LedgerWatch, StoreError> {
+        let watcher = Arc::new(Watcher { prefix: prefix.to_owned(), changed });
+        lock(&self.watchers).push(Arc::downgrade(&watcher));
+        Ok(LedgerWatch::new(watcher))
     }
 }

@@ -1,11 +1,13 @@
 //! The interface of stores.
 
 mod error;
+mod ledger;
 mod memory;
 
 use std::sync::Arc;
 
 pub use self::error::StoreError;
+pub use self::ledger::{Changed, Ledger, LedgerWatch};
 pub use self::memory::MemoryStore;
 
 /// The largest size of a key, in bytes of UTF-8.
@@ -145,8 +147,11 @@ pub fn check_state(key: &str, bytes: &[u8]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Checks that the revision that was found is the expected one.
-pub(super) fn check_revision(key: &str, expected: u64, found: u64) -> Result<(), StoreError> {
+/// Checks that the revision that was found is the expected one. The revision 0 stands for no state.
+///
+/// # Errors
+/// [`StoreError::Conflict`].
+pub fn check_revision(key: &str, expected: u64, found: u64) -> Result<(), StoreError> {
     if found != expected {
         return Err(StoreError::Conflict { key: key.to_owned(), expected, found });
     }

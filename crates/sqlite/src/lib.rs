@@ -1,0 +1,13 @@
+//! Durable states and ledgers of [Playhouse](playhouse) actors in an SQLite database.
+//!
+//! A [`SqliteStore`] is a [`Store`](playhouse::durable::Store) and a [`Ledger`](playhouse::durable::Ledger). Several
+//! processes of one machine may open the same database.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod store;
+mod watch;
+
+pub use self::error::OpenError;
+pub use self::store::SqliteStore;
