@@ -92,7 +92,7 @@ pub(super) const AFTER_THE_CHANGE: LedgerRule = Rule {
     name: "after the change",
     says: "a call comes after each change, so that a reader who reads at each call only sees every last change",
     check: |storage| {
-        const CHANGES: u8 = 100;
+        const CHANGES: u8 = 30;
         let open = (storage.fresh)();
         let (watched, other) = (open(), open());
         let calls = storage.watch(&*watched, "key")?;
@@ -131,7 +131,7 @@ pub(super) const NONE_IS_MISSED: LedgerRule = Rule {
     name: "none is missed",
     says: "a reader who reads at each call only sees the last of many changes that come while it reads",
     check: |storage| {
-        const CHANGES_MIN: u64 = 300;
+        const CHANGES_MIN: u64 = 200;
         const LOOKS_MIN: u64 = 10;
         let open = (storage.fresh)();
         for _ in 0..3 {
