@@ -88,7 +88,8 @@ pub enum AskError {
     /// The request was not handled and never will be: in one process it is not sent, and over theaters it was taken
     /// back. (If it was [forwarded](crate::Reply::forward), that holds for the last receiver.)
     Cycle(Vec<String>),
-    /// The receiver had ended, or ended before it answered.
+    /// The receiver had ended, or ended before it answered. Or a supervisor has restarted it with a crashed sibling while
+    /// its async handler waited.
     Stopped,
     /// The receiver's handler crashed: it panicked, or called [`Context::fail`](crate::Context::fail).
     Panicked,

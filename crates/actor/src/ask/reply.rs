@@ -121,6 +121,12 @@ impl<T: Send + 'static> Reply<T> {
         Reply { to: Some(ReplyTo::then(Box::new(answered))) }
     }
 
+    /// Returns a reply that nobody waits for, as a message that was told has.
+    #[doc(hidden)]
+    pub fn of_nobody() -> Reply<T> {
+        Reply { to: None }
+    }
+
     /// Gives the answer. It is dropped if no asker waits for it any more.
     #[doc(alias("reply", "answer", "respond", "complete"))]
     pub fn send(self, answer: T) {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use playhouse_executor::{
-    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Failure, Payload, SystemCore, TimerKey, Undelivered,
+    AwayCx, Control, ControlCx, Crash, Cx, Envelope, Failure, Payload, SystemCore, TimerKey, Undelivered, contained,
     with_current_system,
 };
 use serde::de::DeserializeOwned;
@@ -703,7 +703,8 @@ impl<A: Portable> Control<ActorState<A>> for Verdict<A> {
                     return;
                 }
                 cx.note_handled(false);
-                drop(cx.replace(ActorState { actor }));
+                let former = cx.replace(ActorState { actor });
+                let _panicked = contained(|| drop(former));
                 cx.resume();
                 cx.run(Start);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use playhouse_executor::{Control, ControlCx, Crash, MailKind, during};
+use playhouse_executor::{Control, ControlCx, Crash, MailKind, contained, during};
 
 use crate::actor::context::Context;
 use crate::actor::spawn::Start;
@@ -194,7 +194,9 @@ impl<A: Actor> Control<ActorState<A>> for Verdict {
                 *count += 1;
                 let actor = during(|| (MailKind::Control, "factory"), &mut *factory);
                 *crashed = false;
-                drop(cx.replace(ActorState { actor }));
+                // The former state may panic in its drop, which is no crash of the new one.
+                let former = cx.replace(ActorState { actor });
+                let _panicked = contained(|| drop(former));
                 cx.resume();
                 cx.run(Start);
             }

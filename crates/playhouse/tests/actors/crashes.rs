@@ -341,35 +341,6 @@ fn the_place_of_a_crash_is_its_own() {
     });
 }
 
-/// A panic in the drop of the former state is not attributed to the factory.
-#[test]
-fn a_crash_in_the_drop_of_the_former_state_is_not_one_of_the_factory() {
-    struct Bomb;
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            if !std::thread::panicking() {
-                panic!("in the drop");
-            }
-        }
-    }
-    impl Actor for Bomb {}
-    impl Handler<Burn> for Bomb {
-        fn handle(&mut self, _: Burn, ctx: &mut Context<Self>) {
-            ctx.fail(Broken);
-        }
-    }
-    finishes(|| {
-        let (system, told) = watched();
-        let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one().max_restarts(1, LIMIT)));
-        let child = supervisor.ask(ChildSpec::new("child", || Bomb)).wait().unwrap().unwrap();
-        child.tell(Burn);
-        assert_eq!(told.recv_timeout(LIMIT).unwrap().reason, StopReason::Failed(Broken.to_string()));
-        let dropped = told.recv_timeout(LIMIT).unwrap();
-        assert_eq!((dropped.reason, dropped.during), (StopReason::Panicked("in the drop".to_owned()), None));
-        system.shutdown().unwrap();
-    });
-}
-
 // GUARANTEE: Crashes are reported
 /// A hook that panics is contained.
 #[test]

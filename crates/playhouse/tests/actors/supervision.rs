@@ -159,6 +159,54 @@ fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
 }
 
 // GUARANTEE: Restarts
+/// An actor whose drop panics.
+struct Explosive {
+    incarnation: u64,
+}
+
+impl Drop for Explosive {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("the drop of incarnation {}", self.incarnation);
+        }
+    }
+}
+
+#[actor]
+impl Explosive {
+    #[message]
+    fn burst(&mut self) {
+        panic!("a bug");
+    }
+    #[message]
+    fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+}
+
+// GUARANTEE: Crashes are reported
+#[test]
+fn a_former_state_that_panics_in_its_drop_is_no_crash_of_the_new_one() {
+    quiet_panics();
+    let system = simulated(4);
+    let crashes = Log::new();
+    let log = crashes.clone();
+    system.on_crash(move |crash| log.push(crash.to_string()));
+    let supervisor = system.spawn(Supervisor::new(SupervisionPolicy::one_for_one()));
+    let mut incarnation = 0;
+    let explosive = move || {
+        incarnation += 1;
+        Explosive { incarnation }
+    };
+    let child = supervisor.ask(ChildSpec::new("explosive", explosive)).wait().unwrap().unwrap();
+    for restarts in 1..=2 {
+        assert_eq!(child.ask(Burst).wait(), Err(AskError::Panicked));
+        system.run_until_idle();
+        assert_eq!(child.ask(Incarnation).wait(), Ok(restarts + 1));
+        assert_eq!(crashes.take().len(), 1, "one crash, and no other by the drop");
+    }
+}
+
 #[test]
 fn each_strategy_restarts_the_children_that_it_names() {
     quiet_panics();

@@ -1,6 +1,6 @@
 //! Probes: receivers that a test looks into.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -26,18 +26,13 @@ impl<M: Message> DeferredHandler<M> for ProbeActor<M> {
     }
 }
 
-/// Whether answers of type `T` say nothing that a test could choose.
-fn is_nothing<T: 'static>() -> bool {
-    TypeId::of::<T>() == TypeId::of::<()>()
-}
-
 /// Gives the answer at once if it is `()`.
 fn answered_by_nothing<T: Send + 'static>(reply: Reply<T>) -> Reply<T> {
     let nothing: Box<dyn Any> = Box::new(());
     match nothing.downcast::<T>() {
         Ok(nothing) => {
             reply.send(*nothing);
-            Reply::from_fn(|_| {})
+            Reply::of_nobody()
         }
         Err(_) => reply,
     }
@@ -137,7 +132,7 @@ impl<M: Message> Probe<M> {
     pub fn expect(&self) -> M {
         let (message, reply) = self.next();
         assert!(
-            is_nothing::<M::Reply>() || !reply.is_awaited(),
+            !reply.is_awaited(),
             "a {} came, and its sender waits for the answer: take it with `expect_ask`, which returns the message and its `Reply`",
             ShortType(std::any::type_name::<M>())
         );
