@@ -44,7 +44,8 @@ use crate::watch::Watch;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no reference to an actor, and cannot be watched",
     label = "expected an `ActorRef`, an `AnyActor`, or a borrow of one",
-    note = "an `ActorId` only names an actor, and a `Recipient` hides it: keep its `ActorRef` beside them"
+    note = "an `ActorId` only names an actor, and a `Recipient` hides it: keep its `ActorRef` beside them",
+    note = "the `ActorRef` of an `OwnedActor` is `*owned`"
 )]
 pub trait Watchable: Copy {
     /// Makes `ctx` watch the actor.

@@ -158,7 +158,6 @@ fn a_restarted_child_keeps_its_address_and_its_mailbox_and_has_a_new_state() {
     }
 }
 
-// GUARANTEE: Restarts
 /// An actor whose drop panics.
 struct Explosive {
     incarnation: u64,
@@ -207,6 +206,7 @@ fn a_former_state_that_panics_in_its_drop_is_no_crash_of_the_new_one() {
     }
 }
 
+// GUARANTEE: Restarts
 #[test]
 fn each_strategy_restarts_the_children_that_it_names() {
     quiet_panics();
