@@ -30,22 +30,32 @@ use crate::actor::{Actor, ActorId, ActorState, HasIdentity};
 /// }
 /// impl Error for BadReading {}
 ///
-/// # use playhouse_actor::CrashCause;
-/// let causes = [BadReading(999.0).into_error(), "out of range".into_error()];
-/// assert_eq!(causes.map(|cause| cause.to_string()), ["999 degrees are out of range", "out of range"]);
+/// # use playhouse_actor::{Actor, Context};
+/// struct Sensor;
+///
+/// impl Actor for Sensor {
+///     fn started(&mut self, ctx: &mut Context<Self>) {
+///         ctx.fail(BadReading(999.0)); // or `ctx.fail("out of range")`
+///     }
+/// }
+/// # let system = playhouse_actor::System::builder().print_crashes(false).start()?;
+/// # let ended = system.spawn(Sensor).ended();
+/// # assert_eq!(ended.wait(), playhouse_actor::StopReason::Failed("999 degrees are out of range".to_owned()));
+/// # system.shutdown()?;
+/// # Ok::<(), Box<dyn Error>>(())
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the cause of a crash",
     label = "expected a text, or an error that is `Send` and `Sync`",
     note = "a type of yours implements `std::fmt::Display`, with the text of the report, and `std::error::Error`",
-    note = "for an error of another crate, write `ctx.fail(error.to_string())`"
+    note = "for an error that is not `Send` and `Sync`, write `ctx.fail(error.to_string())`"
 )]
 pub trait CrashCause {
     /// Returns the error that the supervisor receives.
+    #[doc(hidden)]
     fn into_error(self) -> Box<dyn Error + Send + Sync>;
 }
 
-#[diagnostic::do_not_recommend]
 impl<E: Into<Box<dyn Error + Send + Sync>>> CrashCause for E {
     fn into_error(self) -> Box<dyn Error + Send + Sync> {
         self.into()
@@ -115,8 +125,8 @@ impl<A: Actor> Context<A> {
     /// Starts an actor near this one: on a stage of the same worker, in turn. The children of a
     /// [dedicated](crate::Placement::Dedicated) actor go to any stage.
     ///
-    /// The child continues when this actor ends. A child that ends with this actor is [owned](Context::spawn_owned) by it, or
-    /// has a [`Supervisor`](crate::Supervisor), which also restarts it.
+    /// The child continues when this actor ends. A child that ends with this actor is [owned](Context::spawn_owned) by it.
+    /// The children of a [`Supervisor`](crate::Supervisor) end with the supervisor, which also restarts them.
     ///
     /// The child's `started` runs before any message to it. The exact time is unspecified:
     /// - mostly before this call returns;

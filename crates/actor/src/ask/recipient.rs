@@ -183,7 +183,7 @@ impl<A: Actor, Mode> ToRecipient<A, Mode> for ActorRef<A> {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "a `{M}` cannot be sent to a `{Self}`",
-    label = "expected an `ActorRef` or a `Recipient<{M}>`",
+    label = "expected an `ActorRef`, a `Recipient<{M}>`, or a borrow of one",
     note = "the `ActorRef` of an `OwnedActor` is `*owned`"
 )]
 pub trait AskTarget<M: Message, Mode>: Copy {

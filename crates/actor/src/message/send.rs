@@ -158,8 +158,8 @@ impl<A: Actor> Control<ActorState<A>> for Request {
 pub struct OwnedActor<A: Actor>(pub(crate) ActorRef<A>);
 
 impl<A: Actor> Context<A> {
-    /// Starts an actor near this one that is stopped when the result is dropped. The children that an actor keeps in its
-    /// state in this way end with it, also if it crashes or is killed.
+    /// Starts a child near this actor. The child is stopped when the result is dropped. If this actor keeps the result in
+    /// its state, the child ends with it, also by a crash, a kill or a restart.
     ///
     /// ```
     /// # use playhouse_actor::*;

@@ -230,7 +230,7 @@ impl Desk {
         self.handled += 1;
         match over.split_first() {
             None => reply.send(self.handled),
-            Some((next, rest)) => reply.forward(self.others[*next], Pass(rest.to_vec())),
+            Some((next, rest)) => reply.forward(&self.others[*next], Pass(rest.to_vec())),
         }
     }
 

@@ -1,5 +1,6 @@
 //! A watcher gets the end of its actor once, with the reason.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::support::{Adder, Do, Log, Mourn, Mourner, Puppet, finishes, quiet_panics, simulated, threads};
@@ -24,6 +25,39 @@ impl std::fmt::Display for Trouble {
 }
 
 impl std::error::Error for Trouble {}
+
+/// Watches some actors by borrowed references, and ends the watch of the last one.
+struct Borrower {
+    actors: Vec<ActorRef<Puppet>>,
+    log: Log<Terminated>,
+}
+
+impl Actor for Borrower {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        for actor in &self.actors {
+            ctx.watch(actor);
+        }
+        if let Some(last) = self.actors.last() {
+            ctx.unwatch(last);
+        }
+    }
+    fn terminated(&mut self, notice: Terminated, _: &mut Context<Self>) {
+        self.log.push(notice);
+    }
+}
+
+#[test]
+fn borrowed_references_are_watched_like_their_actors() {
+    let system = simulated(5);
+    let actors: Vec<_> = (0..3).map(|_| system.spawn(Puppet)).collect();
+    let log = Log::new();
+    system.spawn(Borrower { actors: actors.clone(), log: log.clone() });
+    system.run_until_idle();
+    actors.iter().for_each(|actor| actor.stop());
+    system.run_until_idle();
+    let ended: BTreeSet<_> = log.take().into_iter().map(|notice| notice.who).collect();
+    assert_eq!(ended, BTreeSet::from([actors[0].id(), actors[1].id()]));
+}
 
 // GUARANTEE: Watching
 #[test]

@@ -104,8 +104,8 @@ impl Kit {
     }
 
     /// Holds the messages of `actor`, including its start, until it is [released](Kit::release). The test can play
-    /// the part of a held child or peer. Kills and watches still reach the actor, and so do stops, unless it was held
-    /// before its start: it stops then when it is released. When it has ended, held messages are dead letters.
+    /// the part of a held child or peer. Stops, kills and watches still reach the actor. An actor that is held before its
+    /// start stops when it is released. When it has ended, held messages are dead letters.
     #[doc(alias = "suspend")]
     pub fn hold<A: Actor>(&self, actor: ActorRef<A>) {
         self.session.hold(actor.id(), true);

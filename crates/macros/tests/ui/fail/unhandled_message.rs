@@ -36,29 +36,6 @@ impl<T: Send + 'static> Worker<T> {
     fn work(&mut self, on: T) {}
 }
 
-#[derive(Debug)]
-struct BadReading;
-
-struct Overseer(Vec<ActorRef<Counter>>);
-
-#[actor]
-impl Overseer {
-    #[started]
-    fn oversee(&mut self, ctx: &mut Context<Self>) {
-        for counter in &self.0 {
-            ctx.watch(counter);
-            ctx.ask(counter, Add(1)).then(|_, _, _| {});
-            ctx.watch(counter.id());
-            ctx.fail(BadReading);
-        }
-        ctx.unwatch(system_of_counters());
-    }
-}
-
-fn system_of_counters() -> Recipient<Add> {
-    unimplemented!()
-}
-
 fn main() {
     let system = System::start().unwrap();
     let counter = system.spawn(Counter);
