@@ -27,8 +27,12 @@ use crate::worker::reactor::Reactor;
 use crate::worker::system_core::SystemCore;
 use crate::worker::{Worker, current, user_calls};
 
-/// The data that at most this number of messages has left to be written is written together.
-const GOES_ALONG_MAX: u64 = 64;
+/// While more work waits, the data of this number of messages is written together, or that of the messages of
+/// [`GOES_ALONG_NS`] if those are more.
+const GOES_ALONG: u64 = 64;
+/// The work, by estimate, whose data is written together. A gulp is shorter, above all while a worker is idle, and a
+/// write after each gulp takes longer than the gulp's fine messages.
+const GOES_ALONG_NS: u64 = 50_000;
 /// The least time between two polls of a busy worker.
 const POLL_EVERY_NS: u64 = 50_000;
 
@@ -108,8 +112,9 @@ impl Worker {
             return self.written_at.set(handled);
         }
         let more = self.shared().mail.is_up() || self.waiting_bytes() > 0;
+        let along = (GOES_ALONG_NS / self.next_ns.get().max(1)).min(self.system.config.throughput).max(GOES_ALONG);
         // The count starts again now and then, and the data is then due.
-        if !more || handled.wrapping_sub(self.written_at.get()) >= GOES_ALONG_MAX {
+        if !more || handled.wrapping_sub(self.written_at.get()) >= along {
             self.written_at.set(handled);
             self.write_out();
         }
