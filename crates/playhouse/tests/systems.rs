@@ -121,6 +121,19 @@ fn all_wrong_settings_are_reported_at_once() {
     assert_eq!(error.problems().len(), 3, "{error}");
     let error = System::builder().workers(4).stages(3).start().unwrap_err();
     assert!(error.to_string().contains("stages = 3"), "{error}");
+    let error = System::builder().workers(usize::MAX).start().unwrap_err();
+    assert!(error.to_string().contains("must be 1 to 1024"), "{error}");
+}
+
+#[test]
+fn a_system_whose_workers_are_to_spin_for_ever_is_idle() {
+    finishes(|| {
+        let system = System::builder().workers(2).spin(Duration::MAX).start().unwrap();
+        let adder = system.spawn(Adder);
+        adder.tell(Increment(1));
+        system.run_until_idle();
+        system.shutdown().unwrap();
+    });
 }
 
 #[test]

@@ -212,6 +212,9 @@ impl SystemBuilder {
     /// Spinning takes CPU time, and waking a thread takes some microseconds. A worker spins for less while spinning has
     /// been in vain. An idle system takes no CPU time in any case.
     ///
+    /// A worker that spins counts as busy: [`run_until_idle`](System::run_until_idle) and a shutdown wait for it. A time
+    /// above 10 ms therefore counts as 10 ms.
+    ///
     /// Default: 40 µs. It is 0 with [`run_by_askers`](SystemBuilder::run_by_askers), and if the process has a CPU quota
     /// that is smaller than its cores (on Linux).
     pub fn spin(mut self, at_most: Duration) -> Self {
@@ -384,7 +387,8 @@ impl SystemBuilder {
             Some(_) => SIMULATED_WORKERS,
             None => Config::one_per_core(),
         });
-        config.stages = self.stages.unwrap_or(config.workers.max(1) * playhouse_executor::limits::STAGES_PER_WORKER);
+        let for_workers = config.workers.max(1).saturating_mul(playhouse_executor::limits::STAGES_PER_WORKER);
+        config.stages = self.stages.unwrap_or(for_workers);
         let core = SystemCore::start(config).map_err(|wrong| BuildError { wrong })?;
         ActorType::set_startable(actor_types);
         core.set_above(OfSystem::default());

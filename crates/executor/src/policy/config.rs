@@ -159,8 +159,9 @@ impl Config {
     /// cores (a quota of its control group), because watching would take time from others.
     pub(crate) fn spin_ns(&self) -> u64 {
         const SPIN_NS: u64 = 40_000;
+        const SPIN_MAX: Duration = Duration::from_millis(10);
         match self.spin {
-            Some(spin) => u64::try_from(spin.as_nanos()).unwrap_or(u64::MAX / 4).min(u64::MAX / 4),
+            Some(spin) => spin.min(SPIN_MAX).as_nanos() as u64,
             None if self.lends || crate::sync::pinning::has_quota() => 0,
             None => SPIN_NS,
         }
