@@ -5,8 +5,8 @@ use playhouse_executor::{AwayCx, Control, ControlCx, RawAddress, Undelivered};
 
 use crate::actor::migrate_error::MigrateError;
 use crate::actor::{ActorId, ActorState};
+use crate::migration::depart::{depart, offer_or_stay};
 use crate::migration::offer::Offer;
-use crate::migration::requests::{depart, offer_or_stay};
 use crate::remote::registry::Mobile;
 
 /// Freezes these actors of one stage at one moment, except those that have ended. Otherwise returns an actor that is

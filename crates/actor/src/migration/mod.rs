@@ -3,10 +3,11 @@
 //! This module has the requests to one cell when an actor leaves or arrives. `playhouse-theater` decides when they are
 //! sent (see its `migration/host.rs`).
 
+mod arrive;
+mod depart;
 pub(crate) mod gather;
 mod hooks;
 pub(crate) mod offer;
-mod requests;
 pub(crate) mod spawns;
 pub(crate) mod steps;
 

@@ -82,11 +82,11 @@ use crate::sync::jitter::{self, seam};
 use crate::sync::locks::lock;
 use crate::sync::worker_requests::Signal;
 use crate::worker::Worker;
+use crate::worker::after_takeover::HandoffState;
 use crate::worker::core::{Core, Parked, Reason};
 use crate::worker::message_queue::Cursor;
 use crate::worker::run_by_askers::Loan;
 use crate::worker::system_core::SystemCore;
-use crate::worker::takeover::HandoffState;
 use crate::worker::threads::WorkerThread;
 
 /// Returns the monitor's interval.

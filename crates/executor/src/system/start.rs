@@ -15,6 +15,7 @@ use crate::policy::idle_set::IdleWorkers;
 use crate::scheduler::monitor;
 use crate::sync::locks::lock;
 use crate::worker::Worker;
+use crate::worker::after_takeover::Stuck;
 use crate::worker::core::Core;
 use crate::worker::inbox::WorkerTable;
 use crate::worker::simulation::Simulation;
@@ -22,7 +23,6 @@ use crate::worker::system_core::{
     Clock, Idleness, Observation, Outside, Poller, Quiescence, Routing, SLOTS, SYSTEMS_MAX, Shutdown, SystemCore,
     Threads,
 };
-use crate::worker::takeover::Stuck;
 use crate::{user_code, worker};
 
 impl SystemCore {

@@ -13,7 +13,7 @@
 //!   [`route`] tells which worker runs a stage.
 //! - Steps: [`run`] runs messages, [`run_deferred`] those that an actor has deferred, and [`exchange`] lies between two
 //!   gulps. [`inbox_delivery`] and [`outside_delivery`] give messages to other workers.
-//! - Threads: [`threads`] starts them. [`ownership`] and [`takeover`] tell which thread has a worker's work, and
+//! - Threads: [`threads`] starts them. [`ownership`] and [`after_takeover`] tell which thread has a worker's work, and
 //!   [`run_by_askers`] lends parked workers to threads outside.
 //!
 //! # Phases
@@ -25,6 +25,7 @@
 //!
 //! User code (handlers, hooks, drops of messages and states) runs in USER only: see [`crate::user_code`].
 
+pub(crate) mod after_takeover;
 pub(crate) mod core;
 pub(crate) mod count_queue;
 pub(crate) mod deferred_starts;
@@ -48,7 +49,6 @@ pub(crate) mod run_observed;
 pub(crate) mod simulation;
 pub(crate) mod system_core;
 pub(crate) mod take_samples;
-pub(crate) mod takeover;
 pub(crate) mod threads;
 pub(crate) mod timer_wheel;
 pub(crate) mod user_calls;
@@ -67,6 +67,7 @@ use crate::observe::observer::ObservedHandler;
 use crate::observe::stats::Ledger;
 use crate::sync::asymmetric_fence;
 use crate::sync::worker_requests::Signal;
+use crate::worker::after_takeover::HandoffState;
 use crate::worker::core::Core;
 use crate::worker::inbox::WorkerShared;
 use crate::worker::message_queue::{Cursor, Log};
@@ -75,7 +76,6 @@ use crate::worker::ownership::Ownership;
 use crate::worker::route::Route;
 use crate::worker::run_by_askers::Lending;
 use crate::worker::system_core::SystemCore;
-use crate::worker::takeover::HandoffState;
 
 thread_local! {
     static CURRENT: StdCell<*const Worker> = const { StdCell::new(ptr::null()) };

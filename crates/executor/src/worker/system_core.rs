@@ -21,12 +21,12 @@ use crate::policy::config::Config;
 use crate::policy::idle_set::IdleWorkers;
 use crate::sync::locks::lock;
 use crate::worker;
+use crate::worker::after_takeover::Stuck;
 use crate::worker::inbox::WorkerTable;
 use crate::worker::outsiders::Outsiders;
 use crate::worker::reactor::Reactor;
 use crate::worker::route::Route;
 use crate::worker::simulation::Simulation;
-use crate::worker::takeover::Stuck;
 use crate::worker::{Worker, user_calls};
 
 /// The clock of a system.

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use playhouse_executor::SystemCore;
 use rustc_hash::FxHashMap;
 
-use crate::link::lost_theaters::LostTheaters;
 use crate::link::node::Node;
 use crate::link::registry::Registry;
+use crate::link::stubs_of_lost_theaters::LostTheaters;
 use crate::link::traffic::Traffic;
 use crate::link::turnstiles::Turnstiles;
 use crate::link::{Link, MigrationSlot};

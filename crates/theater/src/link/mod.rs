@@ -50,7 +50,7 @@
 //! over some handles at each tick finds ended actors: then the other end drops the stub, and with it the number.
 //!
 //! *Faults.* A peer that breaks the protocol loses the link ([`Fault`]), and the first fault is the reported reason. The state kept for a peer has
-//! bounds: numbers, watches, names (`naming/names.rs`), and members of incomplete groups. A theater that keeps the rules
+//! bounds: numbers, watches, names (`naming/identities.rs`), and members of incomplete groups. A theater that keeps the rules
 //! refuses its own actors more than half of the peer's bounds.
 //!
 //! Locks are taken in the order `inn`, the incoming actors of the directory, `out`, the cipher's or `stubs`, and then the other ones of the
@@ -68,12 +68,12 @@ mod connection;
 mod fault;
 mod fences;
 mod handles;
-mod lost_theaters;
 mod overload_timeout;
 mod recall;
-mod receive;
+mod receive_frames;
 mod ref_codec;
 mod send;
+mod stubs_of_lost_theaters;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -112,9 +112,9 @@ use targets::{Target, Targets};
 
 pub(crate) use connection::{Connection, Stream};
 pub(crate) use fault::{Fault, LEAVINGS_MAX, MEMBER_WINDOWS_MAX, MEMBERS_MAX};
+pub(crate) use receive_frames::Unanswered;
 #[cfg(test)]
-pub(crate) use lost_theaters::APART_MAX;
-pub(crate) use receive::Unanswered;
+pub(crate) use stubs_of_lost_theaters::APART_MAX;
 
 /// Bytes that may be under way before a sender is slowed, unless the settings say otherwise.
 pub(crate) const WINDOW_BYTES: usize = 4 * 1024 * 1024;

@@ -15,10 +15,10 @@ use crate::link::node::MobileStart;
 use crate::link::{Fault, Link};
 use crate::migration::commit::Received;
 use crate::naming::arrivals::{Awaited, IncomingActor};
-use crate::naming::view::{Action, Attempt, Event, Word};
+use crate::naming::migration_protocol::{Action, Attempt, Event, Word};
 use crate::naming::{BadName, BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 
 /// An arrived actor, until it is in its cell.
 struct Arriving(Arc<AtomicU64>);

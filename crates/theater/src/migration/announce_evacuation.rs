@@ -51,7 +51,7 @@ use crate::lock::lock;
 use crate::migration::drain::DrainGuard;
 use crate::naming::RemoteActorId;
 use crate::node::core::TheaterCore;
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 
 /// The time for the other theaters to find new routes to the actors of an evacuated theater.
 pub(crate) const SHUTDOWN_NOTICE_MAX: Duration = Duration::from_secs(10);

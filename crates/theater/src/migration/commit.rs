@@ -17,7 +17,7 @@ use crate::migration::authority::Departing;
 use crate::migration::drain::MigrationDeadline;
 use crate::migration::group_members::PreparedMember;
 use crate::migration::host::Done;
-use crate::naming::view::{Action, Event, Word};
+use crate::naming::migration_protocol::{Action, Event, Word};
 use crate::naming::{BirthName, Epoch, Host, RemoteActorId, SlotName};
 use crate::node::core::TheaterCore;
 

@@ -32,7 +32,7 @@ use playhouse_executor::flush_soon;
 
 use crate::lock::lock;
 use crate::migration::commit::{Departure, Left};
-use crate::migration::state::MigrationState;
+use crate::migration::in_theater::MigrationState;
 use crate::node::core::TheaterCore;
 
 /// The number of successive theaters that may each be silent just short of a loss before the actor stays.

@@ -1,6 +1,6 @@
 //! Actors that migrate from theater to theater.
 //!
-//! The protocol is a pure state machine, the [`view`](crate::naming::view) of an actor. `naming` also has the [incoming
+//! The protocol is a pure state machine, the [`view`](crate::naming::migration_protocol) of an actor. `naming` also has the [incoming
 //! actors](crate::naming::arrivals), and the members of [groups](crate::naming::groups).
 //!
 //! | file | contents |
@@ -13,7 +13,7 @@
 //! | [`reroute`], [`markers`] | the routes of stubs, and the markers behind their mail |
 //! | [`announce_evacuation`] | other theaters reroute before an evacuated theater ends |
 //! | [`host`], [`rebalance`] | requests of actors, and of programs |
-//! | [`state`] | the state that migrations keep in a theater |
+//! | [`in_theater`] | the state that migrations keep in a theater |
 //!
 //! # The steps of a migration
 //!
@@ -36,7 +36,7 @@
 //! not begin in B: it is lost with A, where it lived. Between steps 4 and 5 the actor is lost with either theater. (`lost_after` decides between a
 //! lost theater and an unreachable one. An actor that is lost on its way between two disconnected theaters is reported though both live.)
 //!
-//! The actor's [`View`](crate::naming::view::View) decides each of these steps. The view is a pure machine whose interleavings are explored.
+//! The actor's [`View`](crate::naming::migration_protocol::View) decides each of these steps. The view is a pure machine whose interleavings are explored.
 //!
 //! # The identity of an actor
 //!
@@ -90,7 +90,7 @@
 //! A marker never waits for another: at an arrival buffer it is answered at once. A stub that is rerouting holds it back only until its own marker
 //! has been answered, which lies before it on the way to the actor. Routes lead to later residences of the actor, so there are no circles. A hostile
 //! peer can claim a circle. Therefore a marker that has come over too many links ([`HOPS_MAX`](crate::link::frame::HOPS_MAX)) is answered as if it
-//! were lost. The same holds for a stub's last marker ([`view`](crate::naming::view)). A marker does not wait for a handler of the actor that
+//! were lost. The same holds for a stub's last marker ([`view`](crate::naming::migration_protocol)). A marker does not wait for a handler of the actor that
 //! awaits something, or for the supervisor that handles its crash. The mail before the marker is in the actor's mail.
 //!
 //! A reroute has no limit in time. A marker is in order behind the mail. A stage on the route whose handler does not return, or that waits for room
@@ -107,9 +107,9 @@ pub(crate) mod drain;
 pub(crate) mod group;
 pub(crate) mod group_members;
 pub(crate) mod host;
+pub(crate) mod in_theater;
 pub(crate) mod rebalance;
 pub(crate) mod reroute;
-pub(crate) mod state;
 
 mod accept;
 mod markers;

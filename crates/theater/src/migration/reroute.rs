@@ -10,10 +10,10 @@ use playhouse_executor::jitter::seam;
 use crate::link::frame::Handle;
 use crate::link::{Link, Taken, is_reading};
 use crate::lock::lock;
-use crate::naming::view::{Action, Attempt, Event, Request, View};
+use crate::naming::migration_protocol::{Action, Attempt, Event, Request, View};
 use crate::naming::{RemoteActorId, Settling, SettlingStub};
 use crate::node::core::TheaterCore;
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 
 /// A guard that lives until the cell of a stub has learned that its reroute has ended.
 pub(crate) struct Settles {

@@ -9,7 +9,7 @@ use playhouse_actor::wire::{Install, MigrationVTable, Spawns};
 use playhouse_actor::{ActorId, Tell, Watcher};
 use rustc_hash::FxHashMap;
 
-use crate::naming::view::Attempt;
+use crate::naming::migration_protocol::Attempt;
 use crate::naming::{BirthName, Epoch, RemoteActorId};
 
 /// An actor that was read from a frame.

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-use crate::naming::names::SlotName;
+use crate::naming::identities::SlotName;
 
 /// The secret of a theater. Only its owner can make the capability of a name, so a name that it never gave away is refused (kumar-fine-grained-actors
 /// §9.2).

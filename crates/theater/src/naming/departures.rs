@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use playhouse_actor::ActorId;
 
 use crate::naming::directory::Directory;
-use crate::naming::names::{BirthName, Epoch, Host, SlotName};
+use crate::naming::identities::{BirthName, Epoch, Host, SlotName};
 
 impl Directory {
     /// Returns the epoch of the next departure of an actor that lives in this theater.

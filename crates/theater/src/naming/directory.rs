@@ -15,9 +15,9 @@ use crate::naming::arrivals::IncomingActors;
 use crate::naming::capability::Capability;
 use crate::naming::ends::{Again, Ends};
 use crate::naming::groups::Groups;
+use crate::naming::identities::{BirthName, Epoch, RemoteActorId};
 use crate::naming::known::{KnownActors, Moved};
-use crate::naming::names::{BirthName, Epoch, RemoteActorId};
-use crate::naming::view::{Action, Attempt, Event, Request, Residence, View, Word};
+use crate::naming::migration_protocol::{Action, Attempt, Event, Request, Residence, View, Word};
 
 /// The knowledge of a theater about actors, and about their residences.
 pub(crate) struct Directory {

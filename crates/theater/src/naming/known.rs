@@ -8,8 +8,8 @@ use playhouse_actor::ActorId;
 use playhouse_executor::StubRoute;
 use rustc_hash::FxHashMap;
 
-use crate::naming::names::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId};
-use crate::naming::view::{Action, Event, Residence, View};
+use crate::naming::identities::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId};
+use crate::naming::migration_protocol::{Action, Event, Residence, View};
 
 #[derive(Default)]
 pub(super) struct KnownActors {

@@ -1,7 +1,7 @@
 //! Names of actors, and the knowledge of a theater about their residences.
 //!
 //! This folder uses no other one. [`Directory`] has the known actors of other theaters, with their names: one stub for each, by whichever route its
-//! name came. Each actor that migrates has a [`View`](view::View) there. The view decides the steps of a migration, and `migration` carries them out.
+//! name came. Each actor that migrates has a [`View`](migration_protocol::View) there. The view decides the steps of a migration, and `migration` carries them out.
 //!
 //! # Names
 //!
@@ -13,18 +13,18 @@
 pub(crate) mod arrivals;
 pub(crate) mod capability;
 pub(crate) mod groups;
+pub(crate) mod migration_protocol;
 pub(crate) mod name_server;
-pub(crate) mod view;
 
 mod departures;
 mod directory;
 mod ends;
 #[cfg(test)]
 mod explored;
+mod identities;
 mod known;
-mod names;
 
 pub(crate) use self::directory::{Directory, Identity, Seen, Settling, SettlingStub};
 #[cfg(test)]
-pub(crate) use self::names::NAMES_MAX;
-pub(crate) use self::names::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId, SlotName};
+pub(crate) use self::identities::NAMES_MAX;
+pub(crate) use self::identities::{BadName, Birth, BirthName, Epoch, Host, RemoteActorId, SlotName};

@@ -11,9 +11,9 @@ pub(crate) mod cycles;
 pub(crate) mod environment;
 pub(crate) mod handshake;
 pub(crate) mod identity;
-mod link_loss;
 pub(crate) mod links;
 mod load;
+mod look_after_links;
 pub(crate) mod receive_hello;
 #[cfg(test)]
 mod tests;

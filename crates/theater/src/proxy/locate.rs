@@ -52,8 +52,8 @@ use crate::link::node::{LostActor, TakeLocateReply};
 use crate::link::proxy::Proxy;
 use crate::lock::lock;
 use crate::naming::{BirthName, RemoteActorId, Seen};
-use crate::proxy::pending::PendingProxy;
 use crate::proxy::pending_proxies::PendingProxies;
+use crate::proxy::pending_proxy::PendingProxy;
 
 /// The interval between two checks whether a frame was read.
 const READ_AGAIN: Duration = Duration::from_millis(1);

@@ -4,5 +4,5 @@
 
 mod kept_message;
 pub(crate) mod locate;
-pub(crate) mod pending;
 pub(crate) mod pending_proxies;
+pub(crate) mod pending_proxy;

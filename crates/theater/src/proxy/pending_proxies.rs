@@ -8,7 +8,7 @@ use crate::link::link_table::LinkTable;
 use crate::link::node::Callee;
 use crate::lock::lock;
 use crate::naming::{Directory, Host, RemoteActorId};
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 
 /// Most lost theaters that are called within `lost_after`.
 const CALLED_MAX: usize = 256;

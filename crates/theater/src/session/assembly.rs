@@ -1,6 +1,6 @@
 //! The assembly of frames from one lane's stream.
 
-use super::{Lane, PACKET_BYTES_MAX, PREFIX_BYTES, ProtocolError, check};
+use super::{Lane, PACKET_BYTES_MAX, PREFIX_BYTES, ProtocolError, packet_checks};
 
 /// The start of an incomplete frame, with its length in front. Empty between two frames.
 ///
@@ -20,7 +20,8 @@ impl Assembly {
         bytes_max: u32,
         on_frame: &mut impl FnMut(Lane, &[u8]),
     ) -> Result<(), ProtocolError> {
-        let size_of = |prefix: [u8; PREFIX_BYTES]| check::frame_bytes(lane, u32::from_le_bytes(prefix), bytes_max);
+        let size_of =
+            |prefix: [u8; PREFIX_BYTES]| packet_checks::frame_bytes(lane, u32::from_le_bytes(prefix), bytes_max);
         if !self.begun.is_empty() {
             self.fill(PREFIX_BYTES, &mut stretch);
             let Some(&prefix) = self.begun.first_chunk() else { return Ok(()) };

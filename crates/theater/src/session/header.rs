@@ -1,6 +1,6 @@
 //! The header of a packet.
 
-use super::{Lane, ProtocolError, check};
+use super::{Lane, ProtocolError, packet_checks};
 
 /// Bytes in front of a packet's body.
 pub const HEADER_BYTES: usize = 24;
@@ -32,11 +32,11 @@ impl Header {
     /// Reads a header, and checks everything that does not depend on the session.
     pub(super) fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Header, ProtocolError> {
         let &[lane, r0, r1, r2, b0, b1, b2, b3, n0, n1, n2, n3, n4, n5, n6, n7, ref acknowledged @ ..] = bytes;
-        let lane = check::lane(lane)?;
-        check::reserved([r0, r1, r2])?;
+        let lane = packet_checks::lane(lane)?;
+        packet_checks::reserved([r0, r1, r2])?;
         let body_bytes = u32::from_le_bytes([b0, b1, b2, b3]);
         let number = u64::from_le_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
-        check::body_bytes(number, body_bytes)?;
+        packet_checks::body_bytes(number, body_bytes)?;
         Ok(Header { lane, body_bytes, number, acknowledged: u64::from_le_bytes(*acknowledged) })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::assembly::Assembly;
 use super::header::{HEADER_BYTES, Header};
-use super::{Lane, ProtocolError, check};
+use super::{Lane, ProtocolError, packet_checks};
 
 /// The receiving half of a session.
 ///
@@ -36,7 +36,7 @@ impl Inbound {
             // The check precedes the body, because waiting for a packet that will be refused is useless.
             let header = Header::read(header)?;
             let expected = self.received + 1;
-            let is_expected = check::sequence(&header, expected)?;
+            let is_expected = packet_checks::sequence(&header, expected)?;
             let Some((body, behind)) = behind.split_at_checked(header.body_bytes as usize) else { break };
             self.acknowledged = self.acknowledged.max(header.acknowledged);
             if is_expected {

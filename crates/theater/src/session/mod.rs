@@ -31,16 +31,16 @@
 //! An end closes the old connection before it states the number that it received. Even if it still takes packets from the old
 //! connection, nothing is lost or repeated: they come again, and are skipped.
 //!
-//! `check.rs` has the checks of received packets and frames.
+//! `packet_checks.rs` has the checks of received packets and frames.
 
 mod assembly;
-mod check;
 mod error;
 mod fuzz;
 mod header;
 mod inbound;
 mod outbound;
 mod packet;
+mod packet_checks;
 #[cfg(test)]
 mod tests;
 

@@ -6,7 +6,7 @@ use std::io::IoSlice;
 use super::assembly::Assembly;
 use super::header::{HEADER_BYTES, Header};
 use super::packet::{Draft, Packet, Pool};
-use super::{FrameError, Lane, PACKET_BYTES_MAX, ProtocolError, check};
+use super::{FrameError, Lane, PACKET_BYTES_MAX, ProtocolError, packet_checks};
 
 /// Maximum number of packets for one system call: 2 MiB of full ones.
 const SLICES_MAX: usize = 32;
@@ -235,7 +235,7 @@ impl Outbound {
     /// # Errors
     /// The number is higher than the highest one sent. The session has ended.
     pub fn acknowledged(&mut self, number: u64) -> Result<(), ProtocolError> {
-        check::acknowledged(number, self.sent)?;
+        packet_checks::acknowledged(number, self.sent)?;
         self.acknowledged = self.acknowledged.max(number);
         self.release();
         Ok(())
@@ -265,7 +265,7 @@ impl Outbound {
     /// # Errors
     /// The number is higher than the highest one sent, or lower than the highest one acknowledged. The session has ended.
     pub fn resume(&mut self, received: u64) -> Result<(), ProtocolError> {
-        check::resumed(received, self.acknowledged, self.sent)?;
+        packet_checks::resumed(received, self.acknowledged, self.sent)?;
         self.written = 0;
         self.written_bytes = 0;
         self.note_written_bytes = 0;

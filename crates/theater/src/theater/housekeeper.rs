@@ -5,7 +5,7 @@ use std::sync::Arc;
 use playhouse_executor::contained;
 
 use crate::node::core::TheaterCore;
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 
 impl TheaterCore {
     /// Checks the links at each tick until the theater closes.

@@ -16,7 +16,7 @@ use crate::link::node::{Callee, LostActor, MobileStart, Node, TakeLink, TakeLoca
 use crate::naming::{BirthName, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::proxy::locate::Inquiry;
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 
 /// Returns a theater as links and routes use it.
 pub(super) fn as_node(theater_core: Weak<TheaterCore>) -> Weak<dyn Node> {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::link::frame::{Hello, Reply, Resume};
 use crate::naming::SlotName;
-use crate::naming::view::{Attempt, Event, Word};
+use crate::naming::migration_protocol::{Attempt, Event, Word};
 use crate::{Peer, Theater};
 
 #[derive(Serialize, Deserialize)]

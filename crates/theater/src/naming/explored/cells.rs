@@ -1,7 +1,7 @@
 //! The cells of the theaters, and their mail.
 
 use super::*;
-use crate::naming::view::{Event, Request, Residence, TheaterId, View};
+use crate::naming::migration_protocol::{Event, Request, Residence, TheaterId, View};
 
 impl World {
     /// Returns whether a name of the actor makes a stub. The birth theater knows its stub by its name also after the stub has ended.

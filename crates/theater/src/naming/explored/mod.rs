@@ -13,7 +13,7 @@ mod world;
 
 use std::collections::VecDeque;
 
-use crate::naming::view::{Request, Site, TheaterId, View, Word};
+use crate::naming::migration_protocol::{Request, Site, TheaterId, View, Word};
 
 impl Site for TheaterId {
     fn theater(&self) -> TheaterId {

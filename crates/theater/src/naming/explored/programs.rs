@@ -3,7 +3,7 @@
 use stateright::{Checker, Model, Property};
 
 use super::*;
-use crate::naming::view::{Event, Residence, TheaterId};
+use crate::naming::migration_protocol::{Event, Residence, TheaterId};
 
 impl World {
     /// Returns whether all messages were handled and nothing waits.

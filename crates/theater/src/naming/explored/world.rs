@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::naming::view::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
+use crate::naming::migration_protocol::{Action, Attempt, Event, Request, Residence, TheaterId, View, Word};
 
 impl World {
     pub(super) fn new(program: &Roaming) -> World {

@@ -22,11 +22,11 @@ use super::hostile::{
 use super::*;
 use crate::link::frame::{LocateReply, Whereabouts, Wire};
 use crate::migration::authority::Departing;
-use crate::naming::view::{Action, Event, Request};
+use crate::naming::migration_protocol::{Action, Event, Request};
 use crate::naming::{BirthName, Epoch, Host, RemoteActorId};
 use crate::node::core::TheaterCore;
 use crate::node::links::TICK;
-use crate::proxy::pending::PendingProxy;
+use crate::proxy::pending_proxy::PendingProxy;
 use crate::{Peer, Simulation, Theater};
 
 fn begin(born: RemoteActorId) -> Head {

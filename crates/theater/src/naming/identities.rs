@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::lock::lock;
 use crate::naming::directory::{Directory, Numbers};
 use crate::naming::known::{KnownActors, Met};
-use crate::naming::view::Site;
+use crate::naming::migration_protocol::Site;
 
 /// Most actors of other theaters that are known because one theater has told their names: each takes about half a KiB.
 pub(crate) const NAMES_MAX: usize = if cfg!(test) { 2_048 } else { 4 * 1024 * 1024 };
