@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use playhouse::durable::StoreError;
 use rusqlite::ErrorCode;
 
-/// The reason why a database could not be opened. Nothing in it was changed.
+/// The reason why a database could not be opened. No state was changed.
 ///
 /// # Examples
 ///
@@ -21,6 +21,13 @@ use rusqlite::ErrorCode;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The path is empty, or the file is read-only or was replaced.
+    Io {
+        /// The given path.
+        path: PathBuf,
+        /// The reason.
+        error: io::Error,
+    },
     /// SQLite cannot open, create or lock the file.
     Sqlite {
         /// The path of the database.
@@ -28,7 +35,7 @@ pub enum OpenError {
         /// The error of SQLite.
         error: rusqlite::Error,
     },
-    /// The file is a database of another program.
+    /// The file is no database, or one of another program.
     Foreign {
         /// The path of the database.
         path: PathBuf,
@@ -47,12 +54,13 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            OpenError::Io { path, error } => write!(f, "{:?} cannot be opened as a database: {error}", path.display()),
             OpenError::Sqlite { path, error } => {
                 write!(f, "{} cannot be opened as a database: {error}", path.display())
             }
             OpenError::Foreign { path } => write!(
                 f,
-                "{} is a database of another program: choose the path of a new file, or of a database that a `SqliteStore` has made",
+                "{} is a file of another program: choose the path of a new file, or of a database that a `SqliteStore` has made",
                 path.display()
             ),
             OpenError::Format { path, found, known } => write!(
@@ -67,6 +75,7 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
+            OpenError::Io { error, .. } => Some(error),
             OpenError::Sqlite { error, .. } => Some(error),
             _ => None,
         }
@@ -76,6 +85,13 @@ impl std::error::Error for OpenError {
 /// Returns the error of an operation on `key`.
 pub(crate) fn store_error(key: &str, error: rusqlite::Error) -> StoreError {
     let key = key.to_owned();
+    if let rusqlite::Error::QueryReturnedNoRows
+    | rusqlite::Error::IntegralValueOutOfRange(..)
+    | rusqlite::Error::FromSqlConversionFailure(..)
+    | rusqlite::Error::InvalidColumnType(..) = error
+    {
+        return StoreError::Damaged { key, what: format!("SQLite reports: {error}") };
+    }
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
             StoreError::Damaged { key, what: format!("SQLite reports: {error}") }

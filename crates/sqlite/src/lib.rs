@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod error;
+mod open;
 mod store;
 mod watch;
 

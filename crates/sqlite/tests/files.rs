@@ -4,7 +4,7 @@ mod common;
 
 use std::fs;
 
-use playhouse::durable::{Saved, Store, StoreError};
+use playhouse::durable::{Ledger, Saved, Store, StoreError};
 use playhouse_sqlite::{OpenError, SqliteStore};
 use rusqlite::Connection;
 
@@ -54,6 +54,9 @@ fn files_of_others_are_refused_and_left_alone() {
     drop(marked);
     assert!(matches!(refused("marked.db").0, OpenError::Foreign { .. }));
 
+    fs::write(folder.path("short"), "a note").unwrap();
+    assert!(matches!(refused("short").0, OpenError::Foreign { .. }));
+
     drop(SqliteStore::open(folder.path("newer.db")).unwrap());
     Connection::open(folder.path("newer.db")).unwrap().pragma_update(None, "user_version", 2).unwrap();
     let (error, text) = refused("newer.db");
@@ -81,17 +84,23 @@ fn a_damaged_page_is_told() {
     let store = SqliteStore::open(&path).unwrap();
     store.save("key", 0, &[7; 100_000]).unwrap();
     drop(store);
-    let mut bytes = fs::read(&path).unwrap();
-    // Everything behind the page with the header and the schema.
+    let whole = fs::read(&path).unwrap();
     let page = 4096;
-    assert!(bytes.len() > 20 * page);
-    bytes[page..].fill(0xff);
+    assert!(whole.len() > 20 * page);
+    // The pages of the state, behind those of the tables.
+    let mut bytes = whole.clone();
+    bytes[10 * page..].fill(0xff);
     fs::write(&path, bytes).unwrap();
     let store = SqliteStore::open(&path).unwrap();
-    for error in [store.load("key").map(drop).unwrap_err(), store.save("key", 0, b"").map(drop).unwrap_err()] {
-        assert!(matches!(&error, StoreError::Damaged { key, .. } if key == "key"), "{error}");
-    }
-    assert!(matches!(store.keys(""), Err(StoreError::Damaged { .. })));
+    let error = store.load("key").map(drop).unwrap_err();
+    assert!(matches!(&error, StoreError::Damaged { key, .. } if key == "key"), "{error}");
+    drop(store);
+    // All pages behind the header and the schema.
+    let mut bytes = whole;
+    bytes[page..].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    let error = SqliteStore::open(&path).unwrap_err();
+    assert!(error.to_string().ends_with("database disk image is malformed"), "{error}");
 }
 
 #[test]
@@ -108,4 +117,79 @@ fn readers_do_not_wait_for_a_writer_and_see_what_it_has_committed() {
     assert_eq!(store.load("key").unwrap(), Some(Saved { revision: 99, bytes: vec![0] }));
     // The save of another program counts as a revision, too.
     assert!(matches!(store.save("key", first, b""), Err(StoreError::Conflict { found: 99, .. })));
+}
+
+#[test]
+fn a_path_is_a_path() {
+    let folder = Folder::new("paths");
+    assert!(matches!(SqliteStore::open(""), Err(OpenError::Io { .. })));
+    for name in [":memory:", "file:x%41.db?mode=memory", "file::memory:"] {
+        let store = SqliteStore::open(folder.path(name)).unwrap();
+        store.save("key", 0, b"").unwrap();
+        drop(store);
+        assert!(folder.path(name).exists(), "{name}");
+        assert_eq!(SqliteStore::open(folder.path(name)).unwrap().keys("").unwrap(), ["key"], "{name}");
+    }
+}
+
+#[test]
+fn threads_that_open_a_new_file_at_one_time_all_succeed() {
+    let folder = Folder::new("races");
+    for round in 0..20 {
+        let path = folder.path(&format!("{round}.db"));
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..6).map(|_| scope.spawn(|| SqliteStore::open(&path).map(drop))).collect();
+            for opened in opened {
+                opened.join().unwrap().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn clones_do_not_wait_for_a_writer_either() {
+    let folder = Folder::new("clones");
+    let store = SqliteStore::open(folder.path("states.db")).unwrap();
+    store.save("key", 0, b"first").unwrap();
+    let writer = Connection::open(folder.path("states.db")).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let saving = store.clone();
+    std::thread::scope(|scope| {
+        let saves = scope.spawn(move || saving.save("other", 0, b""));
+        // The save waits for the writer, which ends when the load has come.
+        assert!(store.load("key").unwrap().is_some());
+        writer.execute_batch("COMMIT").unwrap();
+        saves.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_watch_of_a_replaced_file_is_refused() {
+    let folder = Folder::new("replaced");
+    let store = SqliteStore::open(folder.path("states.db")).unwrap();
+    drop(SqliteStore::open(folder.path("other.db")).unwrap());
+    fs::rename(folder.path("states.db"), folder.path("moved.db")).unwrap();
+    let error = store.watch("", Box::new(|| {})).map(drop).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert!(!folder.path("states.db").exists());
+    fs::rename(folder.path("other.db"), folder.path("states.db")).unwrap();
+    let error = store.watch("", Box::new(|| {})).map(drop).unwrap_err();
+    assert!(error.to_string().contains("was replaced"), "{error}");
+}
+
+#[test]
+fn many_large_states_do_not_slow_small_ones() {
+    let folder = Folder::new("large");
+    let path = folder.path("states.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let large = vec![7; 200_000];
+    for number in 0..40 {
+        store.save(&format!("large/{number}"), 0, &large).unwrap();
+    }
+    // The search for a key reads no state: it is answered by the index alone.
+    let plan = Connection::open(&path).unwrap();
+    let mut plan = plan.prepare("EXPLAIN QUERY PLAN SELECT key FROM state WHERE key >= x'61' AND key < x'62'").unwrap();
+    let detail: String = plan.query_row([], |row| row.get("detail")).unwrap();
+    assert!(detail.contains("USING COVERING INDEX") && detail.contains("key>? AND key<?"), "{detail}");
+    assert_eq!(store.keys("large/1").unwrap().len(), 11);
 }

@@ -4,11 +4,12 @@
 mod common;
 
 use std::env;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
 
-use playhouse::durable::{Store, StoreError};
+use playhouse::durable::{Ledger, Store, StoreError};
 use playhouse_sqlite::SqliteStore;
 
 use self::common::Folder;
@@ -42,6 +43,8 @@ fn count(store: &SqliteStore) -> u64 {
         match store.save("n", revision, &(n + 1).to_le_bytes()) {
             Ok(_) => return n + 1,
             Err(StoreError::Conflict { .. }) => {}
+            // Another process has written for long, as on a slow disk.
+            Err(StoreError::Io { error, .. }) if error.kind() == ErrorKind::WouldBlock => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -100,6 +103,21 @@ fn processes_that_count_together_lose_no_update() {
     }
     let store = SqliteStore::open(&file).unwrap();
     assert_eq!(number(&store.load("n").unwrap().unwrap().bytes), PROCESSES * EACH);
+}
+
+// GUARANTEE: Watches miss no change
+#[test]
+fn a_watch_is_told_of_the_saves_of_another_process() {
+    let folder = Folder::new("watched");
+    let file = folder.path("states.db");
+    let store = SqliteStore::open(&file).unwrap();
+    let (tell, told) = channel();
+    let _watch = store.watch("n", Box::new(move || _ = tell.send(()))).unwrap();
+    let mut process = Ended(start("count", &file).spawn().unwrap());
+    while store.load("n").unwrap().is_none_or(|saved| number(&saved.bytes) < EACH) {
+        told.recv().unwrap();
+    }
+    assert!(process.0.wait().unwrap().success());
 }
 
 #[test]

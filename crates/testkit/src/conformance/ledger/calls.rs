@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Calls, SharedStorage, done};
 use crate::conformance::Rule;
@@ -36,7 +36,7 @@ pub(super) const EACH_KIND_OF_CHANGE: LedgerRule = Rule {
 
 pub(super) const OTHER_HANDLES: LedgerRule = Rule {
     name: "other handles",
-    says: "a call follows the changes of other handles on the same storage",
+    says: "a call follows the changes of other handles on the same storage, also after the watching handle was dropped",
     check: |storage| {
         let open = (storage.fresh)();
         let (watched, other) = (open(), open());
@@ -47,9 +47,10 @@ pub(super) const OTHER_HANDLES: LedgerRule = Rule {
             expected = done("a save of another handle", other.save("key", expected, &[round]))?;
             calls.wait("after another handle has saved")?;
         }
+        drop(watched);
         calls.clear();
         done("a removal of another handle", other.remove("key", expected))?;
-        calls.wait("after another handle has removed a state")
+        calls.wait("after the watching handle was dropped, and another one has removed a state")
     },
 };
 
@@ -110,11 +111,8 @@ pub(super) const AFTER_THE_CHANGE: LedgerRule = Rule {
                 Ok::<(), String>(())
             });
             let read = (0..CHANGES).try_for_each(|round| {
-                let mut looks = 0;
-                calls.wait_until("after another handle has saved", || {
-                    looks += 1;
-                    let is_seen =
-                        looks > 1 && done("a load", watched.load("key"))?.is_some_and(|found| found.bytes == [round]);
+                calls.wait_for("after another handle has saved", || {
+                    let is_seen = done("a load", watched.load("key"))?.is_some_and(|found| found.bytes == [round]);
                     Ok(is_seen || writer.is_finished() && round + 1 < CHANGES)
                 })?;
                 let _the_writer_has_failed = tell.send(());
@@ -131,7 +129,7 @@ pub(super) const NONE_IS_MISSED: LedgerRule = Rule {
     name: "none is missed",
     says: "a reader who reads at each call only sees the last of many changes that come while it reads",
     check: |storage| {
-        const CHANGES_MIN: u64 = 200;
+        const CHANGES_MIN: u64 = 20;
         const LOOKS_MIN: u64 = 10;
         let open = (storage.fresh)();
         for _ in 0..3 {
@@ -145,7 +143,7 @@ pub(super) const NONE_IS_MISSED: LedgerRule = Rule {
                     let begin = Instant::now();
                     let (mut number, mut expected) = (0_u64, 0);
                     while number < CHANGES_MIN
-                        || looks.load(Ordering::Relaxed) < LOOKS_MIN && begin.elapsed() < storage.call_limit
+                        || looks.load(Ordering::Relaxed) < LOOKS_MIN && begin.elapsed() < storage.call_limit / 2
                     {
                         number += 1;
                         expected = done("a save", other.save("number", expected, &number.to_le_bytes()))?;
@@ -153,20 +151,27 @@ pub(super) const NONE_IS_MISSED: LedgerRule = Rule {
                     done("a removal", other.remove("number", expected))
                 });
                 let mut begun = false;
-                let read = calls.wait_until("after the last of many changes", || {
+                let mut is_seen = || {
                     looks.fetch_add(1, Ordering::Relaxed);
-                    let has_ended = ended.load(Ordering::Acquire);
                     let is_there = done("a load", watched.load("number"))?.is_some();
                     begun |= is_there;
-                    Ok(!is_there && (begun || has_ended))
-                });
+                    Ok(begun && !is_there)
+                };
+                // While the writer writes, and then for as long as a call may take.
+                let mut seen = false;
+                while !seen && !ended.load(Ordering::Acquire) {
+                    seen = calls.next_within(POLL) && is_seen()?;
+                }
                 writer.join().map_err(|_| "a save has panicked".to_owned())??;
-                read
+                if seen { Ok(()) } else { calls.wait_for("after the last of many changes", is_seen) }
             })?;
         }
         Ok(())
     },
 };
+
+/// The time after which a reader looks whether the writer has ended.
+const POLL: Duration = Duration::from_millis(10);
 
 /// Raises a flag when it is dropped.
 struct AtEnd<'a>(&'a AtomicBool);

@@ -113,11 +113,12 @@ struct Calls {
 }
 
 impl Calls {
-    /// Waits until `is_seen` holds, and looks again after each call only.
-    fn wait_until(&self, when: &str, mut is_seen: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
+    /// Waits for calls until `is_seen` holds, and looks after each call only.
+    fn wait_for(&self, when: &str, mut is_seen: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
         let deadline = Instant::now() + self.limit;
-        while !is_seen()? {
+        loop {
             match self.calls.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(()) if is_seen()? => return Ok(()),
                 Ok(()) => {}
                 Err(RecvTimeoutError::Timeout) => {
                     let limit = self.limit;
@@ -128,16 +129,16 @@ impl Calls {
                 }
             }
         }
-        Ok(())
     }
 
     /// Waits for a call.
     fn wait(&self, when: &str) -> Result<(), String> {
-        let mut looks = 0;
-        self.wait_until(when, || {
-            looks += 1;
-            Ok(looks > 1)
-        })
+        self.wait_for(when, || Ok(true))
+    }
+
+    /// Returns whether a call came within this time.
+    fn next_within(&self, time: Duration) -> bool {
+        self.calls.recv_timeout(time).is_ok()
     }
 
     /// Takes the calls that have come.

@@ -9,12 +9,15 @@ use super::{Store, StoreError};
 /// A store that tells of changes, for states that several processes share: the members of a cluster, for example.
 ///
 /// # Rules for implementations
-/// The rules of [`Store`] hold. Two more hold for a watch:
-/// - After each change of a state whose key begins with the prefix, `changed` is called, whichever handle or process has
-///   made the change. One call may stand for several changes, and a call may come without a change. A call says that it
-///   is time to read, not what to find.
-/// - A change that begins after [`watch`](Ledger::watch) has returned leads to a call after the change, also if other
-///   calls came before it. The calls end soon after the [`LedgerWatch`] was dropped.
+/// The rules of [`Store`] hold. Three more hold for a watch:
+/// - The ledger calls `changed` after each change of a state whose key begins with the prefix, by any handle or process,
+///   if the change begins after [`watch`](Ledger::watch) has returned. One call may stand for several changes, and a call
+///   may come without a change. A call carries no data: the owner reads.
+/// - A load that begins after the call, by any handle, finds the change.
+/// - The calls end soon after the [`LedgerWatch`] was dropped. A call that has begun may still run. The watch goes on if
+///   the handle is dropped.
+///
+/// A call comes within some seconds. Ledgers that ask their storage at intervals do so at least once a second.
 ///
 /// The suite `playhouse_testkit::conformance::ledger` checks these rules, as far as they can be seen from outside.
 ///

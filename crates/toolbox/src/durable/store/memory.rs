@@ -107,7 +107,9 @@ impl Store for MemoryStore {
 impl Ledger for MemoryStore {
     fn watch(&self, prefix: &str, changed: Changed) -> Result<LedgerWatch, StoreError> {
         let watcher = Arc::new(Watcher { prefix: prefix.to_owned(), changed });
-        lock(&self.watchers).push(Arc::downgrade(&watcher));
+        let mut watchers = lock(&self.watchers);
+        watchers.retain(|watcher| watcher.strong_count() > 0);
+        watchers.push(Arc::downgrade(&watcher));
         Ok(LedgerWatch::new(watcher))
     }
 }
