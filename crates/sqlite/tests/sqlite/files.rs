@@ -1,14 +1,12 @@
 //! The files of a store: those that it opens, those that it refuses and leaves alone, and two connections to one.
 
-mod common;
-
 use std::fs;
 
 use playhouse::durable::{Ledger, Saved, Store, StoreError};
 use playhouse_sqlite::{OpenError, SqliteStore};
 use rusqlite::Connection;
 
-use self::common::Folder;
+use crate::folder::Folder;
 
 #[test]
 fn a_closed_store_is_one_file() {

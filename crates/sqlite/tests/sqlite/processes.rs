@@ -1,8 +1,4 @@
 //! Several processes with one database: none loses an update, and an acknowledged save survives the end of its process.
-#![cfg(unix)]
-
-mod common;
-
 use std::env;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::path::Path;
@@ -12,7 +8,7 @@ use std::sync::mpsc::channel;
 use playhouse::durable::{Ledger, Store, StoreError};
 use playhouse_sqlite::SqliteStore;
 
-use self::common::Folder;
+use crate::folder::Folder;
 
 /// The variable that makes the test program play a part. Its value is the name of the part.
 const PART: &str = "PLAYHOUSE_SQLITE_PART";
@@ -76,7 +72,7 @@ fn fill(store: &SqliteStore) {
 
 fn start(part: &str, file: &Path) -> Command {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["part", "--exact", "--nocapture"]).env(PART, part).env(FILE, file).stdout(Stdio::piped());
+    command.args(["processes::part", "--exact", "--nocapture"]).env(PART, part).env(FILE, file).stdout(Stdio::piped());
     command
 }
 

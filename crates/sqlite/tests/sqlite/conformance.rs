@@ -1,11 +1,9 @@
 //! A store in SQLite keeps the rules of stores and of ledgers.
 
-mod common;
-
 use playhouse_sqlite::SqliteStore;
 use playhouse_testkit::conformance::{ledger, store};
 
-use self::common::Folder;
+use crate::folder::Folder;
 
 // GUARANTEE: Two incarnations do not overwrite each other
 #[test]
