@@ -134,7 +134,7 @@ fn a_probe_answers_what_the_test_says() {
     first.send(9);
     kit.settle();
     assert_eq!(asker.ask(Answers).wait(), Ok(vec![Ok(25), Err(AskError::Unanswered), Ok(9)]));
-    // A message that was told has nobody who waits.
+    // No asker waits for a message that was told.
     asker.tell(Mention(6));
     asker.tell(Mention(7));
     assert_eq!(asked.expect(), Square(6));

@@ -121,9 +121,9 @@ impl<T: Send + 'static> Reply<T> {
         Reply { to: Some(ReplyTo::then(Box::new(answered))) }
     }
 
-    /// Returns a reply that nobody waits for, as a message that was told has.
+    /// Returns a reply without an asker, like that of a message that was told.
     #[doc(hidden)]
-    pub fn of_nobody() -> Reply<T> {
+    pub fn without_asker() -> Reply<T> {
         Reply { to: None }
     }
 

@@ -32,7 +32,7 @@ fn answered_by_nothing<T: Send + 'static>(reply: Reply<T>) -> Reply<T> {
     match nothing.downcast::<T>() {
         Ok(nothing) => {
             reply.send(*nothing);
-            Reply::of_nobody()
+            Reply::without_asker()
         }
         Err(_) => reply,
     }

@@ -1,7 +1,7 @@
 //! Names of actors, and the knowledge of a theater about their residences.
 //!
 //! This folder uses no other one. [`Directory`] has the known actors of other theaters, with their names: one stub for each, by whichever route its
-//! name came. Each actor that migrates has a [`View`](migration_protocol::View) there. The view decides the steps of a migration, and `migration` carries them out.
+//! name came. Each actor that migrates has a [`View`](migration_protocol::View). The view decides the steps of a migration, and `migration` carries them out.
 //!
 //! # Names
 //!
