@@ -1,6 +1,7 @@
 //! Codecs: the bytes of values outside of a process.
 
 pub(crate) mod crossing;
+mod named;
 pub(crate) mod nesting;
 pub(crate) mod shape;
 
@@ -69,10 +70,11 @@ impl Codec {
         match self {
             Codec::Positional => {
                 let mut serializer = postcard::Serializer { output: Append(out) };
-                value.serialize(Nested::new(&mut serializer)).map_err(|error| {
+                match value.serialize(Nested::new(&mut serializer)) {
+                    Ok(()) => Ok(()),
                     // This codec drops the text of the type's error, but the other codec keeps it.
-                    write_named(value, std::io::sink()).err().unwrap_or_else(|| WireError(error.to_string()))
-                })
+                    Err(error) => Err(not_written(error, write_named(value, &mut Vec::new()))),
+                }
             }
             Codec::Named => write_named(value, out),
         }
@@ -84,31 +86,24 @@ impl Codec {
     /// Returns an error if the bytes are not the value's wire form, or if bytes follow it. Also returns an error if
     /// more than 256 options, lists, maps and enums lie in one another.
     pub fn read<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T, WireError> {
-        let rest = match self {
+        match self {
             Codec::Positional => {
                 take_unreadable();
                 let mut deserializer = postcard::Deserializer::from_bytes(bytes);
-                let read = T::deserialize(Nested::new(&mut deserializer));
-                let read = read.and_then(|value| Ok((value, deserializer.finalize()?)));
-                read.map_err(not_positional)
+                match T::deserialize(Nested::new(&mut deserializer)) {
+                    Ok(value) => match not_all(deserializer.finalize()) {
+                        None => Ok(value),
+                        Some(error) => Err(error),
+                    },
+                    Err(error) => Err(not_positional(error)),
+                }
             }
-            Codec::Named => {
-                let mut rest = bytes;
-                let mut deserializer = rmp_serde::Deserializer::new(&mut rest);
-                // Its own limit counts structs, too, and does not count enums.
-                deserializer.set_max_depth(usize::MAX);
-                let value = T::deserialize(Nested::new(&mut deserializer));
-                value.map(|value| (value, rest)).map_err(not_named)
-            }
-        };
-        match rest? {
-            (value, []) => Ok(value),
-            (_, rest) => Err(left_behind(rest)),
+            Codec::Named => named::read(bytes),
         }
     }
 }
 
-// Each type that can be read calls these functions. They are not inlined, so that their code is compiled once.
+// Each type that can be written and read calls these functions. They are not inlined, so their code is compiled once.
 
 #[cold]
 #[inline(never)]
@@ -116,21 +111,35 @@ fn not_positional(error: postcard::Error) -> WireError {
     WireError(take_unreadable().unwrap_or_else(|| error.to_string()))
 }
 
+/// Returns the error if the bytes behind the value are not read, or if there are some.
+#[inline(never)]
+fn not_all(rest: postcard::Result<&[u8]>) -> Option<WireError> {
+    match rest {
+        Ok(rest) => left_behind(rest),
+        Err(error) => Some(not_positional(error)),
+    }
+}
+
+/// Returns the error if bytes are left behind the value.
+fn left_behind(rest: &[u8]) -> Option<WireError> {
+    (!rest.is_empty()).then(|| WireError(format!("{} bytes are left behind the value", rest.len())))
+}
+
 #[cold]
 #[inline(never)]
-fn not_named(error: rmp_serde::decode::Error) -> WireError {
+fn not_written(error: postcard::Error, named: Written) -> WireError {
+    named.err().unwrap_or_else(|| WireError(error.to_string()))
+}
+
+#[cold]
+#[inline(never)]
+fn not_named(error: rmp_serde::encode::Error) -> WireError {
     WireError(error.to_string())
 }
 
-#[cold]
-#[inline(never)]
-fn left_behind(rest: &[u8]) -> WireError {
-    WireError(format!("{} bytes are left behind the value", rest.len()))
-}
-
-fn write_named<T: Serialize>(value: &T, out: impl std::io::Write) -> Written {
+fn write_named<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Written {
     let mut serializer = rmp_serde::Serializer::new(out).with_struct_map();
-    value.serialize(Nested::new(&mut serializer)).map_err(|error| WireError(error.to_string()))
+    value.serialize(Nested::new(&mut serializer)).map_err(not_named)
 }
 
 /// Appends the output of the positional codec, in most cases the few bytes of a number.

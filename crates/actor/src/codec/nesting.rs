@@ -30,7 +30,8 @@ impl<T> Nested<T> {
     }
 }
 
-struct TooDeep;
+/// The error text of a value that nests too deep.
+pub(crate) struct TooDeep;
 
 impl fmt::Display for TooDeep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

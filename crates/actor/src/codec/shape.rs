@@ -166,8 +166,8 @@ struct Atlas {
 }
 
 impl Atlas {
-    fn number_of<V>(&mut self, name: &'static str, variants: Fields) -> usize {
-        *self.by_name.entry(std::any::type_name::<V>()).or_insert_with(|| {
+    fn number_of(&mut self, path: &'static str, name: &'static str, variants: Fields) -> usize {
+        *self.by_name.entry(path).or_insert_with(|| {
             let variants = variants.iter().map(|name| Variant::new(name)).collect();
             self.types.push(Type { name, variants });
             self.types.len() - 1
@@ -193,48 +193,87 @@ impl Look<'_> {
         *self.shape = Shape::Leaf(name);
     }
 
-    /// Reads data that may be empty. It is empty inside of itself.
-    fn with_open<R>(&mut self, read: impl FnOnce(&mut Atlas, String, bool) -> R) -> R {
-        let first = self.atlas.open.insert(self.at.clone());
-        let read = read(self.atlas, format!("{}/", self.at), first);
-        if first {
+    /// Starts to read data that may be empty. Returns the path of its parts, and `false` if the data lies inside of
+    /// itself, where it is empty.
+    fn open(&mut self) -> (String, bool) {
+        (format!("{}/", self.at), self.atlas.open.insert(self.at.clone()))
+    }
+
+    /// Ends what [`Look::open`] started.
+    fn close(&mut self, is_first: bool) {
+        if is_first {
             self.atlas.open.remove(&self.at);
         }
-        read
+    }
+
+    /// Names the type at the position.
+    fn name(&mut self, path: &'static str, name: &'static str, variants: Fields) -> usize {
+        let number = self.atlas.number_of(path, name, variants);
+        *self.shape = Shape::Type(number);
+        number
+    }
+
+    /// Chooses a variant of the enum: the one that was read least, except those that are being read.
+    fn choose(&mut self, path: &'static str, name: &'static str, variants: Fields) -> Result<(usize, usize), No> {
+        let number = self.name(path, name, variants);
+        let known = self.atlas.types[number].variants.iter_mut().enumerate();
+        let (index, variant) =
+            known.filter(|(_, variant)| !variant.is_open).min_by_key(|(_, variant)| variant.reads).ok_or(No)?;
+        variant.reads += 1;
+        variant.is_open = true;
+        Ok((number, index))
     }
 
     /// Reads a named type with one variant.
     fn of_type<'de, V: Visitor<'de>>(
-        self,
+        mut self,
         name: &'static str,
         names: Fields,
         count: usize,
         visitor: V,
     ) -> Result<V::Value, No> {
-        let number = self.atlas.number_of::<V::Value>(name, &[""]);
-        *self.shape = Shape::Type(number);
-        read_parts(self.atlas, (number, 0), names, count, |parts| visitor.visit_seq(parts))
+        let number = self.name(std::any::type_name::<V::Value>(), name, &[""]);
+        let mut fields = self.atlas.begin((number, 0), names, count)?;
+        let value = visitor.visit_seq(fields.parts(self.atlas))?;
+        self.atlas.end(fields)?;
+        Ok(value)
     }
 }
 
-/// Reads the fields of a variant.
-fn read_parts<R>(
-    atlas: &mut Atlas,
-    (number, variant): (usize, usize),
+/// The fields of a variant that is being read.
+struct Reading {
+    variant: (usize, usize),
     names: Fields,
-    count: usize,
-    read: impl FnOnce(Parts<'_>) -> Result<R, No>,
-) -> Result<R, No> {
-    atlas.reads += 1;
-    atlas.depth += 1;
-    if atlas.reads > READS_MAX || atlas.depth > DEPTH_MAX {
-        return Err(No);
+    shapes: Vec<Shape>,
+}
+
+impl Reading {
+    fn parts<'a>(&'a mut self, atlas: &'a mut Atlas) -> Parts<'a> {
+        let (number, variant) = self.variant;
+        Parts { atlas, at: format!("{number}.{variant}."), shapes: &mut self.shapes, next: 0 }
     }
-    let mut shapes: Vec<_> = (0..count).map(|_| Shape::Unknown).collect();
-    let value = read(Parts { atlas, at: format!("{number}.{variant}."), shapes: &mut shapes, next: 0 })?;
-    atlas.depth -= 1;
-    atlas.types[number].variants[variant].join(names, shapes)?;
-    Ok(value)
+}
+
+impl Atlas {
+    /// Starts to read the fields of a variant.
+    fn begin(&mut self, variant: (usize, usize), names: Fields, count: usize) -> Result<Reading, No> {
+        self.reads += 1;
+        self.depth += 1;
+        if self.reads > READS_MAX || self.depth > DEPTH_MAX {
+            return Err(No);
+        }
+        Ok(Reading { variant, names, shapes: unknown(count) })
+    }
+
+    /// Ends what [`Atlas::begin`] started.
+    fn end(&mut self, Reading { variant: (number, variant), names, shapes }: Reading) -> Result<(), No> {
+        self.depth -= 1;
+        self.types[number].variants[variant].join(names, shapes)
+    }
+}
+
+fn unknown(count: usize) -> Vec<Shape> {
+    (0..count).map(|_| Shape::Unknown).collect()
 }
 
 /// Parts in sequence.
@@ -245,14 +284,23 @@ struct Parts<'a> {
     next: usize,
 }
 
+impl Parts<'_> {
+    fn next(&mut self) -> Option<Look<'_>> {
+        let shape = self.shapes.get_mut(self.next)?;
+        let at = format!("{}{}", self.at, self.next);
+        self.next += 1;
+        Some(Look { atlas: self.atlas, at, shape })
+    }
+}
+
 impl<'de> SeqAccess<'de> for Parts<'_> {
     type Error = No;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, No> {
-        let Some(shape) = self.shapes.get_mut(self.next) else { return Ok(None) };
-        let at = format!("{}{}", self.at, self.next);
-        self.next += 1;
-        seed.deserialize(Look { atlas: self.atlas, at, shape }).map(Some)
+        match self.next() {
+            Some(look) => seed.deserialize(look).map(Some),
+            None => Ok(None),
+        }
     }
 
     fn size_hint(&self) -> Option<usize> {
@@ -293,19 +341,32 @@ impl<'de> VariantAccess<'de> for Choice<'_> {
     type Error = No;
 
     fn unit_variant(self) -> Result<(), No> {
-        read_parts(self.atlas, self.variant, &[], 0, |_| Ok(()))
+        let fields = self.atlas.begin(self.variant, &[], 0)?;
+        self.atlas.end(fields)
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, No> {
-        read_parts(self.atlas, self.variant, &[], 1, |mut parts| parts.next_element_seed(seed)?.ok_or(No))
+        let mut fields = self.atlas.begin(self.variant, &[], 1)?;
+        let value = fields.parts(self.atlas).next_element_seed(seed)?.ok_or(No)?;
+        self.atlas.end(fields)?;
+        Ok(value)
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value, No> {
-        read_parts(self.atlas, self.variant, &[], count, |parts| visitor.visit_seq(parts))
+        self.fields(&[], count, visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(self, names: Fields, visitor: V) -> Result<V::Value, No> {
-        read_parts(self.atlas, self.variant, names, names.len(), |parts| visitor.visit_seq(parts))
+        self.fields(names, names.len(), visitor)
+    }
+}
+
+impl Choice<'_> {
+    fn fields<'de, V: Visitor<'de>>(self, names: Fields, count: usize, visitor: V) -> Result<V::Value, No> {
+        let mut fields = self.atlas.begin(self.variant, names, count)?;
+        let value = visitor.visit_seq(fields.parts(self.atlas))?;
+        self.atlas.end(fields)?;
+        Ok(value)
     }
 }
 
@@ -350,45 +411,59 @@ impl<'de> Deserializer<'de> for Look<'_> {
 
     fn deserialize_option<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, No> {
         let mut inner = Shape::Unknown;
-        let value = self.with_open(|atlas, at, first| match first {
-            true => visitor.visit_some(Look { atlas, at, shape: &mut inner }),
+        let (at, is_first) = self.open();
+        let value = match is_first {
+            true => visitor.visit_some(Look { atlas: self.atlas, at, shape: &mut inner }),
             false => visitor.visit_none(),
-        })?;
-        *self.shape = Shape::Option(Box::new(inner));
-        Ok(value)
+        };
+        self.close(is_first);
+        if value.is_ok() {
+            *self.shape = Shape::Option(Box::new(inner));
+        }
+        value
     }
 
     fn deserialize_seq<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, No> {
         let mut inner = [Shape::Unknown];
-        let value = self.with_open(|atlas, at, first| {
-            visitor.visit_seq(Parts { atlas, at, shapes: &mut inner[..usize::from(first)], next: 0 })
-        })?;
+        let (at, is_first) = self.open();
+        let shapes = &mut inner[..usize::from(is_first)];
+        let value = visitor.visit_seq(Parts { atlas: self.atlas, at, shapes, next: 0 });
+        self.close(is_first);
         let [inner] = inner;
-        *self.shape = Shape::Seq(Box::new(inner));
-        Ok(value)
+        if value.is_ok() {
+            *self.shape = Shape::Seq(Box::new(inner));
+        }
+        value
     }
 
     fn deserialize_map<V: Visitor<'de>>(mut self, visitor: V) -> Result<V::Value, No> {
         let mut inner = [Shape::Unknown, Shape::Unknown];
-        let value = self.with_open(|atlas, at, first| {
-            visitor.visit_map(Parts { atlas, at, shapes: &mut inner[..if first { 2 } else { 0 }], next: 0 })
-        })?;
-        *self.shape = Shape::Map(Box::new(inner.into()));
-        Ok(value)
+        let (at, is_first) = self.open();
+        let shapes = &mut inner[..if is_first { 2 } else { 0 }];
+        let value = visitor.visit_map(Parts { atlas: self.atlas, at, shapes, next: 0 });
+        self.close(is_first);
+        if value.is_ok() {
+            *self.shape = Shape::Map(Box::new(inner.into()));
+        }
+        value
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value, No> {
-        let mut shapes: Vec<_> = (0..count).map(|_| Shape::Unknown).collect();
+        let mut shapes = unknown(count);
         let parts = Parts { atlas: self.atlas, at: format!("{}/", self.at), shapes: &mut shapes, next: 0 };
-        let value = visitor.visit_seq(parts)?;
-        *self.shape = Shape::Tuple(shapes);
-        Ok(value)
+        let value = visitor.visit_seq(parts);
+        if value.is_ok() {
+            *self.shape = Shape::Tuple(shapes);
+        }
+        value
     }
 
-    fn deserialize_unit_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, No> {
-        let number = self.atlas.number_of::<V::Value>(name, &[""]);
-        *self.shape = Shape::Type(number);
-        read_parts(self.atlas, (number, 0), &[], 0, |_| visitor.visit_unit())
+    fn deserialize_unit_struct<V: Visitor<'de>>(mut self, name: &'static str, visitor: V) -> Result<V::Value, No> {
+        let number = self.name(std::any::type_name::<V::Value>(), name, &[""]);
+        let fields = self.atlas.begin((number, 0), &[], 0)?;
+        let value = visitor.visit_unit()?;
+        self.atlas.end(fields)?;
+        Ok(value)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(self, name: &'static str, visitor: V) -> Result<V::Value, No> {
@@ -414,21 +489,14 @@ impl<'de> Deserializer<'de> for Look<'_> {
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
-        self,
+        mut self,
         name: &'static str,
         variants: Fields,
         visitor: V,
     ) -> Result<V::Value, No> {
-        let number = self.atlas.number_of::<V::Value>(name, variants);
-        *self.shape = Shape::Type(number);
-        // The variant that was read least, except those that are being read.
-        let known = self.atlas.types[number].variants.iter_mut().enumerate();
-        let (index, variant) =
-            known.filter(|(_, variant)| !variant.is_open).min_by_key(|(_, variant)| variant.reads).ok_or(No)?;
-        variant.reads += 1;
-        variant.is_open = true;
-        let value = visitor.visit_enum(Choice { atlas: self.atlas, variant: (number, index) });
-        self.atlas.types[number].variants[index].is_open = false;
+        let variant = self.choose(std::any::type_name::<V::Value>(), name, variants)?;
+        let value = visitor.visit_enum(Choice { atlas: self.atlas, variant });
+        self.atlas.types[variant.0].variants[variant.1].is_open = false;
         value
     }
 
