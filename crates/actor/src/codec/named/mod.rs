@@ -129,7 +129,7 @@ enum Data {
     /// A list of the next two.
     Extension,
     ExtensionType,
-    ExtensionData,
+    ExtensionBytes,
 }
 
 /// Reads bytes.
@@ -183,10 +183,10 @@ impl<'de> Cursor<'de> {
                 Ok(Token::Seq(2))
             }
             Data::ExtensionType => {
-                self.content = Content::Data(Data::ExtensionData);
+                self.content = Content::Data(Data::ExtensionBytes);
                 Ok(Token::Signed(i8::from_be_bytes(self.take_array()?).into()))
             }
-            Data::ExtensionData => Ok(Token::Bytes(std::mem::take(&mut self.rest))),
+            Data::ExtensionBytes => Ok(Token::Bytes(std::mem::take(&mut self.rest))),
         }
     }
 
