@@ -609,6 +609,29 @@ mod tests {
         });
     }
 
+    #[derive(Debug, Serialize, Deserialize)]
+    struct List(Vec<List>);
+
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Map(BTreeMap<u8, Map>);
+
+    // GUARANTEE: Nesting does not overflow a stack
+    #[test]
+    fn options_lists_and_maps_that_nest_too_deep_without_enums_are_not_read() {
+        fn is_too_deep<T: DeserializeOwned + std::fmt::Debug>(codec: Codec, level: &[u8]) {
+            let error = codec.read::<T>(&level.repeat((8 << 20) / level.len())).unwrap_err();
+            assert_eq!(error.to_string(), TooDeep.to_string(), "{}, {codec:?}", std::any::type_name::<T>());
+        }
+        on_a_small_stack(|| {
+            is_too_deep::<Chain>(Codec::Positional, &[1, 1]);
+            is_too_deep::<List>(Codec::Positional, &[1]);
+            is_too_deep::<Map>(Codec::Positional, &[1, 1]);
+            is_too_deep::<Chain>(Codec::Named, b"\x82\xa2at\x01\xa4next");
+            is_too_deep::<List>(Codec::Named, &[0x91]);
+            is_too_deep::<Map>(Codec::Named, &[0x81, 1]);
+        });
+    }
+
     // GUARANTEE: Nesting does not overflow a stack
     #[test]
     fn bytes_that_nest_too_deep_are_not_read() {
