@@ -1,0 +1,87 @@
+//! Watches: tasks that listen for notifications, and ask whether any transaction has committed.
+
+use std::time::Duration;
+
+use playhouse::durable::Changed;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio_postgres::{AsyncMessage, Client};
+
+use crate::connection::{Connector, REQUEST_TIME_MAX, within};
+use crate::error::RequestError;
+
+/// The time between two questions, and between two attempts to connect again.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A connection that listens.
+pub(crate) struct Listening {
+    client: Client,
+    /// The keys of the notifications. It ends with the connection.
+    keys: UnboundedReceiver<String>,
+    /// The transactions whose effects were visible.
+    seen: String,
+}
+
+impl Listening {
+    /// Begins to listen. Changes from now on are noticed.
+    pub(crate) async fn begin(connector: &Connector) -> Result<Listening, RequestError> {
+        let (tell, keys) = unbounded_channel();
+        let client = connector
+            .connect(move |message| {
+                if let AsyncMessage::Notification(notification) = message {
+                    let _the_watch_has_ended = tell.send(notification.payload().to_owned());
+                }
+            })
+            .await?;
+        within(REQUEST_TIME_MAX, "the server has not answered in time", client.batch_execute("LISTEN playhouse_state"))
+            .await?;
+        let seen = visible(&client).await?;
+        Ok(Listening { client, keys, seen })
+    }
+
+    /// Calls `changed` after changes, until the connection fails.
+    async fn run(&mut self, prefix: &str, changed: &Changed) -> Result<(), RequestError> {
+        loop {
+            let deadline = Instant::now() + INTERVAL;
+            while let Ok(key) = timeout_at(deadline, self.keys.recv()).await {
+                match key {
+                    // The key of a notification for many keys is empty.
+                    Some(key) if key.is_empty() || key.starts_with(prefix) => changed(),
+                    Some(_) => {}
+                    // The connection has failed, and the question says why.
+                    None => {
+                        sleep_until(deadline).await;
+                        break;
+                    }
+                }
+            }
+            let now = visible(&self.client).await?;
+            if now != self.seen {
+                self.seen = now;
+                changed();
+            }
+        }
+    }
+}
+
+/// Returns a text that is the same as long as no transaction has committed.
+async fn visible(client: &Client) -> Result<String, RequestError> {
+    let row = client.query_one("SELECT pg_current_snapshot()::text", &[]);
+    Ok(within(REQUEST_TIME_MAX, "the server has not answered in time", row).await?.get(0))
+}
+
+/// Calls `changed` after changes, and connects again after failures.
+pub(crate) async fn watch(mut listening: Listening, connector: Connector, prefix: String, changed: Changed) {
+    loop {
+        let _it_connects_again = listening.run(&prefix, &changed).await;
+        listening = loop {
+            // The reader learns what is wrong, and sees what was changed without a notification.
+            changed();
+            sleep(INTERVAL).await;
+            if let Ok(listening) = Listening::begin(&connector).await {
+                break listening;
+            }
+        };
+        changed();
+    }
+}
