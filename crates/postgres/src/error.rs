@@ -107,7 +107,10 @@ impl RequestError {
             RequestError::Unfit(ConnectError::Io { error }) => return error,
             RequestError::Unfit(error) => return io::Error::other(error),
             RequestError::Contended => {
-                return io::Error::new(io::ErrorKind::WouldBlock, "other processes have changed the state in each attempt");
+                return io::Error::new(
+                    io::ErrorKind::WouldBlock,
+                    "other processes have changed the state in each attempt",
+                );
             }
             RequestError::Panicked => return io::Error::other("the task of the request has panicked"),
         };

@@ -65,7 +65,8 @@ pub(crate) struct Statements {
 ///
 /// A state is created and removed under this lock. A removal could otherwise come between the moment in which a creation
 /// takes its revision and the moment in which the row appears, together with saves of higher revisions.
-const LOCKED: &str = "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(1349273715, hashtext(encode($1, 'hex'))))";
+const LOCKED: &str =
+    "WITH locked AS MATERIALIZED (SELECT pg_advisory_xact_lock(1349273715, hashtext(encode($1, 'hex'))))";
 
 impl Statements {
     pub(crate) async fn prepare(client: &Client) -> Result<Statements, tokio_postgres::Error> {
@@ -73,8 +74,9 @@ impl Statements {
             "{LOCKED} INSERT INTO playhouse_state (key, revision, bytes)
              SELECT $1, nextval('playhouse_revision'), $2 FROM locked ON CONFLICT (key) DO NOTHING RETURNING revision"
         );
-        let remove =
-            format!("{LOCKED} DELETE FROM playhouse_state USING locked WHERE key = $1 AND revision = $2 RETURNING revision");
+        let remove = format!(
+            "{LOCKED} DELETE FROM playhouse_state USING locked WHERE key = $1 AND revision = $2 RETURNING revision"
+        );
         Ok(Statements {
             load: client.prepare("SELECT revision, bytes FROM playhouse_state WHERE key = $1").await?,
             create: client.prepare(&create).await?,
@@ -86,9 +88,7 @@ impl Statements {
                 .await?,
             remove: client.prepare(&remove).await?,
             revision: client.prepare("SELECT revision FROM playhouse_state WHERE key = $1").await?,
-            keys: client
-                .prepare("SELECT key FROM playhouse_state WHERE key >= $1 AND key < $2 ORDER BY key")
-                .await?,
+            keys: client.prepare("SELECT key FROM playhouse_state WHERE key >= $1 AND key < $2 ORDER BY key").await?,
             notify: client
                 .prepare("SELECT count(pg_notify('playhouse_state', key)) FROM unnest($1::text[]) AS key")
                 .await?,

@@ -29,9 +29,10 @@ fn stores_that_count_together_lose_no_update() {
 
 fn count(store: &PostgresStore) {
     loop {
-        let (revision, n) = store.load("n").unwrap().map_or((0, 0), |saved| {
-            (saved.revision, u64::from_le_bytes(saved.bytes.try_into().unwrap()))
-        });
+        let (revision, n) = store
+            .load("n")
+            .unwrap()
+            .map_or((0, 0), |saved| (saved.revision, u64::from_le_bytes(saved.bytes.try_into().unwrap())));
         match store.save("n", revision, &(n + 1).to_le_bytes()) {
             Ok(_) => return,
             Err(StoreError::Conflict { .. }) => {}

@@ -3,4 +3,5 @@
 mod conformance;
 mod connections;
 mod contention;
+mod encryption;
 mod server;

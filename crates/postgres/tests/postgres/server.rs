@@ -17,6 +17,7 @@ const MISSING: &str = "PostgreSQL is not installed, so its store is not tested. 
 pub struct Server {
     folder: PathBuf,
     process: Child,
+    arguments: Vec<String>,
 }
 
 /// Returns the server that the tests of this program share. Without PostgreSQL, a test ends here: it fails in CI, and
@@ -29,6 +30,12 @@ pub fn shared() -> Option<&'static Server> {
 impl Server {
     /// Starts a server on a Unix socket. Returns `None` if PostgreSQL is not installed.
     pub fn start() -> Option<Server> {
+        Server::start_with(|_| vec![])
+    }
+
+    /// Starts a server with more arguments. `prepare` gets the folder of the server, writes files into it, and returns the
+    /// arguments.
+    pub fn start_with(prepare: impl FnOnce(&Path) -> Vec<String>) -> Option<Server> {
         let Some(programs) = programs() else {
             assert!(env::var_os("CI").is_none(), "{MISSING}");
             eprintln!("{MISSING}");
@@ -45,8 +52,12 @@ impl Server {
         initdb.args(["--username=test", "--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "-D"]);
         let created = initdb.arg(folder.join("data")).output().unwrap();
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
-        let process = run(&programs, &folder, &owner);
-        let server = Server { folder, process };
+        let arguments = prepare(&folder);
+        for entry in fs::read_dir(&folder).unwrap() {
+            owner.give(&entry.unwrap().path());
+        }
+        let process = run(&programs, &folder, &owner, &arguments);
+        let server = Server { folder, process, arguments };
         server.wait_until_ready();
         Some(server)
     }
@@ -57,7 +68,7 @@ impl Server {
         self.end();
         // The files stay, and the children of a killed server end by themselves.
         let _ = fs::remove_file(self.folder.join("data/postmaster.pid"));
-        self.process = run(&programs().unwrap(), &self.folder, &Owner::of_servers());
+        self.process = run(&programs().unwrap(), &self.folder, &Owner::of_servers(), &self.arguments);
         self.wait_until_ready();
     }
 
@@ -73,13 +84,14 @@ impl Server {
 
     /// Returns the parameters of connections, whose tables are in this schema.
     pub fn parameters(&self, schema: &str) -> String {
-        format!("host={} user=test dbname=postgres options='-c search_path={schema}'", self.folder.display())
+        let host = self.folder.display();
+        format!("host={host} port={} user=test dbname=postgres options='-c search_path={schema}'", self.port())
     }
 
     /// Executes a command of SQL, and returns the text of its result.
     pub fn sql(&self, command: &str) -> String {
         let mut psql = Command::new(programs().unwrap().join("psql"));
-        psql.arg("-h").arg(&self.folder).args(["-U", "test", "-d", "postgres", "-XAtqc", command]);
+        psql.arg("-h").arg(&self.folder).args(["-p", self.port(), "-U", "test", "-d", "postgres", "-XAtqc", command]);
         let output = psql.output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -110,6 +122,11 @@ impl Server {
         }
     }
 
+    /// Returns the port, which is in the name of the Unix socket, too.
+    fn port(&self) -> &str {
+        self.arguments.iter().find_map(|argument| argument.strip_prefix("port=")).unwrap_or("5432")
+    }
+
     fn log(&self) -> String {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
@@ -128,12 +145,19 @@ impl Drop for Server {
 }
 
 /// Runs a server below a shell. The shell ends it when its standard input is closed.
-fn run(programs: &Path, folder: &Path, owner: &Owner) -> Child {
+fn run(programs: &Path, folder: &Path, owner: &Owner, arguments: &[String]) -> Child {
     let script = "\"$@\" >> \"$0\" 2>&1 < /dev/null & while read -r _; do :; done; kill -QUIT $! 2> /dev/null; wait $!";
     let mut shell = owner.command(Path::new("sh"));
-    shell.arg("-c").arg(script).arg(folder.join("log")).arg(programs.join("postgres")).arg("-D").arg(folder.join("data"));
-    shell.arg("-k").arg(folder).args(["-c", "listen_addresses=", "-c", "max_connections=200"]);
-    shell.stdin(Stdio::piped()).spawn().unwrap()
+    shell
+        .arg("-c")
+        .arg(script)
+        .arg(folder.join("log"))
+        .arg(programs.join("postgres"))
+        .arg("-D")
+        .arg(folder.join("data"));
+    shell.arg("-k").arg(folder).args(["-c", "listen_addresses=", "-c", "max_connections=200"]).args(arguments);
+    // The shell reports the end of a killed server.
+    shell.stdin(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Returns the folder of the newest PostgreSQL that is installed.
@@ -141,7 +165,8 @@ fn programs() -> Option<PathBuf> {
     let has_all = |folder: &PathBuf| ["initdb", "postgres", "psql"].iter().all(|program| folder.join(program).exists());
     let in_path = env::split_paths(&env::var_os("PATH")?).find(has_all);
     let of_debian = || {
-        let versions = fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
+        let versions =
+            fs::read_dir("/usr/lib/postgresql").ok()?.filter_map(|entry| Some(entry.ok()?.path().join("bin")));
         versions.filter(has_all).max()
     };
     in_path.or_else(of_debian)
