@@ -125,11 +125,11 @@ fn a_role_that_may_not_create_the_tables_is_told_so() {
 fn settings_that_would_lose_saves_are_overridden() {
     let Some(server) = server::shared() else { return };
     let schema = server.schema();
-    server.sql(&format!(
+    server.sql(
         "CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET synchronous_commit = off;
          ALTER ROLE hasty SET default_transaction_isolation = serializable;
-         ALTER ROLE hasty SET default_transaction_read_only = on"
-    ));
+         ALTER ROLE hasty SET default_transaction_read_only = on",
+    );
     let parameters = server.parameters(&schema).replace("user=test", "user=hasty");
     let store = PostgresStore::connect(&format!("{parameters} application_name={schema}")).unwrap();
     // The statement of a removal tells in its own session which settings it has.

@@ -51,19 +51,24 @@ pub(super) const EMPTY_IS_A_STATE: StoreRule = Rule {
 
 pub(super) const LARGE_STATES: StoreRule = Rule {
     name: "large states",
-    says: "a state has at most `STATE_BYTES_MAX` bytes",
+    says: "a state has at most `state_bytes_max` bytes, and this limit is at most `STATE_BYTES_MAX`",
     check: |storage| {
         let store = storage.store();
-        let mut bytes: Vec<u8> = (0..STATE_BYTES_MAX).map(|at| (at % 251) as u8).collect();
+        let bytes_max = store.store.state_bytes_max();
+        expect(&(1..=STATE_BYTES_MAX).contains(&bytes_max), &true, || {
+            format!("the limit of a state is {bytes_max} bytes")
+        })?;
+        let mut bytes: Vec<u8> = (0..bytes_max).map(|at| (at % 251) as u8).collect();
         let revision = store.save("key", 0, &bytes)?;
         store.has("key", Some((revision, &bytes)), "after a large state was saved")?;
         bytes.push(0);
         match store.store.save("key", revision, &bytes) {
-            Err(StoreError::TooLarge { key, bytes }) if (&*key, bytes) == ("key", STATE_BYTES_MAX + 1) => {}
+            Err(StoreError::TooLarge { key, bytes, max })
+                if (&*key, bytes, max) == ("key", bytes_max + 1, bytes_max) => {}
             Err(other) => return Err(format!("a state that is too large was not refused as such, but: {other:?}")),
             Ok(_) => return Err("a state of one byte too many was saved".to_owned()),
         }
-        store.has("key", Some((revision, &bytes[..STATE_BYTES_MAX])), "after a state that is too large was refused")
+        store.has("key", Some((revision, &bytes[..bytes_max])), "after a state that is too large was refused")
     },
 };
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use super::{KEY_BYTES_MAX, STATE_BYTES_MAX};
+use super::KEY_BYTES_MAX;
 
 /// An error of a store.
 ///
@@ -48,12 +48,14 @@ pub enum StoreError {
         /// The fault of the text.
         why: String,
     },
-    /// The state is larger than [`STATE_BYTES_MAX`].
+    /// The state is larger than [`state_bytes_max`](super::Store::state_bytes_max).
     TooLarge {
         /// The key of the state.
         key: String,
         /// The size of the state.
         bytes: usize,
+        /// The largest size that the store accepts.
+        max: usize,
     },
     /// The storage has failed. The store has the former or the new state, so load it again before going on.
     Io {
@@ -97,11 +99,8 @@ impl fmt::Display for StoreError {
                 f,
                 "{key:?} cannot be a key, because {why}: 1 to {KEY_BYTES_MAX} bytes without control characters are allowed"
             ),
-            StoreError::TooLarge { key, bytes } => {
-                write!(
-                    f,
-                    "the state of {key:?} has {bytes} bytes: at most {STATE_BYTES_MAX} can be saved under one key"
-                )
+            StoreError::TooLarge { key, bytes, max } => {
+                write!(f, "the state of {key:?} has {bytes} bytes: at most {max} can be saved under one key")
             }
             StoreError::Io { key, error } => write!(f, "the storage has failed for {key:?}: {error}"),
         }

@@ -13,7 +13,7 @@ pub use self::memory::MemoryStore;
 /// The largest size of a key, in bytes of UTF-8.
 pub const KEY_BYTES_MAX: usize = 80;
 
-/// The largest size of a state: 16 MiB.
+/// The largest size of a state, in stores that have no smaller limit: 16 MiB.
 pub const STATE_BYTES_MAX: usize = 16 << 20;
 
 /// A store of states under keys. Its methods block, and may be called from any number of threads at one time.
@@ -28,7 +28,8 @@ pub const STATE_BYTES_MAX: usize = 16 << 20;
 ///   former state.
 /// - The revision that a save returns is greater than every earlier revision of the key, also those before a removal.
 ///   A caller with a stale revision could otherwise overwrite a newer state. Revisions need not be consecutive.
-/// - A store accepts any key that [`check_key`] allows and any state that [`check_state`] allows, and no other.
+/// - A store accepts any key that [`check_key`] allows, and any state of at most
+///   [`state_bytes_max`](Store::state_bytes_max) bytes, and no other.
 ///
 /// The suite `playhouse_testkit::conformance::store` checks these rules, as far as they can be seen from outside.
 ///
@@ -78,6 +79,12 @@ pub trait Store: Send + Sync + 'static {
     /// # Errors
     /// [`StoreError::Io`], with the prefix as the key.
     fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError>;
+
+    /// Returns the largest size of a state that this store accepts, in bytes. It is at most [`STATE_BYTES_MAX`], and
+    /// constant.
+    fn state_bytes_max(&self) -> usize {
+        STATE_BYTES_MAX
+    }
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
@@ -95,6 +102,10 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 
     fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         (**self).keys(prefix)
+    }
+
+    fn state_bytes_max(&self) -> usize {
+        (**self).state_bytes_max()
     }
 }
 
@@ -142,7 +153,7 @@ pub fn check_key(key: &str) -> Result<(), StoreError> {
 /// [`StoreError::TooLarge`].
 pub fn check_state(key: &str, bytes: &[u8]) -> Result<(), StoreError> {
     if bytes.len() > STATE_BYTES_MAX {
-        return Err(StoreError::TooLarge { key: key.to_owned(), bytes: bytes.len() });
+        return Err(StoreError::TooLarge { key: key.to_owned(), bytes: bytes.len(), max: STATE_BYTES_MAX });
     }
     Ok(())
 }

@@ -1,0 +1,5 @@
+//! Tests of the store on real members, in one program.
+
+mod conformance;
+mod members;
+mod server;
