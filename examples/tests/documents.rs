@@ -137,6 +137,70 @@ fn each_program_of_the_book_is_tested() {
     assert!(tested.contains("../README.md\""), "the programs of README.md are not tested");
 }
 
+/// The pages that the packages show.
+fn pages_of_packages() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let pages = folders.map(|folder| format!("crates/{folder}/README.md"));
+    pages.filter(|page| root().join(page).exists()).collect()
+}
+
+/// Returns the lines of the document's programs that mdBook and rustdoc hide.
+fn hidden(document: &str) -> Vec<&str> {
+    let blocks = document.split("```").skip(1).step_by(2);
+    let programs =
+        blocks.filter(|block| block.lines().next().is_some_and(|info| info.split(',').any(|word| word == "rust")));
+    programs
+        .flat_map(str::lines)
+        .filter(|line| {
+            let line = line.trim_start();
+            line == "#" || line.starts_with("# ")
+        })
+        .collect()
+}
+
+/// A reader may copy a program from the file of its page. That file shows hidden lines, which do not compile.
+#[test]
+fn no_program_has_hidden_lines() {
+    for document in documents().into_iter().chain(pages_of_packages()) {
+        let text = read(&document);
+        let hidden = hidden(&text);
+        assert!(hidden.is_empty(), "{document}: show these lines: {hidden:#?}");
+    }
+}
+
+/// The first command of a reader. No version is in a registry yet.
+const FROM_A_CLONE: &str = "cargo add --path ../playhouse/crates/playhouse\n";
+
+#[test]
+fn the_first_steps_depend_on_a_clone() {
+    assert!(root().join("crates/playhouse/Cargo.toml").exists(), "{FROM_A_CLONE} leads nowhere");
+    for document in ["README.md", "guide/src/install.md", "guide/src/chat-server.md"] {
+        let text = read(document);
+        let (_, after) = text.split_once(FROM_A_CLONE).unwrap_or_else(|| panic!("{document} lacks {FROM_A_CLONE}"));
+        assert!(
+            after.contains("`../playhouse` is a clone of <https://github.com/playhouse-rs/playhouse>"),
+            "{document}"
+        );
+    }
+    for document in documents().into_iter().filter(|document| document == "README.md" || document.starts_with(BOOK)) {
+        let text = read(&document);
+        let mut added = text.split("cargo add playhouse").skip(1);
+        // With features, the command changes the dependency that the manifest has.
+        assert!(added.all(|rest| rest.starts_with(" --features ")), "{document}: no registry has playhouse yet");
+    }
+}
+
+/// Without its features, the reference has no theaters.
+#[test]
+fn the_reference_is_built_with_all_features() {
+    for document in ["README.md", "guide/src/introduction.md"] {
+        let text = read(document);
+        let commands: Vec<&str> = text.split('`').filter(|code| code.starts_with("cargo doc ")).collect();
+        assert_eq!(commands, ["cargo doc --open -p playhouse --all-features"], "{document}");
+    }
+}
+
 #[test]
 fn each_chapter_is_in_the_summary_once() {
     let summary = read(&format!("{BOOK}/SUMMARY.md"));
@@ -455,5 +519,6 @@ fn the_checks_notice() {
     assert!(!is_match("a b", "b") && !is_match("a b", "a c"));
     assert_eq!(error_texts("| `a … b` | c |\n|---|\n| ``x `y` `` | z |"), ["a … b", "x `y`"]);
     assert_eq!(printed("    f(\n        \"a \\\n         b \\\"c\\\"\"\n"), "f(\n\"a b \"c\"\"\n");
+    assert_eq!(hidden("# a\n```rust\n# b\n#[c]\n    #\n```\n```sh\n# d\n```\n"), ["# b", "    #"]);
     assert_eq!(code("a `b` c\n```sh\nd `e`\n```\nf `g\nh`"), ["b", "g h"]);
 }
