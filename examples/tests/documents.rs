@@ -317,8 +317,8 @@ fn error_texts(part: &str) -> Vec<String> {
     .collect()
 }
 
-/// Returns the text of a source file as a program prints it: without breaks in literals, and with their quotes.
-fn printed(source: &str) -> String {
+/// Returns a source file whose literals have no breaks.
+fn unbroken(source: &str) -> String {
     let mut lines = String::new();
     for line in source.lines().map(str::trim_start) {
         match line.strip_suffix('\\') {
@@ -329,7 +329,30 @@ fn printed(source: &str) -> String {
             }
         }
     }
-    lines.replace("\\\"", "\"")
+    lines
+}
+
+/// Returns the text of a source file as a program prints it: without breaks in literals, and with their quotes.
+fn printed(source: &str) -> String {
+    unbroken(source).replace("\\\"", "\"")
+}
+
+/// Returns the literal that begins `code`, behind a call of `format!`, as a program prints it. Values are `…`.
+fn literal(code: &str) -> Option<String> {
+    let code = code.trim_start_matches('&');
+    let code = code.strip_prefix("format!(").map_or(code, str::trim_start);
+    let (mut text, mut is_value) = (String::new(), false);
+    let mut characters = code.strip_prefix('"')?.chars();
+    loop {
+        match characters.next()? {
+            '"' => return Some(text),
+            '{' => (is_value, text) = (true, text + "…"),
+            '}' => is_value = false,
+            _ if is_value => {}
+            '\\' => text.push(characters.next()?),
+            character => text.push(character),
+        }
+    }
 }
 
 /// Returns the text of all files with this ending, in this folder and its folders.
@@ -352,6 +375,11 @@ fn sources_of_libraries() -> String {
     libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
 }
 
+/// Returns the sources of the program `playhouse`.
+fn sources_of_the_program() -> String {
+    ["cli", "console"].map(|package| sources(&root().join("crates").join(package).join("src"), ".rs")).concat()
+}
+
 /// Returns the parts of the page: the errors of the libraries, and the recorded ones of the compiler. The part behind them
 /// has errors of the compiler's own, which change with its versions.
 fn parts_of_errors(page: &str) -> (&str, &str) {
@@ -364,12 +392,39 @@ fn parts_of_errors(page: &str) -> (&str, &str) {
 fn each_error_text_of_the_book_is_one_of_the_crates() {
     let page = read(ERRORS);
     let (libraries, _) = parts_of_errors(&page);
-    let sources = printed(&sources_of_libraries());
+    let sources = printed(&(sources_of_libraries() + &sources_of_the_program()));
     let texts = error_texts(libraries);
     assert!(texts.len() > 50, "{}", texts.len());
     let pieces = texts.iter().flat_map(|text| pieces(text));
     let missing: Vec<&str> = pieces.filter(|piece| !sources.contains(*piece)).collect();
     assert!(missing.is_empty(), "{ERRORS}: no crate says {missing:#?}");
+}
+
+/// These calls begin with the reason of a failure: of a command of the program, or of a theater that refuses or is refused.
+const FAILURES: [&str; 7] =
+    ["fail(BAD_INPUT,", "fail(FAILED,", "Failure::new(", "failure(", "not_member(", "wrong(", "io::Error::other("];
+
+/// The end of this file has the reasons of TLS, from this function on.
+const TLS: (&str, &str) = ("crates/theater/src/transport/tls.rs", "\nfn words(");
+
+#[test]
+fn each_reason_of_a_failure_is_in_the_book() {
+    let page = read(ERRORS);
+    let texts = error_texts(parts_of_errors(&page).0).into_iter();
+    // A text such as `…: …` matches most reasons.
+    let is_specific = |text: &String| !text.starts_with('…') || text.chars().filter(|c| c.is_alphabetic()).count() > 10;
+    let texts: Vec<String> = texts.filter(is_specific).collect();
+    let failing = unbroken(&(sources_of_the_program() + &sources(&root().join("crates/theater/src/node"), ".rs")));
+    let failures =
+        FAILURES.iter().flat_map(|call| failing.split(call).skip(1).map(str::trim_start).filter_map(literal));
+    let (file, words) = TLS;
+    let tls = unbroken(&read(file));
+    let (_, tls) = tls.split_once(words).unwrap_or_else(|| panic!("{file} has no {words}"));
+    let of_tls = tls.split(['(', '>', '\n']).map(str::trim_start).filter_map(literal);
+    let reasons: BTreeSet<String> = failures.chain(of_tls).collect();
+    assert!(reasons.len() > 40, "{reasons:#?}");
+    let missing: Vec<_> = reasons.iter().filter(|reason| !texts.iter().any(|text| is_match(reason, text))).collect();
+    assert!(missing.is_empty(), "not in {ERRORS}: {missing:#?}");
 }
 
 #[test]
@@ -520,5 +575,6 @@ fn the_checks_notice() {
     assert_eq!(error_texts("| `a … b` | c |\n|---|\n| ``x `y` `` | z |"), ["a … b", "x `y`"]);
     assert_eq!(printed("    f(\n        \"a \\\n         b \\\"c\\\"\"\n"), "f(\n\"a b \"c\"\"\n");
     assert_eq!(hidden("# a\n```rust\n# b\n#[c]\n    #\n```\n```sh\n# d\n```\n"), ["# b", "    #"]);
+    assert_eq!(literal("&format!(\"a {b:?} \\\"c\\\"\", d)").unwrap(), "a … \"c\"");
     assert_eq!(code("a `b` c\n```sh\nd `e`\n```\nf `g\nh`"), ["b", "g h"]);
 }
