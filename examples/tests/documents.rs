@@ -137,6 +137,70 @@ fn each_program_of_the_book_is_tested() {
     assert!(tested.contains("../README.md\""), "the programs of README.md are not tested");
 }
 
+/// The pages that the packages show.
+fn pages_of_packages() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).unwrap();
+    let folders = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let pages = folders.map(|folder| format!("crates/{folder}/README.md"));
+    pages.filter(|page| root().join(page).exists()).collect()
+}
+
+/// Returns the lines of the document's programs that mdBook and rustdoc hide.
+fn hidden(document: &str) -> Vec<&str> {
+    let blocks = document.split("```").skip(1).step_by(2);
+    let programs =
+        blocks.filter(|block| block.lines().next().is_some_and(|info| info.split(',').any(|word| word == "rust")));
+    programs
+        .flat_map(str::lines)
+        .filter(|line| {
+            let line = line.trim_start();
+            line == "#" || line.starts_with("# ")
+        })
+        .collect()
+}
+
+/// A reader may copy a program from the file of its page. That file shows hidden lines, which do not compile.
+#[test]
+fn no_program_has_hidden_lines() {
+    for document in documents().into_iter().chain(pages_of_packages()) {
+        let text = read(&document);
+        let hidden = hidden(&text);
+        assert!(hidden.is_empty(), "{document}: show these lines: {hidden:#?}");
+    }
+}
+
+/// The first command of a reader. No version is in a registry yet.
+const FROM_A_CLONE: &str = "cargo add --path ../playhouse/crates/playhouse\n";
+
+#[test]
+fn the_first_steps_depend_on_a_clone() {
+    assert!(root().join("crates/playhouse/Cargo.toml").exists(), "{FROM_A_CLONE} leads nowhere");
+    for document in ["README.md", "guide/src/install.md", "guide/src/chat-server.md"] {
+        let text = read(document);
+        let (_, after) = text.split_once(FROM_A_CLONE).unwrap_or_else(|| panic!("{document} lacks {FROM_A_CLONE}"));
+        assert!(
+            after.contains("`../playhouse` is a clone of <https://github.com/playhouse-rs/playhouse>"),
+            "{document}"
+        );
+    }
+    for document in documents().into_iter().filter(|document| document == "README.md" || document.starts_with(BOOK)) {
+        let text = read(&document);
+        let mut added = text.split("cargo add playhouse").skip(1);
+        // With features, the command changes the dependency that the manifest has.
+        assert!(added.all(|rest| rest.starts_with(" --features ")), "{document}: no registry has playhouse yet");
+    }
+}
+
+/// Without its features, the reference has no theaters.
+#[test]
+fn the_reference_is_built_with_all_features() {
+    for document in ["README.md", "guide/src/introduction.md"] {
+        let text = read(document);
+        let commands: Vec<&str> = text.split('`').filter(|code| code.starts_with("cargo doc ")).collect();
+        assert_eq!(commands, ["cargo doc --open -p playhouse --all-features"], "{document}");
+    }
+}
+
 #[test]
 fn each_chapter_is_in_the_summary_once() {
     let summary = read(&format!("{BOOK}/SUMMARY.md"));
@@ -253,8 +317,8 @@ fn error_texts(part: &str) -> Vec<String> {
     .collect()
 }
 
-/// Returns the text of a source file as a program prints it: without breaks in literals, and with their quotes.
-fn printed(source: &str) -> String {
+/// Returns a source file whose literals have no breaks.
+fn unbroken(source: &str) -> String {
     let mut lines = String::new();
     for line in source.lines().map(str::trim_start) {
         match line.strip_suffix('\\') {
@@ -265,7 +329,30 @@ fn printed(source: &str) -> String {
             }
         }
     }
-    lines.replace("\\\"", "\"")
+    lines
+}
+
+/// Returns the text of a source file as a program prints it: without breaks in literals, and with their quotes.
+fn printed(source: &str) -> String {
+    unbroken(source).replace("\\\"", "\"")
+}
+
+/// Returns the literal that begins `code`, behind a call of `format!`, as a program prints it. Values are `…`.
+fn literal(code: &str) -> Option<String> {
+    let code = code.trim_start_matches('&');
+    let code = code.strip_prefix("format!(").map_or(code, str::trim_start);
+    let (mut text, mut is_value) = (String::new(), false);
+    let mut characters = code.strip_prefix('"')?.chars();
+    loop {
+        match characters.next()? {
+            '"' => return Some(text),
+            '{' => (is_value, text) = (true, text + "…"),
+            '}' => is_value = false,
+            _ if is_value => {}
+            '\\' => text.push(characters.next()?),
+            character => text.push(character),
+        }
+    }
 }
 
 /// Returns the text of all files with this ending, in this folder and its folders.
@@ -288,6 +375,11 @@ fn sources_of_libraries() -> String {
     libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
 }
 
+/// Returns the sources of the program `playhouse`.
+fn sources_of_the_program() -> String {
+    ["cli", "console"].map(|package| sources(&root().join("crates").join(package).join("src"), ".rs")).concat()
+}
+
 /// Returns the parts of the page: the errors of the libraries, and the recorded ones of the compiler. The part behind them
 /// has errors of the compiler's own, which change with its versions.
 fn parts_of_errors(page: &str) -> (&str, &str) {
@@ -300,12 +392,39 @@ fn parts_of_errors(page: &str) -> (&str, &str) {
 fn each_error_text_of_the_book_is_one_of_the_crates() {
     let page = read(ERRORS);
     let (libraries, _) = parts_of_errors(&page);
-    let sources = printed(&sources_of_libraries());
+    let sources = printed(&(sources_of_libraries() + &sources_of_the_program()));
     let texts = error_texts(libraries);
     assert!(texts.len() > 50, "{}", texts.len());
     let pieces = texts.iter().flat_map(|text| pieces(text));
     let missing: Vec<&str> = pieces.filter(|piece| !sources.contains(*piece)).collect();
     assert!(missing.is_empty(), "{ERRORS}: no crate says {missing:#?}");
+}
+
+/// These calls begin with the reason of a failure: of a command of the program, or of a theater that refuses or is refused.
+const FAILURES: [&str; 7] =
+    ["fail(BAD_INPUT,", "fail(FAILED,", "Failure::new(", "failure(", "not_member(", "wrong(", "io::Error::other("];
+
+/// The end of this file has the reasons of TLS, from this function on.
+const TLS: (&str, &str) = ("crates/theater/src/transport/tls.rs", "\nfn words(");
+
+#[test]
+fn each_reason_of_a_failure_is_in_the_book() {
+    let page = read(ERRORS);
+    let texts = error_texts(parts_of_errors(&page).0).into_iter();
+    // A text such as `…: …` matches most reasons.
+    let is_specific = |text: &String| !text.starts_with('…') || text.chars().filter(|c| c.is_alphabetic()).count() > 10;
+    let texts: Vec<String> = texts.filter(is_specific).collect();
+    let failing = unbroken(&(sources_of_the_program() + &sources(&root().join("crates/theater/src/node"), ".rs")));
+    let failures =
+        FAILURES.iter().flat_map(|call| failing.split(call).skip(1).map(str::trim_start).filter_map(literal));
+    let (file, words) = TLS;
+    let tls = unbroken(&read(file));
+    let (_, tls) = tls.split_once(words).unwrap_or_else(|| panic!("{file} has no {words}"));
+    let of_tls = tls.split(['(', '>', '\n']).map(str::trim_start).filter_map(literal);
+    let reasons: BTreeSet<String> = failures.chain(of_tls).collect();
+    assert!(reasons.len() > 40, "{reasons:#?}");
+    let missing: Vec<_> = reasons.iter().filter(|reason| !texts.iter().any(|text| is_match(reason, text))).collect();
+    assert!(missing.is_empty(), "not in {ERRORS}: {missing:#?}");
 }
 
 #[test]
@@ -455,5 +574,7 @@ fn the_checks_notice() {
     assert!(!is_match("a b", "b") && !is_match("a b", "a c"));
     assert_eq!(error_texts("| `a … b` | c |\n|---|\n| ``x `y` `` | z |"), ["a … b", "x `y`"]);
     assert_eq!(printed("    f(\n        \"a \\\n         b \\\"c\\\"\"\n"), "f(\n\"a b \"c\"\"\n");
+    assert_eq!(hidden("# a\n```rust\n# b\n#[c]\n    #\n```\n```sh\n# d\n```\n"), ["# b", "    #"]);
+    assert_eq!(literal("&format!(\"a {b:?} \\\"c\\\"\", d)").unwrap(), "a … \"c\"");
     assert_eq!(code("a `b` c\n```sh\nd `e`\n```\nf `g\nh`"), ["b", "g h"]);
 }

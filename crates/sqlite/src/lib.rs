@@ -4,6 +4,7 @@
 //! processes of one machine may open the same database.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod error;
 mod open;
