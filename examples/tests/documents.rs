@@ -371,7 +371,7 @@ fn sources(folder: &Path, ending: &str) -> String {
 
 /// Returns the sources of the libraries whose errors a program may get.
 fn sources_of_libraries() -> String {
-    let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit", "sqlite"];
+    let libraries = ["executor", "actor", "theater", "toolbox", "playhouse", "testkit", "sqlite", "postgres", "etcd"];
     libraries.map(|library| sources(&root().join("crates").join(library).join("src"), ".rs")).concat()
 }
 
@@ -481,7 +481,7 @@ const WITHOUT_EXAMPLES: [&str; 8] =
 #[test]
 fn each_public_type_has_an_example() {
     let mut with_examples = BTreeSet::new();
-    for library in ["executor", "actor", "theater", "toolbox", "testkit", "playhouse", "sqlite"] {
+    for library in ["executor", "actor", "theater", "toolbox", "testkit", "playhouse", "sqlite", "postgres", "etcd"] {
         let sources = sources(&root().join("crates").join(library).join("src"), ".rs");
         let mut comment = String::new();
         for line in sources.lines().map(str::trim_start) {

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 /// The packages in the order of their publication, because each one depends on earlier ones only.
-const PUBLISHED: [&str; 8] = ["executor", "actor", "macros", "theater", "toolbox", "playhouse", "testkit", "sqlite"];
+const PUBLISHED: [&str; 10] =
+    ["executor", "actor", "macros", "theater", "toolbox", "playhouse", "testkit", "sqlite", "postgres", "etcd"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()

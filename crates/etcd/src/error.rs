@@ -98,8 +98,9 @@ impl RequestError {
         RequestError {
             error: io::Error::new(kind, format!("{endpoint}: etcd reports {message:?} (HTTP {status})")),
             is_unsent: false,
-            is_unauthenticated: message.contains("invalid auth token")
-                || message.contains("auth token is not provided"),
+            is_unauthenticated: ["invalid auth token", "auth token is not provided", "user name is empty"]
+                .iter()
+                .any(|refusal| message.contains(refusal)),
         }
     }
 

@@ -4,6 +4,7 @@
 //! of many machines may use the same keys. etcd 3.4 is the oldest supported version.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod client;
 mod error;

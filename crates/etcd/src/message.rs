@@ -88,11 +88,13 @@ pub(crate) struct Compare {
 }
 
 #[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum Operation {
-    RequestPut { key: Bytes, value: Bytes },
-    RequestDeleteRange { key: Bytes },
-    RequestRange(Range),
+    #[serde(rename = "request_put")]
+    Put { key: Bytes, value: Bytes },
+    #[serde(rename = "request_delete_range")]
+    Delete { key: Bytes },
+    #[serde(rename = "request_range")]
+    Range(Range),
 }
 
 #[derive(Deserialize)]

@@ -94,7 +94,7 @@ impl EtcdStore {
         let txn = Txn {
             compare: [Compare { key: self.name(key), target: "MOD", result: "EQUAL", mod_revision }],
             success: operation.into_iter().collect(),
-            failure: [Operation::RequestRange(Range { key: self.name(key), keys_only: true, ..Range::default() })],
+            failure: [Operation::Range(Range { key: self.name(key), keys_only: true, ..Range::default() })],
         };
         let answer: TxnAnswer =
             self.client.call("/v3/kv/txn", &txn, Repeat::Unsafe).map_err(|error| error.into_store(key))?;
@@ -125,12 +125,12 @@ impl Store for EtcdStore {
         if bytes.len() > STATE_BYTES_MAX {
             return Err(StoreError::TooLarge { key: key.to_owned(), bytes: bytes.len(), max: STATE_BYTES_MAX });
         }
-        self.change(key, expected, Some(Operation::RequestPut { key: self.name(key), value: Bytes(bytes.to_vec()) }))
+        self.change(key, expected, Some(Operation::Put { key: self.name(key), value: Bytes(bytes.to_vec()) }))
     }
 
     fn remove(&self, key: &str, expected: u64) -> Result<(), StoreError> {
         check_key(key)?;
-        let removal = (expected != 0).then(|| Operation::RequestDeleteRange { key: self.name(key) });
+        let removal = (expected != 0).then(|| Operation::Delete { key: self.name(key) });
         self.change(key, expected, removal).map(drop)
     }
 

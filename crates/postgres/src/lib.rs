@@ -4,6 +4,7 @@
 //! processes of many machines may use the same database. PostgreSQL 13 is the oldest supported version.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(doctest, doc = include_str!("../README.md"))]
 
 mod connection;
 mod engine;

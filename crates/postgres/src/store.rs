@@ -81,7 +81,7 @@ pub struct PostgresStore {
     engine: Arc<Engine>,
 }
 
-/// What the requests of a store use.
+/// The parts of a store that its requests use.
 struct Shared {
     connector: Connector,
     slots: [Slot; CONNECTIONS],
