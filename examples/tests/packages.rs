@@ -56,7 +56,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Returns the lines of the file `path` that name a file outside of the `included` folders. `path` is relative to its
+/// Returns the lines of the file `path` that name a file outside of the `included` folders and files. `path` is relative to its
 /// package.
 fn outside<'a>(path: &Path, source: &'a str, included: &str) -> Vec<&'a str> {
     let in_package = |line: &str| {
@@ -66,7 +66,10 @@ fn outside<'a>(path: &Path, source: &'a str, included: &str) -> Vec<&'a str> {
         named.is_some_and(|named| {
             let path = plain(&Path::new("crates/package").join(path.parent().unwrap()).join(named));
             let rest = path.strip_prefix("crates/package").ok();
-            rest.is_some_and(|rest| rest.components().next().is_some_and(|folder| in_folder(&folder)))
+            rest.is_some_and(|rest| {
+                let is_included = included.contains(&format!("\"/{}\"", rest.display()));
+                is_included || rest.components().next().is_some_and(|folder| in_folder(&folder))
+            })
         })
     };
     let lines = source.lines().filter(|line| !line.trim_start().starts_with("//"));
@@ -164,9 +167,12 @@ fn no_package_names_a_file_outside_of_it() {
 
 #[test]
 fn the_checks_notice() {
-    let outside = |text: &str| outside(Path::new("src/bench/page.rs"), text, "[\"/src/**\", \"/docs/**\"]").len();
+    let outside =
+        |text: &str| outside(Path::new("src/bench/page.rs"), text, "[\"/src/**\", \"/docs/**\", \"/README.md\"]").len();
     assert_eq!(outside("mod guide {}\n#[doc = include_str!(\"../../../guide/asks.md\")]"), 1);
     assert_eq!(outside("#[doc = include_str!(\"../../notes/asks.md\")]"), 1);
+    assert_eq!(outside("#[doc = include_str!(\"../../../README.md\")]"), 1);
+    assert_eq!(outside("#[doc = include_str!(\"../../README.md\")]"), 0);
     assert_eq!(outside("let folder = Path::new(env!(\"CARGO_MANIFEST_DIR\"));"), 1);
     assert_eq!(outside("const STYLE: &str = include_str!(\"page.css\");\n// include_str!(\"../../../page.css\")"), 0);
     assert_eq!(outside("#[doc = include_str!(\"../../docs/actor.md\")]\n#[path = \"../plot.rs\"]"), 0);
