@@ -355,6 +355,7 @@ fn fault_words(fault: &CertificateError) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the certificate's time has not begun: one of the two clocks is wrong"
         }
+        CertificateError::BadEncoding => "the certificate is damaged",
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             return format!("the certificate is not made out to {MEMBER}, as those of theaters are");
         }

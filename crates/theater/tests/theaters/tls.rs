@@ -450,6 +450,10 @@ fn certificates_that_others_would_refuse_are_refused_when_they_are_loaded() {
     let client = ca
         .identity("theater.playhouse", |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth]);
     refused(&ca, &client.certificate, &client.key, &["for client and server"]);
+    let damaged = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+    refused(&ca, damaged, key, &["the theater's certificate", "is damaged"]);
+    refused(&ca, &damaged[..40], key, &["the theater's certificate", "its PEM is damaged"]);
+    refused(&ca, &ca.0.pem(), key, &["the theater's certificate", "is the one of a CA"]);
     match Tls::from_pem_files("there/is/no.pem", "no.pem", "no.key").unwrap_err() {
         TheaterError::Certificates(why) => contains(&why, &["there/is/no.pem: "]),
         other => panic!("{other}"),
