@@ -470,6 +470,18 @@ fn the_bound_address_is_shown_where_another_one_is_advertised() {
     assert!(listening["listen"].as_str().unwrap().starts_with("127.0.0.1:"), "{listening}");
 }
 
+/// A process that is killed when its test ends.
+#[cfg(unix)]
+struct Ends(Child);
+
+#[cfg(unix)]
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _it_has_ended = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Peers without an address cannot be told apart: one that is unreachable stays so in the log when another one joins.
 #[cfg(unix)]
 #[test]
@@ -484,19 +496,14 @@ fn a_peer_that_is_unreachable_is_logged_once() {
             before.push(next);
             next = line(log);
         }
-        (process, before)
+        (Ends(process), before)
     };
-    let (mut first, _) = join(&mut theater.errors);
-    first.kill().unwrap();
-    first.wait().unwrap();
+    let (first, _) = join(&mut theater.errors);
+    drop(first);
     assert!(line(&mut theater.errors).contains("WARN peer unreachable"));
-    let (mut second, before) = join(&mut theater.errors);
+    let (_second, before) = join(&mut theater.errors);
     assert!(before.is_empty(), "{before:?}");
     // The theater looks at its peers while this one starts.
-    let (mut third, before) = join(&mut theater.errors);
+    let (_third, before) = join(&mut theater.errors);
     assert!(before.is_empty(), "{before:?}");
-    for process in [&mut second, &mut third] {
-        process.kill().unwrap();
-        process.wait().unwrap();
-    }
 }
