@@ -14,7 +14,7 @@ use playhouse_console::{progress, signals};
 
 /// Playhouse's benchmarks, and chat worlds that are driven from outside
 #[derive(Parser)]
-#[command(name = "playhouse-bench", bin_name = "playhouse", version)]
+#[command(name = "playhouse-bench", bin_name = "playhouse", override_usage = "playhouse-bench <COMMAND>", version)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -101,7 +101,8 @@ impl Drop for Running {
 #[test]
 fn a_recording_drives_a_server_to_what_the_dice_make_of_the_scenario() {
     let folder = Folder::new("drives");
-    let scenario = Scenario::load(Path::new(&folder.path("little.toml"))).unwrap();
+    let scenario =
+        Scenario::from_toml("little", &std::fs::read_to_string(folder.path("little.toml")).unwrap()).unwrap();
     let report = chatapp::run(&scenario, &Options::default(), |_| ()).unwrap();
     let dice: serde_json::Value = serde_json::from_str(&report.to_json()).unwrap();
     let (mut server, address) = Running::serve(&[&folder.path("little.toml")]);
@@ -310,7 +311,7 @@ fn bad_recordings_addresses_and_servers_are_refused() {
     drive(LITTLE, &[":1: is not a recording of this format"]);
     drive(&text[..text.len() / 2], &["ends in the middle of"]);
     drive(&text.replace("close\n", ""), &["ends without close, after turn 5 of 5"]);
-    refused(&["chatapp", "drive", "no/such.chat", "127.0.0.1:1"], &["no/such.chat: cannot be read"]);
+    refused(&["chatapp", "drive", "no/such.chat", "127.0.0.1:1"], &["no/such.chat: No such file"]);
     refused(&["chatapp", "drive", &chat, "here"], &["an address reads host:port"]);
     refused(&["chatapp", "serve", "no/such.toml"], &["\"no/such.toml\""]);
     refused(&["chatapp", "serve", &little, "--listen", "here"], &["an address reads host:port"]);

@@ -190,6 +190,13 @@ fn a_folder_that_cannot_take_a_report_is_refused_before_anything_runs() {
     refused(&["bench", "count", "--report", below.to_str().unwrap()], &["no report can go to"]);
     refused(&["bench", "count", "--report", file.to_str().unwrap()], &["no report can go to"]);
     assert_eq!((folder.files(), folder.text("mine")), (vec!["mine".to_owned()], "mine".to_owned()));
+    #[cfg(target_os = "linux")]
+    {
+        // No user can write there.
+        let (code, out, errors) = run(&["bench", "count", "--report", "/proc/report"]);
+        assert_eq!((code, &*out), (1, ""), "{errors}");
+        assert!(errors.contains("no report can go to /proc/report: /proc cannot be written"), "{errors}");
+    }
     refused(&["bench", "count", "--report", "x", "--json"], &["--report", "--json"]);
     refused(&["bench", "count", "--sweep-workers", "--workers", "2"], &["--sweep-workers", "--workers"]);
 }

@@ -1,9 +1,6 @@
 //! The scenario of a ChatApp world: the tuning knobs of §6.2, read from TOML.
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::RangeInclusive;
-use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -168,24 +165,6 @@ impl Scenario {
         reader.finish(scenario)
     }
 
-    /// Reads a scenario file.
-    ///
-    /// # Errors
-    /// As [`from_toml`](Scenario::from_toml), and when the file cannot be read.
-    pub fn load(path: &Path) -> Result<Scenario, ScenarioError> {
-        let file = path.display().to_string();
-        match read(path) {
-            Ok(text) => Scenario::from_toml(&file, &text),
-            Err(why) => {
-                let what = format!("{why}; a scenario is a TOML file of at most {FILE_BYTES_MAX} bytes");
-                Err(ScenarioError {
-                    file,
-                    problems: vec![Problem { line: None, key: String::new(), value: None, what }],
-                })
-            }
-        }
-    }
-
     /// Checks a scenario that was made or changed in code.
     ///
     /// # Errors
@@ -283,23 +262,6 @@ impl Scenario {
         Work::Idle
     }
 }
-
-/// Reads the text of a file. The file may be an endless pipe.
-fn read(path: &Path) -> Result<String, String> {
-    if path.is_dir() {
-        return Err("is a directory".to_owned());
-    }
-    let mut text = String::new();
-    let bytes = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
-    match bytes {
-        Ok(bytes) if bytes as u64 > FILE_BYTES_MAX => Err("is too large".to_owned()),
-        Ok(_) => Ok(text),
-        Err(error) => Err(format!("cannot be read: {error}")),
-    }
-}
-
-/// The most bytes of a scenario file.
-const FILE_BYTES_MAX: u64 = 1_000_000;
 
 /// The most bytes of work per move.
 pub(super) const WORK_BYTES_MAX: u32 = 268_435_456;

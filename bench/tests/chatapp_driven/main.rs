@@ -62,7 +62,11 @@ impl File {
     }
 
     fn open(&self) -> Recording {
-        Recording::open(&self.0).unwrap()
+        self.read().unwrap()
+    }
+
+    fn read(&self) -> Result<Recording, DriveError> {
+        Recording::read(std::fs::File::open(&self.0).unwrap(), &self.0)
     }
 }
 

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use playhouse_console::files::{self, Readers};
-use playhouse_console::output::{BAD_INPUT, fail, print};
+use playhouse_console::output::{BAD_INPUT, FAILED, fail, print};
+use playhouse_console::signals;
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
@@ -68,15 +69,18 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let files = match make(&args.folder, &names) {
         Ok(files) => files,
-        Err(error) => return fail(BAD_INPUT, &format!("no certificate can be made: {error}")),
+        Err(error) => return fail(FAILED, &format!("no certificate can be made: {error}")),
     };
+    if args.folder.symlink_metadata().is_ok() && !args.folder.is_dir() {
+        return fail(BAD_INPUT, &format!("{} is no folder: name one, or a new one", args.folder.display()));
+    }
     // A link is one of them, whatever it leads to.
     if let Some(file) = files.iter().find(|file| file.path.symlink_metadata().is_ok()) {
         let path = file.path.display();
         return fail(BAD_INPUT, &format!("{path} exists already, and is not overwritten: choose another folder"));
     }
     if let Err(error) = write_all(&args.folder, &files) {
-        return fail(BAD_INPUT, &error);
+        return fail(FAILED, &error);
     }
     if args.json {
         print(&described(&args.folder, &names).to_string());
@@ -137,6 +141,9 @@ fn described(folder: &Path, names: &[String]) -> serde_json::Value {
 /// Writes all files or none.
 fn write_all(folder: &Path, files: &[File]) -> Result<(), String> {
     let made = !folder.exists();
+    let removed = folder.to_owned();
+    // Files in it are registered later, and removed before.
+    let _removed_by_a_signal = made.then(|| signals::at_exit(move || drop(fs::remove_dir(removed))));
     fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut written = Vec::new();
     for file in files {
@@ -151,6 +158,6 @@ fn write_all(folder: &Path, files: &[File]) -> Result<(), String> {
             }
         }
     }
-    written.into_iter().for_each(files::Unkept::keep);
+    files::keep_all(written);
     Ok(())
 }

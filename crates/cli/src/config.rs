@@ -6,8 +6,6 @@
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::fmt::Write;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,13 +13,11 @@ use clap::builder::ValueParser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use playhouse_console::files;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::output::{self, BAD_INPUT, fail};
-
-/// A configuration file is larger by mistake only.
-const BYTES_MAX: u64 = 1_000_000;
 
 /// The command that runs where none is named.
 const DEFAULT_COMMAND: &str = "demo";
@@ -37,9 +33,12 @@ const CONFIG: &str = "config";
 /// # Errors
 /// The exit code: the help was printed, or an error.
 pub fn read(command: &Command, arguments: Vec<OsString>) -> Result<ArgMatches, ExitCode> {
-    let variables = |name: &str| std::env::var_os(name);
-    resolve(command, arguments, &variables).map_err(|error| match error {
+    resolve(command, arguments, &|name| std::env::var_os(name)).map_err(|error| match error {
         Error::Settings(text) => fail(BAD_INPUT, &text),
+        Error::Combined(text) => {
+            output::write_error(&format!("error: {text}\n"));
+            ExitCode::from(BAD_INPUT)
+        }
         Error::Arguments(error) if error.use_stderr() => {
             output::write_error(&rendered(&error, &std::io::stderr()));
             ExitCode::from(BAD_INPUT)
@@ -63,8 +62,10 @@ pub fn variables(command: &Command) -> Vec<String> {
 }
 
 enum Error {
-    /// A variable or the file, in words.
+    /// Values of variables or of the file that are wrong, each in a line.
     Settings(String),
+    /// Options that exclude each other, some of them of the file: one error in several lines.
+    Combined(String),
     Arguments(clap::Error),
 }
 
@@ -89,6 +90,13 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
     };
     let chosen = chosen.filter(|(_, chosen)| !WITHOUT_OPTIONS.contains(&chosen.get_name()));
     let Some((at, chosen)) = chosen else {
+        // The command `help` of clap takes no options.
+        if let Place::Named(at) = place
+            && arguments[at] == "help"
+            && arguments.get(at + 1).is_some_and(|option| option == "--help" || option == "-h")
+        {
+            arguments.remove(at + 1);
+        }
         return Ok(documented(&command).try_get_matches_from(arguments)?);
     };
 
@@ -105,7 +113,10 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
     let mut set: Vec<&Arg> = options(chosen).filter(|option| is_given(option.get_id().as_str())).collect();
     let mut decided: Vec<_> = set.iter().map(|option| option.get_id()).collect();
     let mut settings = of_variables(chosen, variables)?;
-    let path = given.get_one::<PathBuf>(CONFIG).cloned().or_else(|| variables("PLAYHOUSE_CONFIG").map(PathBuf::from));
+    let path = given
+        .get_one::<PathBuf>(CONFIG)
+        .cloned()
+        .or_else(|| variables("PLAYHOUSE_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from));
     let mut of_file = None;
     if let Some(path) = &path {
         settings.extend(ConfigFile::read(path)?.settings(&command, chosen)?);
@@ -131,7 +142,7 @@ fn resolve(command: &Command, mut arguments: Vec<OsString>, variables: Variables
     }
     documented(&command).try_get_matches_from(arguments).map_err(|error| match of_file {
         Some(path) if error.use_stderr() && added.iter().any(|(_, from_file)| *from_file) => {
-            Error::Settings(format!("{}(with the options of {})", plain(&error), path.display()))
+            Error::Combined(format!("{}(with the options of {})", plain(&error), path.display()))
         }
         _ => Error::Arguments(error),
     })
@@ -230,6 +241,9 @@ fn of_variables<'a>(command: &'a Command, variables: Variables<'_>) -> Result<Ve
     for option in options(command) {
         let Some(name) = variable(option) else { continue };
         let Some(value) = variables(&name) else { continue };
+        if value.is_empty() && !takes_several(option) {
+            continue;
+        }
         let values = match &value.to_str() {
             Some("") if takes_several(option) => Vec::new(),
             Some(text) if takes_several(option) => text.split(',').map(|part| part.trim().into()).collect(),
@@ -251,7 +265,7 @@ fn of_variables<'a>(command: &'a Command, variables: Variables<'_>) -> Result<Ve
 fn truth(text: &str) -> Option<bool> {
     match &*text.to_ascii_lowercase() {
         "1" | "true" | "yes" | "on" => Some(true),
-        "" | "0" | "false" | "no" | "off" => Some(false),
+        "0" | "false" | "no" | "off" => Some(false),
         _ => None,
     }
 }
@@ -315,18 +329,9 @@ struct ConfigFile {
 
 impl ConfigFile {
     fn read(path: &Path) -> Result<ConfigFile, Error> {
-        let name = path.display().to_string();
-        let wrong = |why: &dyn std::fmt::Display| {
-            Error::Settings(format!("{name}: {why}; --config names a TOML file with a table for each command"))
-        };
-        let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(BYTES_MAX + 1).read_to_end(&mut bytes));
-        read.map_err(|error| wrong(&error))?;
-        if bytes.len() as u64 > BYTES_MAX {
-            return Err(wrong(&format!("is larger than {BYTES_MAX} bytes")));
-        }
-        let source = String::from_utf8(bytes).map_err(|_| wrong(&"is no text in UTF-8"))?;
-        Ok(ConfigFile { name, source })
+        let expected = "--config and PLAYHOUSE_CONFIG name a TOML file with a table for each command";
+        let source = files::read_text(path).map_err(|error| Error::Settings(format!("{error}; {expected}")))?;
+        Ok(ConfigFile { name: path.display().to_string(), source })
     }
 
     /// Checks the whole file, and returns what it says for `chosen`, its own table last.
@@ -475,7 +480,7 @@ mod tests {
 
     fn text(error: Error) -> String {
         match error {
-            Error::Settings(text) => text,
+            Error::Settings(text) | Error::Combined(text) => text,
             Error::Arguments(error) => error.to_string(),
         }
     }
@@ -498,6 +503,17 @@ mod tests {
         assert_eq!(values(&flag, &variables, "listen"), ["file:1"]);
         assert_eq!(values(&flag, &variables, "drain_seconds"), ["10"]);
         assert_eq!(values(&flag[..1], &[("PLAYHOUSE_CONFIG", file.path())], "cluster"), ["file"]);
+    }
+
+    #[test]
+    fn an_empty_variable_counts_as_unset() {
+        let file = Written::new("unset", "[theater]\nlisten = \"file:1\"\ncluster = \"file\"\nplaintext = true\n");
+        let config = ["theater", "--config", file.path()];
+        let empty = ["CLUSTER", "PLAINTEXT", "WORKERS"].map(|name| (format!("PLAYHOUSE_{name}"), ""));
+        let empty: Vec<_> = empty.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        assert_eq!(values(&config, &empty, "cluster"), ["file"]);
+        assert_eq!(values(&config, &empty, "plaintext"), ["true"]);
+        assert_eq!(values(&["theater", "--listen", "flag:1"], &[("PLAYHOUSE_CONFIG", "")], "listen"), ["flag:1"]);
     }
 
     #[test]
@@ -527,8 +543,11 @@ mod tests {
         let allowed = ["theater", "--config", allowed.path()];
         assert_eq!(values(&allowed, &[], "plaintext"), ["true"]);
         assert_eq!(values(&allowed, &off, "plaintext"), ["false"]);
+        // It is one error, and the lines behind the first one are its hints.
         let both = Written::new("both", "[theater]\nlisten = \"file:1\"\ntls = \"dir/name\"\nplaintext = true\n");
-        let error = refused(&["theater", "--config", both.path()], &[]);
+        let error = with(&["theater", "--config", both.path()], &[]).expect_err("they exclude each other");
+        assert!(matches!(error, Error::Combined(_)));
+        let error = text(error);
         assert!(error.contains("--plaintext") && error.contains("--tls") && error.contains(both.path()), "{error}");
     }
 
@@ -567,7 +586,7 @@ mod tests {
         );
         let error = refused(&["theater", "--config", file.path()], &[]);
         for (line, words) in [
-            (1, "log = \"loud\": a filter reads LEVEL"),
+            (1, "log = \"loud\": \"loud\" is no level: a filter reads LEVEL"),
             (2, "listen: unknown key; allowed here: [certificates], [demo]"),
             (4, "theater.workers = 0: 0 is not in 1..=1024"),
             (5, "theater.joinn: unknown key; allowed here: advertise, cluster"),
@@ -604,9 +623,12 @@ mod tests {
         assert!(refuse(broken.path()).contains(":2: not TOML"), "{}", refuse(broken.path()));
         assert!(refuse("no/such.toml").contains("no/such.toml: "));
         let folder = std::env::temp_dir();
-        assert!(refuse(folder.to_str().expect("the path is UTF-8")).contains("--config names a TOML file"));
+        assert!(
+            refuse(folder.to_str().expect("the path is UTF-8"))
+                .contains("is a folder, and no regular file; --config and PLAYHOUSE_CONFIG name")
+        );
         #[cfg(unix)]
-        assert!(refuse("/dev/zero").contains("larger than 1000000 bytes"));
+        assert!(refuse("/dev/zero").contains("/dev/zero: it is no regular file"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode};
 
 use playhouse_console::build::PROFILE;
 
-use crate::output::{BAD_INPUT, FAILED, fail};
+use crate::output::{FAILED, fail};
 
 /// The program that has these commands.
 const PROGRAM: &str = "playhouse-bench";
@@ -32,7 +32,7 @@ pub fn run(name: &str, args: &Args) -> ExitCode {
     command.arg(name).args(&args.arguments);
     match replace(&mut command) {
         Ok(code) => code,
-        Err(error) if error.kind() == ErrorKind::NotFound => fail(BAD_INPUT, &missing(name)),
+        Err(error) if error.kind() == ErrorKind::NotFound => fail(FAILED, &missing(name)),
         Err(error) => fail(FAILED, &format!("{} cannot be run: {error}", command.get_program().display())),
     }
 }

@@ -34,10 +34,12 @@ fn filter(text: &str) -> Result<Filter, String> {
         Some((name, level)) => !name.trim().is_empty() && is_level(level),
         None => is_level(part),
     };
-    match text.parse() {
-        Ok(targets) if text.split(',').all(is_good) => Ok(Filter { text: text.to_owned(), targets }),
-        _ => Err("a filter reads LEVEL or PART=LEVEL, several with commas; levels are off, error, warn, info, debug and trace"
-            .to_owned()),
+    let expected =
+        "a filter reads LEVEL or PART=LEVEL, several with commas; levels are off, error, warn, info, debug and trace";
+    match (text.parse(), text.split(',').find(|part| !is_good(part))) {
+        (Ok(targets), None) => Ok(Filter { text: text.to_owned(), targets }),
+        (_, Some(part)) if !part.contains('=') => Err(format!("{part:?} is no level: {expected}")),
+        _ => Err(expected.to_owned()),
     }
 }
 

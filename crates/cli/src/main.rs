@@ -19,8 +19,10 @@ mod top;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use playhouse_console::build::{OPT_LEVEL, PROFILE, REVISION, RUSTC, TARGET};
+use playhouse_console::output::{BAD_INPUT, fail};
 use playhouse_console::{output, signals};
 
 /// Playhouse, an actor runtime: a demonstration, the benchmarks, and tools for theaters
@@ -49,12 +51,12 @@ struct Cli {
 const OPTIONS_AND_CODES: &str = "\
 Options: a flag counts before a variable, a variable before the file of --config, and the file before the default. The flag --drain-seconds of `theater` \
 is the variable PLAYHOUSE_DRAIN_SECONDS, and in the file the key drain_seconds in the table [theater]. Variables of flags that may be given several times \
-hold a list with commas. A variable of a flag without a value is true or false. Unknown keys of the file are errors.
+hold a list with commas, which may be empty. A variable of a flag without a value is true or false. Any other empty variable counts as unset. Unknown keys of the file are errors.
 
 Exit codes:
   0    the command did what was asked; also after SIGTERM or SIGHUP, where it has drained
-  1    the command failed: a check did not pass, an address could not be used or reached, or the output could not be written
-  2    the options are wrong, and nothing ran
+  1    the command tried and failed: a check did not pass, an address or a program could not be used or reached, or the output or a file could not be written
+  2    the options, or a file that they name to be read, are wrong, and nothing was tried
   130  Ctrl-C ended the command, also after a drain
   129, 143  SIGHUP or SIGTERM ended the command without a drain
 A second signal ends each command at once. A reader of standard output that goes away is no error.";
@@ -111,6 +113,15 @@ fn main() -> ExitCode {
         Err(code) => return output::ended(code),
     };
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let is_external = matches!(cli.command, Command::Bench(_) | Command::Chatapp(_));
+    let is_given = |id: &&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    if let Some(option) = ["config", "log", "log_format"].into_iter().find(is_given).filter(|_| is_external) {
+        let option = option.replace('_', "-");
+        return fail(
+            BAD_INPUT,
+            &format!("--{option} is for the other commands: this one is the program playhouse-bench"),
+        );
+    }
     logs::start(&cli.log);
     let code = match cli.command {
         Command::Demo(args) => demo::run(&args, &cli.log),

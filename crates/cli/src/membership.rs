@@ -7,7 +7,8 @@ use playhouse::{TheaterBuilder, TheaterError, Tls};
 /// Arguments of the commands that link with theaters.
 #[derive(clap::Args)]
 pub struct Membership {
-    /// Name of the cluster; only theaters with the same name link with each other
+    /// Name of the cluster; only theaters with the same name link with each other. Without certificates and --plaintext, they also need the same
+    /// cookie: ~/.playhouse.cookie, or the file that PLAYHOUSE_COOKIE_FILE names
     #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
     cluster: String,
     /// Encrypt all links, and link only with theaters that have a certificate of the same CA; the files are DIR/ca.pem,

@@ -85,7 +85,12 @@ impl Peers {
             let known = self.known.entry(address).or_default();
             let joined = peers.len().saturating_sub(known.len());
             if joined > 0 {
-                *known = peers.into_iter().map(|peer| Known { peer, is_reachable: true }).collect();
+                let known_again = |peer: Peer| {
+                    let state = peer.state();
+                    let is_reachable = state.link == LinkState::Linked || state.for_so_long < BROKEN_MIN;
+                    Known { peer, is_reachable }
+                };
+                *known = peers.into_iter().map(known_again).collect();
                 changes.extend((0..joined).map(|_| (address, Change::Joined)));
             }
         }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
+use playhouse_console::build::REVISION;
 use playhouse_console::files;
 use playhouse_console::output::{FAILED, fail, print};
 use playhouse_testkit::programs::{PROGRAMS, Program, named};
-use playhouse_testkit::{Replay, commit, replay};
+use playhouse_testkit::{Replay, replay};
 use serde_json::{Value, json};
 
 /// Arguments of `playhouse replay`.
@@ -22,11 +23,19 @@ pub struct Args {
     #[arg(long)]
     wrong: bool,
     /// Write the chart to this file, too, as a picture (SVG); a regular file is replaced
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file)]
     svg: Option<PathBuf>,
     /// Print the deliveries and the failure as a JSON object
     #[arg(long)]
     json: bool,
+}
+
+/// Returns the path of a file. `-` would be one, but means standard output elsewhere.
+fn file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "-" => Err("the picture goes to a file, because standard output has the chart as text".to_owned()),
+        _ => Ok(PathBuf::from(text)),
+    }
 }
 
 /// Runs the program and prints its message sequence chart. Fails where the run went wrong.
@@ -38,7 +47,7 @@ pub fn run(args: &Args) -> ExitCode {
     } else {
         let (seed, deliveries, hash) = (replay.seed(), replay.deliveries().len(), replay.hash());
         print(&format!("{}: {}\n\n{}", program.name, program.about, replay.chart()));
-        print(&format!("seed {seed}, commit {}, {deliveries} deliveries, hash {hash:016x}", commit()));
+        print(&format!("seed {seed}, commit {REVISION}, {deliveries} deliveries, hash {hash:016x}"));
         if let Some(failure) = replay.failure() {
             print(&failure.violation.to_string());
         }
@@ -60,7 +69,7 @@ fn to_json<R>(program: Program, replay: &Replay<R>) -> Value {
         "program": program.name,
         "about": program.about,
         "seed": replay.seed(),
-        "commit": commit(),
+        "commit": REVISION,
         "hash": format!("{:016x}", replay.hash()),
         "deliveries": deliveries.collect::<Vec<_>>(),
         "failure": replay.failure().map(|failure| failure.violation.to_string()),

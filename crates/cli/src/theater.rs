@@ -1,5 +1,6 @@
 //! `playhouse theater`: a theater that others reach, with the actor types of this program.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,11 +45,11 @@ pub struct Args {
 
 /// The end of the help of `playhouse theater`.
 pub const SIGNALS: &str = "\
-Output: `listening at HOST:PORT`, `joined HOST:PORT` for each theater of --join, and `closed`. With --json, each line is an object with \"event\" and \
-\"address\".
+Output: `listening at HOST:PORT`, with `, advertised as HOST:PORT` where others call another address, `joined HOST:PORT` for each theater of --join, and \
+`closed`. With --json, each line is an object with \"event\" and \"address\", the one that others call. \"listen\" is the one to listen at where it differs.
 
 Signals: SIGTERM, SIGHUP and Ctrl-C drain the theater: its actors move to linked theaters, messages are handled, and the others hear the shutdown. The \
-exit code is then 0, or 130 for Ctrl-C. A second signal ends the program at once.";
+exit code is then 0, or 130 for Ctrl-C. A second signal ends the program at once, and so does one before the theater listens: with 143, 129 or 130.";
 
 enum Event {
     Signal(Signal),
@@ -75,15 +76,18 @@ const CALL_EVERY: Duration = Duration::from_millis(500);
 
 /// Hosts a theater until a signal comes.
 pub fn run(args: &Args) -> ExitCode {
-    let (events, received) = mpsc::channel();
-    signals::send_first(events.clone(), Event::Signal);
+    // A signal ends the program at once until the theater runs: there is nothing to drain, and the start may wait.
     let theater = match start(args) {
         Ok(theater) => theater,
         Err(error) => return refuse(&error),
     };
+    let (events, received) = mpsc::channel();
+    signals::send_first(events.clone(), Event::Signal);
     if let Some(address) = theater.address() {
-        info!(%address, cluster = args.membership.cluster(), links = args.membership.protection(), "theater started");
-        say(args, "listening", Some(&address.to_string()));
+        let bound = theater.bound_address().filter(|bound| *bound != address);
+        let (cluster, links) = (args.membership.cluster(), args.membership.protection());
+        info!(%address, listen = bound.map(tracing::field::display), cluster, links, "theater started");
+        print(&listening(address, bound, args.json));
     }
     let closes = Arc::new(AtomicBool::new(false));
     for (number, address) in args.join.iter().enumerate() {
@@ -134,15 +138,22 @@ fn start(args: &Args) -> Result<Theater, TheaterError> {
     args.membership.apply(builder.on_rejected_peer(|reason| warn!(%reason, "peer rejected")))?.start()
 }
 
+/// Returns the line for a theater that others call at `address`, and that listens at `bound` where that is another one.
+fn listening(address: SocketAddr, bound: Option<SocketAddr>, json: bool) -> String {
+    match (json, bound) {
+        (false, None) => format!("listening at {address}"),
+        (false, Some(bound)) => format!("listening at {bound}, advertised as {address}"),
+        (true, None) => json!({ "event": "listening", "address": address }).to_string(),
+        (true, Some(bound)) => json!({ "event": "listening", "address": address, "listen": bound }).to_string(),
+    }
+}
+
 /// Prints an event.
 fn say(args: &Args, event: &str, address: Option<&str>) {
     match (args.json, address) {
         (true, Some(address)) => print(&json!({ "event": event, "address": address }).to_string()),
         (true, None) => print(&json!({ "event": event }).to_string()),
-        (false, Some(address)) => {
-            let at = if event == "listening" { "at " } else { "" };
-            print(&format!("{event} {at}{address}"));
-        }
+        (false, Some(address)) => print(&format!("{event} {address}")),
         (false, None) => print(event),
     }
 }
@@ -274,7 +285,8 @@ pub fn refuse(error: &TheaterError) -> ExitCode {
                  the port that this theater listens at)"
             ),
         ),
-        TheaterError::System(why) | TheaterError::Certificates(why) => fail(BAD_INPUT, why),
+        TheaterError::System(why) | TheaterError::Certificates(why) | TheaterError::Cookie(why) => fail(BAD_INPUT, why),
+        TheaterError::Tls { .. } => fail(FAILED, &format!("{error}; --tls names those of this one")),
         error => fail(FAILED, &error.to_string()),
     }
 }

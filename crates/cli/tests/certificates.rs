@@ -80,9 +80,13 @@ fn nothing_is_overwritten_and_nothing_half_written() {
     assert_eq!(files(&part), ["two.key"]);
     // The second name is too long for a file.
     let long = "n".repeat(300);
-    refused(&["certificates", &folder.join("long"), "--name", "one", "--name", &long], &["nothing was written"]);
+    let (code, out, errors) = run(&["certificates", &folder.join("long"), "--name", "one", "--name", &long]);
+    assert_eq!((code, &*out), (1, ""), "{errors}");
+    assert!(errors.contains("nothing was written"), "{errors}");
     assert!(!folder.0.join("long").exists());
-    refused(&["certificates", &format!("{there}/ca.pem/below")], &["ca.pem/below: "]);
+    let (code, _, errors) = run(&["certificates", &format!("{there}/ca.pem/below")]);
+    assert!(code == 1 && errors.contains("ca.pem/below: "), "{errors}");
+    refused(&["certificates", &format!("{there}/ca.pem")], &["ca.pem is no folder"]);
 }
 
 #[test]
@@ -127,5 +131,29 @@ fn a_link_is_not_written_through_even_where_it_leads_nowhere() {
         std::os::unix::fs::symlink(target, format!("{new}/theater-2.key")).unwrap();
         refused(&["certificates", &new], &["theater-2.key exists already"]);
         assert_eq!(files(&new), ["theater-2.key"]);
+    }
+}
+
+/// A signal at any moment leaves all files or none.
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_all_files_or_none() {
+    let folder = Folder::new("signal");
+    for number in 0..20 {
+        let new = folder.join(&format!("new{number}"));
+        let mut process = program::playhouse(&["certificates", &new, "--theaters", "30"]);
+        let mut process =
+            process.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        // Moments of the writing differ from run to run.
+        while process.try_wait().unwrap().is_none() && fs::read_dir(&new).map_or(0, Iterator::count) < 1 + 3 * number {
+            std::thread::yield_now();
+        }
+        let kill = ["-TERM", &process.id().to_string()].map(str::to_owned);
+        let _it_may_have_ended =
+            std::process::Command::new("kill").args(kill).stderr(std::process::Stdio::null()).status();
+        let code = process.wait().unwrap().code();
+        let left = if Path::new(&new).exists() { files(&new).len() } else { 0 };
+        assert!(matches!((code, left), (Some(143), 0 | 61) | (Some(0), 61)), "{code:?}, {left} files");
+        assert!(left > 0 || !Path::new(&new).exists(), "an empty folder is left");
     }
 }

@@ -123,16 +123,19 @@ fn a_file_that_cannot_be_read_is_named_with_what_is_allowed() {
     refused(&["demo", "--local", "--scenario", "no/such.toml"], &["\"no/such.toml\"", built_in]);
     refused(&["demo", "--local", "--scenario", ""], &["\"\"", built_in]);
     let directory = env!("CARGO_MANIFEST_DIR");
-    refused(&["demo", "--local", "--scenario", directory], &[directory, "is a directory; a scenario is a TOML file"]);
+    refused(
+        &["demo", "--local", "--scenario", directory],
+        &[directory, "it is a folder, and no regular file; a scenario is a TOML file"],
+    );
     let file = File::new("binary.toml", "");
     std::fs::write(file.path(), [0xff, 0xfe, 0x00]).unwrap();
     refused(
         &["demo", "--local", "--scenario", file.path()],
-        &[file.path(), "cannot be read: ", "a scenario is a TOML file"],
+        &[file.path(), "no text in UTF-8", "a scenario is a TOML file"],
     );
-    refused_file("large.toml", &"#".repeat(1_000_001), &["is too large", "at most 1000000 bytes"]);
+    refused_file("large.toml", &"#".repeat(1_000_001), &["it has 1000001 bytes, and at most 1000000 are read"]);
     #[cfg(unix)]
-    refused(&["demo", "--local", "--scenario", "/dev/zero"], &["/dev/zero", "is too large"]);
+    refused(&["demo", "--local", "--scenario", "/dev/zero"], &["/dev/zero", "it is no regular file"]);
 }
 
 #[test]

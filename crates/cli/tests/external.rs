@@ -76,13 +76,25 @@ fn without_the_program_the_error_says_what_to_type() {
     let folder = Folder::new("missing");
     for command in ["bench", "chatapp"] {
         let (code, out, errors) = text(&folder.playhouse(&[command, "--list"]).output().unwrap());
-        assert_eq!((code, &*out), (Some(2), ""), "{errors}");
+        assert_eq!((code, &*out), (Some(1), ""), "{errors}");
         let words = [
             format!("error: `playhouse {command}` runs the program playhouse-bench, which is neither in "),
             format!("{} nor in PATH\n", folder.0.canonicalize().unwrap().display()),
             "type in the checkout of Playhouse: cargo build -p playhouse-bench-cli\n".to_owned(),
         ];
         assert!(words.iter().all(|words| errors.contains(words)), "{errors}");
+    }
+}
+
+#[test]
+fn options_that_the_other_program_does_not_have_are_refused() {
+    let folder = Folder::new("options");
+    folder.script("playhouse-bench", "echo started");
+    for option in [["--config", "none.toml"], ["--log", "warn"], ["--log-format", "json"]] {
+        let output = folder.playhouse(&[&option[..], &["bench", "--list"]].concat()).output().unwrap();
+        let (code, out, errors) = text(&output);
+        assert_eq!((code, &*out), (Some(2), ""), "{errors}");
+        assert!(errors.contains(&format!("error: {} is for the other commands", option[0])), "{errors}");
     }
 }
 

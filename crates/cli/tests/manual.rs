@@ -18,6 +18,14 @@ fn completions_name_commands_and_options() {
 }
 
 #[test]
+fn the_command_help_has_a_help() {
+    let help = run(&["--help"]);
+    for option in ["--help", "-h"] {
+        assert_eq!(run(&["help", option]), help);
+    }
+}
+
+#[test]
 fn pages_of_the_manual_describe_the_program_and_each_command() {
     let (code, page, errors) = run(&["man"]);
     assert_eq!((code, &*errors), (0, ""));

@@ -87,6 +87,15 @@ fn the_chart_replaces_no_device_and_no_link_and_keeps_the_mode_of_a_file() {
 }
 
 #[test]
+fn the_picture_does_not_go_to_standard_output() {
+    let output = replay(&["1", "--svg", "-"]);
+    let errors = String::from_utf8(output.stderr).expect("it prints text");
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("--svg") && errors.contains("the picture goes to a file"), "{errors}");
+    assert!(!fs::exists("-").expect("the folder can be read"));
+}
+
+#[test]
 fn an_unknown_program_is_refused_with_a_list_of_the_known_ones() {
     let output = replay(&["1", "--program", "dinner"]);
     assert!(!output.status.success());

@@ -299,7 +299,7 @@ fn wrong_addresses_are_refused() {
     );
     refused(&["theater", "--listen", "127.0.0.1:0", "--tls", "no/certificate", "--plaintext"], &["'--plaintext'"]);
     refused(&["theater", "--listen", "127.0.0.1:0", "--workers", "0"], &["--workers", "1..=1024"]);
-    refused(&["theater", "--listen", "127.0.0.1:0", "--log", "loud"], &["'loud'", "a filter reads"]);
+    refused(&["theater", "--listen", "127.0.0.1:0", "--log", "loud"], &["\"loud\" is no level", "a filter reads"]);
 }
 
 #[cfg(unix)]
@@ -360,4 +360,150 @@ fn options_come_from_flags_variables_and_a_file() {
     assert_eq!(cluster(&[], Some("variable")), "variable");
     assert_eq!(cluster(&["--cluster", "flag"], Some("variable")), "flag");
     std::fs::remove_file(&file).unwrap();
+}
+
+/// Waits until a thread of the process waits for the lock of a file, as the kernel tells.
+#[cfg(target_os = "linux")]
+fn waits_for_a_lock(process: u32) -> bool {
+    let locks = std::fs::read_to_string("/proc/locks").unwrap();
+    locks.lines().any(|lock| lock.contains("->") && lock.split_whitespace().any(|word| word == process.to_string()))
+}
+
+// GUARANTEE: Signals drain
+/// A theater that cannot start yet, because another process holds the lock of the cookie's file, ends with the first signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_during_the_start_ends_the_program() {
+    let cookie = std::env::temp_dir().join(format!("playhouse-start-{}", std::process::id()));
+    std::fs::write(&cookie, "").unwrap();
+    let file = std::fs::File::options().append(true).open(&cookie).unwrap();
+    file.lock().unwrap();
+    std::fs::set_permissions(&cookie, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    for arguments in [&["theater", "--listen", "127.0.0.1:0"][..], &["top", "127.0.0.1:1"]] {
+        for (signal, code, word) in [("-TERM", 143, "terminated"), ("-INT", 130, "interrupted")] {
+            let mut command = playhouse(arguments);
+            command.env("PLAYHOUSE_COOKIE_FILE", &cookie).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut process = command.spawn().unwrap();
+            while !waits_for_a_lock(process.id()) {
+                assert_eq!(process.try_wait().unwrap(), None, "{arguments:?}");
+                std::thread::yield_now();
+            }
+            assert!(Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap().success());
+            let limit = std::time::Instant::now() + std::time::Duration::from_secs(60);
+            while process.try_wait().unwrap().is_none() {
+                if std::time::Instant::now() > limit {
+                    process.kill().unwrap();
+                }
+                std::thread::yield_now();
+            }
+            assert_eq!(process.wait().unwrap().code(), Some(code), "{arguments:?} {signal}");
+            assert_eq!(line(&mut BufReader::new(process.stderr.take().unwrap())), word);
+        }
+    }
+    std::fs::remove_file(&cookie).unwrap();
+}
+
+// GUARANTEE: Options are checked
+/// Nothing waits for the other end of a FIFO, and nothing reads a device without an end.
+#[cfg(unix)]
+#[test]
+fn named_files_are_regular_files_of_a_limited_size() {
+    let folder = std::env::temp_dir().join(format!("playhouse-named-{}", std::process::id()));
+    let name = folder.display().to_string();
+    assert_eq!(run(&["certificates", &name]).0, 0);
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (ca, certificate, key) = (path("ca.pem"), path("theater-1.pem"), path("theater-1.key"));
+    let (fifo, large) = (path("fifo"), path("large"));
+    assert!(Command::new("mkfifo").args(["-m", "600", &fifo]).status().unwrap().success());
+    std::fs::File::create(&large).unwrap().set_len(1 << 40).unwrap();
+    let theater = ["theater", "--listen", "127.0.0.1:0"];
+    for (file, words) in [
+        (&*fifo, "it is no regular file"),
+        ("/dev/zero", "it is no regular file"),
+        (&*name, "it is a folder"),
+        (&*large, "it has 1099511627776 bytes, and at most 1000000 are read"),
+    ] {
+        let words = [&format!("{file}: {words}"), "--tls-ca names the CA's certificate"];
+        for [ca, certificate, key] in [[file, &certificate, &key], [&ca, file, &key]] {
+            refused(&[&theater[..], &["--tls-ca", ca, "--tls-cert", certificate, "--tls-key", key]].concat(), &words);
+        }
+        refused(&["theater", "--config", file], &[words[0], "--config and PLAYHOUSE_CONFIG name a TOML file"]);
+        refused(&["demo", "--scenario", file], &[words[0], "a scenario is a TOML file"]);
+    }
+    // The key is as secret as a cookie.
+    let files = [&theater[..], &["--tls-ca", &ca, "--tls-cert", &certificate, "--tls-key"]].concat();
+    refused(&[&files[..], &[&fifo]].concat(), &["fifo: it is no regular file"]);
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let words = ["theater-1.key: other users have access to it (mode 644, and 600 is right)"];
+    refused(&[&files[..], &[&key]].concat(), &words);
+    for (file, words) in [
+        (&*fifo, "it is no regular file"),
+        ("/dev/zero", "it is no regular file"),
+        (&*key, "mode 644, and 600 is right"),
+    ] {
+        let output = playhouse(&theater).env("PLAYHOUSE_COOKIE_FILE", file).output().unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(errors.contains(file) && errors.contains(words), "{errors}");
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// A theater behind another address has both in its output and in its log.
+#[cfg(unix)]
+#[test]
+fn the_bound_address_is_shown_where_another_one_is_advertised() {
+    let flags = ["--advertise", "127.0.0.2:4711"];
+    let mut theater = Theater::start(&[&flags[..], &["--log-format", "json"]].concat());
+    let (bound, rest) = theater.address.split_once(", ").unwrap();
+    assert_eq!(rest, "advertised as 127.0.0.2:4711");
+    assert!(bound.starts_with("127.0.0.1:") && bound != "127.0.0.1:0", "{bound}");
+    let started: serde_json::Value = serde_json::from_str(&event(&mut theater.errors, &["theater started"])).unwrap();
+    assert_eq!((&started["address"], &started["listen"]), (&"127.0.0.2:4711".into(), &bound.into()));
+    let mut command = playhouse(&[&["theater", "--listen", "127.0.0.1:0", "--json"], &flags[..]].concat());
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let first = line(&mut BufReader::new(process.stdout.take().unwrap()));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let listening: serde_json::Value = serde_json::from_str(&first).unwrap();
+    assert_eq!(listening["address"], "127.0.0.2:4711");
+    assert!(listening["listen"].as_str().unwrap().starts_with("127.0.0.1:"), "{listening}");
+}
+
+/// A process that is killed when its test ends.
+#[cfg(unix)]
+struct Ends(Child);
+
+#[cfg(unix)]
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _it_has_ended = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Peers without an address cannot be told apart: one that is unreachable stays so in the log when another one joins.
+#[cfg(unix)]
+#[test]
+fn a_peer_that_is_unreachable_is_logged_once() {
+    let mut theater = Theater::start(&[]);
+    let join = |log: &mut BufReader<ChildStderr>| {
+        let mut command = playhouse(&["top", &theater.address, "--json"]);
+        let process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut before = Vec::new();
+        let mut next = line(log);
+        while !next.contains("peer joined") {
+            before.push(next);
+            next = line(log);
+        }
+        (Ends(process), before)
+    };
+    let (first, _) = join(&mut theater.errors);
+    drop(first);
+    assert!(line(&mut theater.errors).contains("WARN peer unreachable"));
+    let (_second, before) = join(&mut theater.errors);
+    assert!(before.is_empty(), "{before:?}");
+    // The theater looks at its peers while this one starts.
+    let (_third, before) = join(&mut theater.errors);
+    assert!(before.is_empty(), "{before:?}");
 }

@@ -1,15 +1,36 @@
-//! Files that the program writes.
+//! Files that the program reads and writes.
 //!
 //! A file is replaced by another one that was written under a temporary name in its folder: a reader finds the old contents or the new ones, and never a
-//! half. Only regular files are replaced, and keep their mode. Devices, FIFOs, sockets, folders and links are refused, because renaming would replace the
+//! half. Only regular files are replaced, and keep their mode and owner. Write-protected ones are refused. Devices, FIFOs, sockets, folders and links are refused, because renaming would replace the
 //! device itself, or the link instead of its target. A signal removes the files that are not complete.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::signals;
+
+/// Opens a regular file that the user names, for reading. It does not wait for the other end of a FIFO.
+///
+/// # Errors
+/// In words, with the path: the file cannot be opened, or is no regular file.
+pub fn open(path: &Path) -> Result<File, String> {
+    playhouse::__programs::open(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The largest file of options or of a scenario, in bytes. A larger one is named by mistake only.
+const TEXT_BYTES_MAX: u64 = 1_000_000;
+
+/// Returns the text of a regular file that the user names.
+///
+/// # Errors
+/// In words, with the path: the file cannot be read, is no regular file, is larger than 1,000,000 bytes, or is no text.
+pub fn read_text(path: &Path) -> Result<String, String> {
+    let wrong = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let bytes = playhouse::__programs::read(path, TEXT_BYTES_MAX).map_err(|error| wrong(&error))?;
+    String::from_utf8(bytes).map_err(|_| wrong(&"it is no text in UTF-8"))
+}
 
 /// The readers of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +56,8 @@ pub fn replace(path: &Path, contents: &[u8]) -> Result<(), String> {
 #[must_use]
 pub struct Replacement {
     path: PathBuf,
-    mode: Option<fs::Permissions>,
+    /// The metadata of the old file.
+    old: Option<Metadata>,
     file: BufWriter<File>,
     temporary: PathBuf,
     written: Unkept,
@@ -49,14 +71,14 @@ impl Replacement {
     pub fn begin(path: &Path) -> Result<Replacement, String> {
         /// Tells the files of one process apart.
         static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let mode = regular(path)?;
+        let old = regular(path)?;
         // The mode of the old file comes with `commit`. Nobody else reads the new contents before.
-        let readers = if mode.is_some() { Readers::Owner } else { Readers::All };
+        let readers = if old.is_some() { Readers::Owner } else { Readers::All };
         let (temporary, opened) = loop {
             // Relaxed: the numbers only have to differ.
             let number = NUMBER.fetch_add(1, Ordering::Relaxed);
             let temporary = path.with_file_name(format!(".playhouse-{}-{number}.tmp", std::process::id()));
-            match open(&temporary, readers) {
+            match open_new(&temporary, readers) {
                 // A killed process with the same number has left its file. In a container, all processes have small numbers.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 opened => break (temporary, opened),
@@ -65,22 +87,23 @@ impl Replacement {
         let (file, written) = opened.map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Replacement {
             path: path.to_owned(),
-            mode,
+            old,
             file: BufWriter::with_capacity(1 << 16, file),
             temporary,
             written,
         })
     }
 
-    /// Puts the file in the place of the old one, which gives it its mode. Returns its size in bytes.
+    /// Puts the file in the place of the old one, which gives it its mode and its owner. Returns its size in bytes.
     ///
     /// # Errors
     /// In words, with the path: the file could not be written. The old one stays.
     pub fn commit(self) -> Result<u64, String> {
-        let Replacement { path, mode, file, temporary, written } = self;
+        let Replacement { path, old, file, temporary, written } = self;
         let replaced = file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| {
-            if let Some(mode) = mode {
-                file.set_permissions(mode)?;
+            if let Some(old) = old {
+                keep_owner(&file, &old)?;
+                file.set_permissions(old.permissions())?;
             }
             file.sync_all()?;
             let size = file.metadata()?.len();
@@ -110,11 +133,34 @@ pub fn create(path: &Path, contents: &[u8], readers: Readers) -> Result<Unkept, 
     write(path, contents, readers).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Returns the permissions of the regular file at `path`, or none where no file is.
-fn regular(path: &Path) -> Result<Option<fs::Permissions>, String> {
+/// Gives a file the owner of the old one. Only root may do that for another user.
+#[cfg(unix)]
+fn keep_owner(file: &File, old: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+
+    let new = file.metadata()?;
+    if (new.uid(), new.gid()) == (old.uid(), old.gid()) {
+        return Ok(());
+    }
+    fchown(file, Some(old.uid()), Some(old.gid())).map_err(|error| {
+        io::Error::new(error.kind(), format!("it belongs to another user, and stays as it is: {error}"))
+    })
+}
+
+/// Does nothing: a file has the owner of its folder.
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+/// Returns the metadata of the regular file at `path`, or none where no file is.
+fn regular(path: &Path) -> Result<Option<Metadata>, String> {
     let name = path.display();
     match fs::symlink_metadata(path) {
-        Ok(old) if old.is_file() => Ok(Some(old.permissions())),
+        Ok(old) if old.permissions().readonly() && old.is_file() => {
+            Err(format!("{name} is write-protected: choose another file, or let it be written"))
+        }
+        Ok(old) if old.is_file() => Ok(Some(old)),
         Ok(old) if old.is_symlink() => match fs::read_link(path) {
             Ok(target) => {
                 Err(format!("{name} is a link to {}, and links are not replaced: name the file", target.display()))
@@ -131,14 +177,14 @@ fn regular(path: &Path) -> Result<Option<fs::Permissions>, String> {
 }
 
 fn write(path: &Path, contents: &[u8], readers: Readers) -> io::Result<Unkept> {
-    let (mut file, written) = open(path, readers)?;
+    let (mut file, written) = open_new(path, readers)?;
     file.write_all(contents)?;
     file.sync_all()?;
     Ok(written)
 }
 
 /// Creates a file, which must not exist.
-fn open(path: &Path, readers: Readers) -> io::Result<(File, Unkept)> {
+fn open_new(path: &Path, readers: Readers) -> io::Result<(File, Unkept)> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -155,19 +201,25 @@ fn open(path: &Path, readers: Readers) -> io::Result<(File, Unkept)> {
 #[must_use]
 pub struct Unkept {
     path: Option<PathBuf>,
-    _at_exit: signals::AtExit,
+    at_exit: signals::AtExit,
 }
 
 impl Unkept {
     fn new(path: &Path) -> Unkept {
         let removed = path.to_owned();
-        Unkept { path: Some(path.to_owned()), _at_exit: signals::at_exit(move || drop(fs::remove_file(removed))) }
+        Unkept { path: Some(path.to_owned()), at_exit: signals::at_exit(move || drop(fs::remove_file(removed))) }
     }
 
     /// Keeps the file.
     pub fn keep(mut self) {
         self.path = None;
     }
+}
+
+/// Keeps all files, or none if a signal ends the program before.
+pub fn keep_all(files: Vec<Unkept>) {
+    signals::forget(files.iter().map(|file| &file.at_exit));
+    files.into_iter().for_each(Unkept::keep);
 }
 
 impl Drop for Unkept {
@@ -231,6 +283,26 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(folder.names().len(), 101);
         assert!(left.iter().all(|name| fs::read(folder.0.join(name)).unwrap() == b"left"));
+    }
+
+    // GUARANTEE: Files are replaced completely
+    #[test]
+    fn a_write_protected_file_is_refused_and_the_owner_stays() {
+        let folder = Folder::new("owner");
+        let path = folder.0.join("chart.svg");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+        let error = replace(&path, b"new").unwrap_err();
+        assert!(error.contains("is write-protected"), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        // Only root can give a file away.
+        if std::os::unix::fs::chown(&path, Some(4711), Some(4712)).is_ok() {
+            replace(&path, b"new").unwrap();
+            let owned = fs::metadata(&path).unwrap();
+            assert_eq!((owned.uid(), owned.gid(), owned.mode() & 0o777), (4711, 4712, 0o644));
+        }
+        assert_eq!(folder.names(), ["chart.svg"]);
     }
 
     #[test]

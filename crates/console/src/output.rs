@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, WeakProgressBar};
 
-/// The command ran and failed: a check did not pass, an address could not be used or reached, or the output could not be written.
+/// The command tried and failed: a check did not pass, an address or a program could not be used or reached, or the output or a file could not be
+/// written.
 pub const FAILED: u8 = 1;
-/// The command cannot do what was asked for; nothing ran.
+/// The options are wrong, or a file that they name: nothing was tried.
 pub const BAD_INPUT: u8 = 2;
 /// Ctrl-C has cut the command short: 128 and the signal's number, as shells have it.
 pub const INTERRUPTED: u8 = 130;

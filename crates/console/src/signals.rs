@@ -243,6 +243,24 @@ impl CleanUps {
         drop(registered);
         clean_ups.into_iter().rev().for_each(|(_, clean_up)| clean_up());
     }
+
+    /// Forgets clean-ups in one step. If they have run, the program is ending, and the caller must not claim success: it waits for the end.
+    fn forget(&self, numbers: &[u64]) {
+        let mut registered = self.lock();
+        if registered.have_run {
+            drop(registered);
+            loop {
+                std::thread::park();
+            }
+        }
+        registered.all.retain(|(number, _)| !numbers.contains(number));
+    }
+}
+
+/// Forgets the clean-ups of all guards in one step: a signal runs all of them, or none. Does not return if they have run.
+pub fn forget<'a>(guards: impl Iterator<Item = &'a AtExit>) {
+    let numbers: Vec<u64> = guards.map(|guard| guard.number).collect();
+    CLEAN_UPS.forget(&numbers);
 }
 
 /// A clean-up that a signal runs. Dropping the guard forgets it.
@@ -360,11 +378,13 @@ mod tests {
         };
         let (first, second, third) = (add(1), add(2), add(3));
         drop(second);
+        let (fourth, fifth) = (add(4), add(5));
+        ALL.forget(&[fourth.number, fifth.number]);
         ALL.run();
         assert_eq!(runs.try_iter().collect::<Vec<_>>(), [3, 1]);
         // The program ends, and a file that another thread begins is removed at once.
-        let late = add(4);
-        assert_eq!(runs.try_iter().collect::<Vec<_>>(), [4]);
-        drop((first, third, late));
+        let late = add(6);
+        assert_eq!(runs.try_iter().collect::<Vec<_>>(), [6]);
+        drop((first, third, fourth, fifth, late));
     }
 }

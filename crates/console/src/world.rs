@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use playhouse_bench::chatapp::{BUILT_IN, BuiltIn, Report, Scenario};
 
+use crate::files;
 use crate::output::{FAILED, coloured, fail, print};
 
 /// Returns the scenario that the command line names: a built-in one, or else a file.
@@ -23,7 +24,8 @@ pub fn resolve(name_or_file: &str) -> Result<Scenario, String> {
             names()
         ));
     }
-    Scenario::load(path).map_err(|error| error.to_string())
+    let text = files::read_text(path).map_err(|error| format!("{error}; a scenario is a TOML file"))?;
+    Scenario::from_toml(name_or_file, &text).map_err(|error| error.to_string())
 }
 
 /// Returns the names of the built-in scenarios, separated by commas.

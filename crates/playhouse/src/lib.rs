@@ -187,6 +187,13 @@ pub mod __macros {
     pub use serde;
 }
 
+/// The functions that the programs `playhouse` and `playhouse-bench` share with the library. It is no part of the public interface.
+#[doc(hidden)]
+#[cfg(all(feature = "theaters", any(unix, windows)))]
+pub mod __programs {
+    pub use playhouse_theater::files::{open, read};
+}
+
 /// The items that every program with actors uses: `use playhouse::prelude::*;`.
 pub mod prelude {
     pub use crate::{

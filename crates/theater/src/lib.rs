@@ -21,6 +21,8 @@
 mod diagnostics;
 mod error;
 #[doc(hidden)]
+pub mod files;
+#[doc(hidden)]
 pub mod fuzz;
 mod link;
 mod lock;

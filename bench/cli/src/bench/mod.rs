@@ -163,7 +163,7 @@ pub fn run(args: &Args) -> ExitCode {
     if let Some(folder) = &args.report {
         return match report::run(folder, &chosen, &options, args, &mut failures) {
             Ok(()) => end(&failures),
-            Err(failure) => fail(BAD_INPUT, &failure.to_string()),
+            Err((code, failure)) => fail(code, &failure.to_string()),
         };
     }
     if with_peers {

@@ -9,6 +9,7 @@ use playhouse_bench::chatapp::driven::{Drive, DriveError, Recording, drive};
 use playhouse_bench::chatapp::thousands;
 use playhouse_bench::report::latency::{Latency, duration};
 use playhouse_console::address::address;
+use playhouse_console::files;
 
 use crate::output::{BAD_INPUT, FAILED, coloured, fail, note, print};
 use crate::progress::{Bar, Shared};
@@ -32,7 +33,11 @@ pub struct Args {
 
 /// Drives a world to its end.
 pub fn run(args: &Args) -> ExitCode {
-    let recording = match Recording::open(&args.file) {
+    let file = match files::open(&args.file) {
+        Ok(file) => file,
+        Err(error) => return fail(BAD_INPUT, &format!("{error}; a recording is a file of `playhouse chatapp record`")),
+    };
+    let recording = match Recording::read(file, &args.file) {
         Ok(recording) => recording,
         Err(error) => return refuse(&error, &args.address),
     };

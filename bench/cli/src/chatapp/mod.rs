@@ -15,7 +15,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Write what the dice of a scenario choose, turn by turn, to a file
+    /// Write the random moves of a scenario, turn by turn, to a file
     Record(record::Args),
     /// Play a chat world whose turns come over TCP, then the next one, until a signal
     Serve(serve::Args),

@@ -1,4 +1,4 @@
-//! `playhouse chatapp record`: the moves that the dice of a scenario choose, in a file.
+//! `playhouse chatapp record`: the random moves of a scenario, in a file.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,7 +20,7 @@ pub struct Args {
     scenario: String,
     /// The file of the recording; a regular file is replaced when all of the recording is written
     file: PathBuf,
-    /// The seed of the clients' dice, instead of the scenario's
+    /// The seed of the clients' random choices, instead of the scenario's
     #[arg(long, value_name = "N")]
     seed: Option<u32>,
     /// Show no progress
@@ -63,7 +63,10 @@ pub fn run(args: &Args) -> ExitCode {
             match stopped {
                 Stopped::Signalled(signal) => {
                     let turn = shared.reached().0;
-                    note(&format!("{} after {turn} of {turns} turns; nothing was written", signal.ending()));
+                    // The recorder may have put the complete file into place before.
+                    let written =
+                        if turn < turns { "nothing was written" } else { "the file is complete, or as it was" };
+                    note(&format!("{} after {turn} of {turns} turns; {written}", signal.ending()));
                     ExitCode::from(signal.code())
                 }
                 // The recording goes on without a reader of standard output.

@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> ExitCode {
     scenario.seed = args.seed.unwrap_or(scenario.seed);
     let addresses: Vec<SocketAddr> = match args.listen.to_socket_addrs() {
         Ok(addresses) => addresses.collect(),
-        Err(error) => return fail(BAD_INPUT, &format!("{}: {error}", args.listen)),
+        Err(error) => return fail(FAILED, &format!("{}: {error}", args.listen)),
     };
     if let Some(open) = addresses.iter().find(|address| !address.ip().is_loopback() && !args.plaintext) {
         return fail(

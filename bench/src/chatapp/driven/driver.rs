@@ -16,6 +16,7 @@ use crate::report::latency::Latency;
 /// A recording in a file, which was read to its end and is right: all that it holds could be played.
 #[derive(Debug)]
 pub struct Recording {
+    file: File,
     path: PathBuf,
     header: Header,
     moves: u64,
@@ -118,18 +119,14 @@ impl fmt::Display for DriveError {
 impl std::error::Error for DriveError {}
 
 impl Recording {
-    /// Opens a recording, and checks all of it.
+    /// Reads the recording in a file from its beginning, and checks all of it. Errors name the file by `path`.
     ///
     /// # Errors
     /// It cannot be read, or it has an error: the description, and the line.
-    pub fn open(path: &Path) -> Result<Recording, DriveError> {
+    pub fn read(file: File, path: &Path) -> Result<Recording, DriveError> {
         let bad = |Bad { line, what, .. }| DriveError::Recording { path: path.to_owned(), line, what };
         let nothing = |what: String| bad(Bad::new(what));
-        if path.is_dir() {
-            return Err(nothing("is a directory, not a recording".to_owned()));
-        }
-        let file = File::open(path).map_err(|error| nothing(format!("cannot be read: {error}")))?;
-        let mut script = Script::of(BufReader::with_capacity(1 << 16, file));
+        let mut script = Script::of(BufReader::with_capacity(1 << 16, &file));
         let header = script.header().map_err(bad)?.ok_or_else(|| nothing("is empty, and no recording".to_owned()))?;
         let (mut ledger, mut moves) = (Ledger::of(header.clients, header.turns), 0);
         loop {
@@ -153,7 +150,10 @@ impl Recording {
             return Err(bad(script.lines.bad(what)));
         }
         match script.lines.next().map_err(bad)? {
-            None => Ok(Recording { path: path.to_owned(), header, moves }),
+            None => {
+                drop(script);
+                Ok(Recording { file, path: path.to_owned(), header, moves })
+            }
             Some(_) => Err(bad(script.lines.bad("nothing comes behind close"))),
         }
     }
@@ -177,7 +177,7 @@ impl Recording {
 /// The recording as it is sent, part by part.
 struct Parts<'a> {
     recording: &'a Recording,
-    lines: Lines<BufReader<File>>,
+    lines: Lines<BufReader<&'a File>>,
     text: String,
 }
 
@@ -228,8 +228,8 @@ pub fn drive(recording: &Recording, address: &str, mut observer: impl FnMut(u32)
         return Err(DriveError::OtherScenario { recording: ours.title(), server: server.title() });
     }
 
-    let file = File::open(&recording.path).and_then(|mut file| file.rewind().map(|()| file));
-    let file = file.map_err(|error| DriveError::Recording {
+    let mut file = &recording.file;
+    file.rewind().map_err(|error| DriveError::Recording {
         path: recording.path.clone(),
         line: 0,
         what: format!("cannot be read: {error}"),

@@ -98,7 +98,7 @@ fn play(
         spread: Mutex::new(spread),
         progress,
         ended: AtomicBool::new(false),
-        activity: Mutex::new("opening the world".to_owned()),
+        activity: Mutex::new("starting the world".to_owned()),
     };
     let mut director = Director { theater, workers, log: log.clone(), processes, drains };
 

@@ -35,7 +35,7 @@ pub struct Args {
     address: String,
     #[command(flatten)]
     membership: Membership,
-    /// Print everything as text, once, and end; the default where the output is no terminal
+    /// Print everything as text, once, and end; the default where the output is no terminal, or TERM is dumb
     #[arg(long)]
     once: bool,
     /// Print a JSON object in a line for each look, instead of the screen; with --once, for one look
@@ -48,7 +48,11 @@ pub struct Args {
 
 /// The end of the help of `playhouse top`.
 pub const SIGNALS: &str = "\
-Signals: SIGTERM and SIGHUP give the terminal back, say goodbye to the theaters, and end the program with 0; Ctrl-C with 130. The key q ends it with 0.";
+Signals: SIGTERM and SIGHUP restore the terminal, announce the shutdown to the theaters, and end the program with 0; Ctrl-C with 130. The key q ends it with 0. \
+Before the program calls a theater, a signal ends it at once, with 143, 129 or 130.
+
+JSON: see \"Fields of `top --json`\" in the chapter on observing of the guide. Times are in seconds, under keys that end with `_seconds`; counters keep the \
+names and units of the runtime, such as `busy_ns`.";
 
 fn seconds(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
@@ -59,6 +63,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// Looks until the user, a signal or a failure ends it.
 pub fn run(args: &Args) -> ExitCode {
+    // A signal ends the program at once until there is a theater to shut down.
+    let theater = match args.membership.apply(Theater::builder()).and_then(|builder| builder.start()) {
+        Ok(theater) => theater,
+        Err(error) => return refuse(&error),
+    };
     let (sender, signals) = mpsc::channel();
     signals::send_first(sender, |signal| {
         // The screen may hang in its terminal, which may be gone.
@@ -68,12 +77,8 @@ pub fn run(args: &Args) -> ExitCode {
         });
         signal
     });
-    let theater = match args.membership.apply(Theater::builder()).and_then(|builder| builder.start()) {
-        Ok(theater) => theater,
-        Err(error) => return refuse(&error),
-    };
     let ended = match attach(&theater, args, &signals) {
-        Ok(Ok(attached)) if args.once || args.json || !io::stdout().is_terminal() => write(attached, args, &signals),
+        Ok(Ok(attached)) if args.once || args.json || !has_screen() => write(attached, args, &signals),
         Ok(Ok(attached)) => show(attached, args, &signals).unwrap_or_else(|error| {
             fail(FAILED, &format!("the terminal cannot be used: {error}; `--once` prints text"))
         }),
@@ -83,6 +88,11 @@ pub fn run(args: &Args) -> ExitCode {
     // This theater has no state to lose, and the others may not answer any more.
     let _ = theater.shutdown_within(Duration::from_millis(200));
     ended
+}
+
+/// Returns whether standard output is a terminal with a cursor.
+fn has_screen() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("TERM").is_none_or(|name| name != "dumb")
 }
 
 /// Links with the theater, which may take seconds, unless a signal comes.
@@ -107,7 +117,7 @@ fn attach(theater: &Theater, args: &Args, signals: &Receiver<Signal>) -> Result<
     }
 }
 
-/// The time that the program has to end after a signal. The goodbye to the theaters takes at most 5 seconds of it.
+/// The time that the program has to end after a signal. The announcement to the theaters takes at most 5 seconds of it.
 const ENDED_AFTER: Duration = Duration::from_secs(8);
 
 /// The time between two looks for keys and signals.
@@ -152,7 +162,7 @@ fn keep_looking(mut attached: Attached, every: Duration) -> Receiver<Vec<Seen>> 
     shown
 }
 
-/// Gives the terminal back, with its cursor.
+/// Restores the terminal, with its cursor.
 fn restore() {
     let _the_terminal_is_gone = ratatui::try_restore();
     let _the_terminal_is_gone = execute!(io::stdout(), Show);
@@ -163,7 +173,7 @@ fn show(attached: Attached, args: &Args, signals: &Receiver<Signal>) -> io::Resu
     let seen = keep_looking(attached, args.every);
     // A second signal ends the program wherever it is.
     let _at_exit = signals::at_exit(restore);
-    // From now on a panic, of any thread, gives the terminal back first.
+    // From now on a panic, of any thread, restores the terminal first.
     let mut terminal = ratatui::try_init()?;
     let mut view = View::new(&args.address);
     let mut is_gone = false;

@@ -296,7 +296,11 @@ pub fn theaters(seen: &[Seen]) -> Table {
                 count(snapshot.links.len() as u64),
             ]
         }
-        Err(why) => vec![text(&seen.address), text(why)],
+        // Most reasons begin with the address, which the first column has.
+        Err(why) => {
+            let why = why.strip_prefix(&*seen.address).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(why);
+            vec![text(&seen.address), text(why)]
+        }
     });
     let headings = &["THEATER", "MSG/S", "BUSY", "QUEUED", "ACTORS", "DEAD", "CAME/LEFT", "LINKS"];
     Table { headings, rows: rows.collect() }

@@ -288,3 +288,24 @@ fn numbers_are_written_for_people() {
     let times = [0, 59, 60, 3599, 3600, 86_400, 200_000].map(|seconds| long_time(Duration::from_secs(seconds)));
     assert_eq!(times, ["0s", "59s", "1m 0s", "59m 59s", "1h 0m", "1d 0h", "2d 7h"]);
 }
+
+#[test]
+fn letters_with_ctrl_or_alt_are_no_letters() {
+    let mut view = view();
+    press(&mut view, &[KeyCode::Char('/'), KeyCode::Char('a')]);
+    for modifiers in [KeyModifiers::CONTROL, KeyModifiers::ALT] {
+        assert_eq!(view.press(KeyEvent::new(KeyCode::Char('u'), modifiers)), Reaction::Stay);
+    }
+    assert_eq!(view.filter, "a");
+    press(&mut view, &[KeyCode::Enter]);
+    assert_eq!(view.press(KeyEvent::new(KeyCode::Char('q'), KeyModifiers::CONTROL)), Reaction::Stay);
+    assert_eq!(view.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Reaction::Interrupt);
+}
+
+#[test]
+fn a_theater_that_does_not_answer_is_named_once() {
+    let seen = Seen { address: "127.0.0.1:1".to_owned(), state: Err("127.0.0.1:1: Connection refused".to_owned()) };
+    let text = super::text::describe(&[seen]);
+    assert_eq!(text.matches("127.0.0.1:1").count(), 1, "{text}");
+    assert!(text.contains("Connection refused"), "{text}");
+}

@@ -81,6 +81,10 @@ impl View {
         if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
             return Reaction::Interrupt;
         }
+        // A letter with Ctrl or Alt is another key.
+        if matches!(key.code, KeyCode::Char(_)) && key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) {
+            return Reaction::Stay;
+        }
         if self.is_typing {
             self.type_filter(key.code);
             return Reaction::Stay;

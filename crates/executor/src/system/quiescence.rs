@@ -60,6 +60,36 @@ impl Moments {
     }
 }
 
+/// Looks at a system on threads while a caller waits for it to be quiet.
+struct Looks {
+    /// The end of this window of [`WAITS`].
+    until: Instant,
+    /// The looks in this window.
+    all: u32,
+    /// Those that found no worker awake.
+    asleep: u32,
+    reported: bool,
+}
+
+impl Looks {
+    fn begin(now: Instant) -> Looks {
+        Looks { until: now + WAITS, all: 0, asleep: 0, reported: false }
+    }
+
+    /// Returns true once, at the end of a window in which most looks found no worker awake. A look between two messages may find none,
+    /// too.
+    fn waits_at(&mut self, now: Instant, is_asleep: bool) -> bool {
+        self.all += 1;
+        self.asleep += u32::from(is_asleep);
+        if self.reported || now < self.until {
+            return false;
+        }
+        let reported = self.asleep > self.all / 2;
+        *self = Looks { reported, ..Looks::begin(now) };
+        reported
+    }
+}
+
 /// Reports that `run_until_idle` may wait for an event that never comes. The line is lost if stderr is closed.
 #[cold]
 fn report_long_wait(since: fmt::Arguments<'_>) {
@@ -214,12 +244,11 @@ impl SystemCore {
         }
         self.is_outside();
         let _waits = WaitsForQuiet::begin(self);
-        let mut report_limit = Some(after(WAITS));
+        let mut looks = Looks::begin(Instant::now());
         let mut quiet = lock(&self.quiescence.quiet);
         while !self.is_quiet() && !self.has_ended() {
             // While messages are handled, the caller waits for those.
-            if self.active() == 0 && report_limit.is_some_and(|report_limit| Instant::now() >= report_limit) {
-                report_limit = None;
+            if looks.waits_at(Instant::now(), self.active() == 0) {
                 report_long_wait(format_args!("{} s", WAITS.as_secs()));
             }
             // The time-out only covers a handler that leaves a detached thread.
@@ -603,5 +632,23 @@ unsafe fn guarded(cell: NonNull<Cell>, waited: &mut Waited<'_>) {
                 waited(RawAddress::of(cell), about.actor, about.name);
             });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // GUARANTEE: Passing time
+    #[test]
+    fn a_long_wait_is_reported_once_and_never_while_workers_are_mostly_awake() {
+        let begun = Instant::now();
+        let second = |number: u64| begun + Duration::from_secs(number);
+        let mut busy = Looks::begin(begun);
+        // The look at the end of the window finds no worker awake.
+        assert!((1..100).all(|number| !busy.waits_at(second(number), number % 10 == 0)));
+        let mut idle = Looks::begin(begun);
+        let reports: Vec<_> = (1..100).filter(|number| idle.waits_at(second(*number), true)).collect();
+        assert_eq!(reports, [WAITS.as_secs()]);
     }
 }

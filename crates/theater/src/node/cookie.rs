@@ -7,7 +7,7 @@
 //! 3. On the loopback: the cookie in `.playhouse.cookie` in the user's home directory, or in the runtime directory if there is no
 //!    home directory. The first theater of a user makes that file.
 //!
-//! On Unix, a file that other users have access to is refused. On Windows, a file has the access rights of its directory, which
+//! On Unix, a file that other users have access to is refused; the group of a file of root may read it. On Windows, a file has the access rights of its directory, which
 //! nothing checks: the home directory belongs to the user.
 
 use std::ffi::OsString;
@@ -20,21 +20,19 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::error::TheaterError;
+use crate::files;
 
 /// The environment variable with the path of the cookie's file.
 pub const COOKIE_FILE: &str = "PLAYHOUSE_COOKIE_FILE";
 /// The advice for two theaters with different cookies.
 pub(crate) const ADVICE: &str = "both need the same cookie: processes of one user share the file .playhouse.cookie in the home directory, \
-                                 and others the one that PLAYHOUSE_COOKIE_FILE or `cookie(..)` names";
+                                 and others the one that PLAYHOUSE_COOKIE_FILE names";
 /// The file's name, in the home or the runtime directory.
 const NAME: &str = ".playhouse.cookie";
 /// Minimum and maximum number of bytes of a cookie.
 const BYTES: std::ops::RangeInclusive<usize> = 16..=1024;
 /// Random bytes of a new cookie: the number that HMAC-SHA-256 makes use of.
 const NEW_BYTES: usize = 32;
-/// Permissions of other users, which a cookie's file must not give.
-#[cfg(unix)]
-const OTHERS: u32 = 0o077;
 /// The environment variables with the user's home directory and, for users without one, another directory.
 const DIRECTORIES: [&str; 2] =
     if cfg!(windows) { ["USERPROFILE", "LOCALAPPDATA"] } else { ["HOME", "XDG_RUNTIME_DIR"] };
@@ -87,8 +85,8 @@ impl Cookie {
         let wrong = |why: String| {
             let path = path.display();
             TheaterError::Cookie(format!(
-                "the cookie file {path} is unusable: {why}; theaters of one cluster share one such file (another is named \
-                 by {COOKIE_FILE} or `cookie(..)`)"
+                "the cookie file {path} is unusable: {why}; theaters of one cluster share one such file ({COOKIE_FILE} names \
+                 another)"
             ))
         };
         let secret = read_or_make(path).map_err(|error| wrong(error.to_string()))?;
@@ -115,7 +113,7 @@ impl Cookie {
         let none = || {
             TheaterError::Cookie(format!(
                 "there is no directory for the cookie that the theaters of this user share: neither {home} nor {runtime} names a \
-                 directory; name a file by {COOKIE_FILE}, or give a cookie with `cookie(..)`"
+                 directory; name a file by {COOKIE_FILE}"
             ))
         };
         Cookie::from_file(path.ok_or_else(none)?)
@@ -136,7 +134,7 @@ fn path_of_user(home: Option<OsString>, runtime: Option<OsString>) -> Option<Pat
 
 /// Returns the secret in this file. Processes that start together agree on one, because the file is filled under its lock.
 fn read_or_make(path: &Path) -> io::Result<Vec<u8>> {
-    match File::open(path) {
+    match files::open(path) {
         Ok(file) => {
             let secret = read(&file, false)?;
             if !secret.is_empty() {
@@ -163,16 +161,7 @@ fn read_or_make(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Returns the secret in `file`. The file's lock is held until the file is closed.
 fn read(file: &File, alone: bool) -> io::Result<Vec<u8>> {
-    let found = file.metadata()?;
-    if !found.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    #[cfg(unix)]
-    if let mode = std::os::unix::fs::MetadataExt::mode(&found) & 0o777
-        && mode & OTHERS != 0
-    {
-        return Err(io::Error::other(format!("other users have access to it (mode {mode:o}, and 600 is right)")));
-    }
+    files::check_private(file)?;
     if alone {
         file.lock()?
     } else {
@@ -236,8 +225,8 @@ mod tests {
         std::fs::write(&path, "a cookie of more than 16 bytes\n").unwrap();
         #[cfg(unix)]
         {
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-            assert!(why().contains("mode 640, and 600 is right"), "{}", why());
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+            assert!(why().contains("mode 644, and 600 is right"), "{}", why());
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         }
         Cookie::from_file(&path).unwrap();
@@ -245,10 +234,16 @@ mod tests {
         assert!(why().contains("it has 5 bytes, and a cookie has 16 to 1024"), "{}", why());
         std::fs::write(&path, vec![b'x'; 1025]).unwrap();
         assert!(why().contains("bytes, and a cookie has 16 to 1024"), "{}", why());
-        assert!(why().contains(COOKIE_FILE) && why().contains("cookie(..)"), "{}", why());
+        assert!(why().contains(COOKIE_FILE), "{}", why());
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(why().contains("no regular file"), "{}", why());
+        #[cfg(unix)]
+        {
+            std::fs::remove_dir(&path).unwrap();
+            assert!(std::process::Command::new("mkfifo").args(["-m", "600"]).arg(&path).status().unwrap().success());
+            assert!(why().contains("no regular file"), "{}", why());
+        }
         assert!(Cookie::new("too short").unwrap_err().to_string().contains("it has 9 bytes"));
     }
 

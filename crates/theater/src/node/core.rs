@@ -74,6 +74,8 @@ pub(crate) struct TheaterCore {
     pub(crate) system: System,
     pub(crate) registry: Arc<Registry>,
     pub(crate) incarnation: u64,
+    /// The address of the listener.
+    pub(crate) bound: Option<SocketAddr>,
     /// The address that other theaters call.
     pub(crate) listens: Option<SocketAddr>,
     pub(crate) settings: Settings,
@@ -110,7 +112,7 @@ impl TheaterCore {
     pub(crate) fn new(
         registry: Registry,
         system: System,
-        listens: Option<SocketAddr>,
+        (bound, listens): (Option<SocketAddr>, Option<SocketAddr>),
         settings: Settings,
         (poller, shutdown_waker): (Arc<Poller>, Option<Waker>),
         (identity, credentials, outside): (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),
@@ -128,6 +130,7 @@ impl TheaterCore {
                 link_table,
                 system,
                 incarnation,
+                bound,
                 listens,
                 settings,
                 poller,

@@ -219,7 +219,7 @@ impl Opening {
     }
 
     fn no_tls(&self, found: &str) -> TheaterError {
-        let why = format!("{found}: give both certificates of one CA, with `tls(..)`");
+        let why = format!("{found}: give both theaters certificates of one CA");
         TheaterError::Tls { address: self.address.clone(), why }
     }
 }

@@ -29,7 +29,7 @@ impl TheaterBuilder {
             world.bind(resolved).map_err(|error| TheaterError::Io { address: address.to_owned(), error })
         });
         let bound = bound.transpose()?;
-        let listens = bound.map(|bound| called_at(advertised, bound));
+        let listens = (bound, bound.map(|bound| called_at(advertised, bound)));
         let registry = Registry::new()?;
         let (seed, incarnation, key) =
             world.choose(|choices| (choices.next(), choices.next(), [choices.next(), choices.next()]));

@@ -213,8 +213,8 @@ impl TheaterBuilder {
                 format!("the transport listens, and does not return its address: {error}"),
             ),
         };
-        let listens = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
-        let listens = listens.map(|bound| called_at(advertised, bound));
+        let bound = listener.as_ref().map(|listener| listener.address()).transpose().map_err(unknown)?;
+        let listens = (bound, bound.map(|bound| called_at(advertised, bound)));
         let (acceptor, shutdown_waker) = listener.map(Acceptor::new).transpose().map_err(io_error)?.unzip();
         let registry = Registry::new()?;
         let poller = Arc::new(Poller::new(begin_drains).map_err(io_error)?);
@@ -276,7 +276,7 @@ impl TheaterBuilder {
 pub(crate) fn compose(
     registry: Registry,
     system: System,
-    listens: Option<SocketAddr>,
+    listens: (Option<SocketAddr>, Option<SocketAddr>),
     settings: Settings,
     poller: (Arc<Poller>, Option<Waker>),
     inside: (Identity, Option<Credentials>, Option<Arc<dyn Environment>>),

@@ -257,6 +257,12 @@ impl Theater {
         self.theater_core.listens
     }
 
+    /// Returns the address that this theater listens at, with the port that the system has chosen for port 0. It differs from
+    /// [`address`](Self::address) if another one is [advertised](TheaterBuilder::advertise).
+    pub fn bound_address(&self) -> Option<SocketAddr> {
+        self.theater_core.bound
+    }
+
     /// Returns the theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Calls
     /// it if necessary, which may take some seconds and blocks this thread.
     ///

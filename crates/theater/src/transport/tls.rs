@@ -21,12 +21,15 @@ use rustls::server::{ParsedCertificate, ServerConnection, WebPkiClientVerifier};
 use rustls::{AlertDescription, CertificateError, ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 
 use crate::error::TheaterError;
+use crate::files;
 use crate::lock::lock;
 
 /// The name in the certificates of theaters.
 const MEMBER: &str = "theater.playhouse";
 /// Maximum number of bytes that are encrypted at one time. A reader waits while they are encrypted.
 const TAKEN_BYTES_MAX: usize = 64 * 1024;
+/// Maximum number of bytes of a file. The CAs of all browsers have a quarter of them.
+const PEM_BYTES_MAX: u64 = 1_000_000;
 /// Maximum number of bytes that one system call reads, and that are decrypted at one time.
 const READ_BYTES: usize = 64 * 1024;
 
@@ -65,7 +68,8 @@ impl fmt::Debug for Tls {
 
 impl Tls {
     /// Reads the CA's certificate (or several), this theater's certificate (with intermediate ones, if there are any), and its
-    /// key, all in PEM.
+    /// key, all in PEM. They are regular files of at most 1,000,000 bytes. On Unix, only the owner may read the key (mode 0600), and
+    /// also the group where the owner is root.
     ///
     /// # Errors
     /// [`TheaterError::Certificates`], with the file: it cannot be read, or other theaters would refuse its content.
@@ -75,11 +79,13 @@ impl Tls {
         key: impl AsRef<Path>,
     ) -> Result<Tls, TheaterError> {
         let [ca, certificate, key] = [ca.as_ref(), certificate.as_ref(), key.as_ref()];
-        let read = |path: &Path| {
-            std::fs::read(path).map_err(|error| TheaterError::Certificates(format!("{}: {error}", path.display())))
-        };
         let name = |path: &Path| path.display().to_string();
-        load([&read(ca)?, &read(certificate)?, &read(key)?], [&name(ca), &name(certificate), &name(key)])
+        let wrong = |path: &Path, error: io::Error| TheaterError::Certificates(format!("{}: {error}", path.display()));
+        let read = |path: &Path| files::read(path, PEM_BYTES_MAX).map_err(|error| wrong(path, error));
+        let loaded = load([&read(ca)?, &read(certificate)?, &read(key)?], [&name(ca), &name(certificate), &name(key)])?;
+        // Another file that is named by mistake is no key, and its mode is right.
+        files::open(key).and_then(|file| files::check_private(&file)).map_err(|error| wrong(key, error))?;
+        Ok(loaded)
     }
 
     /// Does the same as [`Tls::from_pem_files`], with the contents of the files.
@@ -112,7 +118,7 @@ fn load(pem: [&[u8]; 3], names: [&str; 3]) -> Result<Tls, TheaterError> {
     let wrong = |what: &str, why: &dyn fmt::Display| TheaterError::Certificates(format!("{what}: {why}"));
     let certificates = |pem, what| match CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>() {
         Ok(found) if found.is_empty() => Err(wrong(what, &"there is no certificate in it, as PEM")),
-        found => found.map_err(|error| wrong(what, &error)),
+        found => found.map_err(|_| wrong(what, &"its PEM is damaged")),
     };
     let [ca, own, key] = names;
     let mut roots = RootCertStore::empty();
@@ -310,7 +316,7 @@ fn words(error: &rustls::Error) -> String {
         Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => "the key is not that of the certificate",
         Error::NoCertificatesPresented => "it shows no certificate: each theater needs one of the cluster's CA",
         Error::InvalidMessage(_) => {
-            "it speaks no TLS, and this theater nothing else: give both certificates of one CA, with `tls(..)`"
+            "it speaks no TLS, and this theater nothing else: give both theaters certificates of one CA"
         }
         Error::PeerIncompatible(_) | Error::AlertReceived(AlertDescription::ProtocolVersion) => {
             "it speaks no TLS 1.3, and theaters nothing else"
@@ -349,12 +355,17 @@ fn fault_words(fault: &CertificateError) -> String {
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             "the certificate's time has not begun: one of the two clocks is wrong"
         }
+        CertificateError::BadEncoding => "the certificate is damaged",
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             return format!("the certificate is not made out to {MEMBER}, as those of theaters are");
         }
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "the certificate does not say that it is for client and server (extendedKeyUsage)"
         }
+        CertificateError::Other(fault) if fault.0.to_string() == "CaUsedAsEndEntity" => {
+            "the certificate is the one of a CA, and a theater shows its own"
+        }
+        CertificateError::Other(fault) => return format!("the certificate is refused: {}", fault.0),
         fault => return format!("the certificate is refused: {fault}"),
     };
     words.to_owned()

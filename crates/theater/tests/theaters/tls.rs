@@ -282,11 +282,16 @@ fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let (plain, plain_rejections) = watchful(builder());
     let (encrypted, rejections) = watchful(builder().tls(ca.tls()));
     match plain.connect(encrypted.address().unwrap()).unwrap_err() {
-        TheaterError::Refused { why, .. } => contains(&why, &["this theater requires TLS", "did not", "`tls(..)`"]),
+        TheaterError::Refused { why, .. } => {
+            contains(&why, &["this theater requires TLS", "did not", "certificates of one CA"])
+        }
         other => panic!("{other}"),
     }
     contains(&rejections.recv_timeout(LIMIT).unwrap(), &["this theater requires TLS", "the caller did not"]);
-    contains(&why(encrypted.connect(plain.address().unwrap()).unwrap_err()), &["it speaks no TLS", "`tls(..)`"]);
+    contains(
+        &why(encrypted.connect(plain.address().unwrap()).unwrap_err()),
+        &["it speaks no TLS", "certificates of one CA"],
+    );
     contains(&plain_rejections.recv_timeout(LIMIT).unwrap(), &["the caller uses TLS", "this theater does not"]);
     shut_down([plain, encrypted]);
 }
@@ -445,6 +450,10 @@ fn certificates_that_others_would_refuse_are_refused_when_they_are_loaded() {
     let client = ca
         .identity("theater.playhouse", |params| params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth]);
     refused(&ca, &client.certificate, &client.key, &["for client and server"]);
+    let damaged = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+    refused(&ca, damaged, key, &["the theater's certificate", "is damaged"]);
+    refused(&ca, &damaged[..40], key, &["the theater's certificate", "its PEM is damaged"]);
+    refused(&ca, &ca.0.pem(), key, &["the theater's certificate", "is the one of a CA"]);
     match Tls::from_pem_files("there/is/no.pem", "no.pem", "no.key").unwrap_err() {
         TheaterError::Certificates(why) => contains(&why, &["there/is/no.pem: "]),
         other => panic!("{other}"),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use playhouse_bench::Failure;
 use playhouse_console::files::{self, Readers, Unkept};
+use playhouse_console::output::{BAD_INPUT, FAILED};
 use playhouse_console::signals;
 
 /// A folder that is empty or does not exist yet, and that can be written.
@@ -16,9 +17,10 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Fails if `path` is no folder, if it contains something, or if it cannot be written.
-    pub fn check(path: &Path) -> Result<Self, Failure> {
-        let wrong = |what: String| Failure::new(format!("no report can go to {}: {what}", path.display()));
+    /// The exit code, and the reason: `path` is no folder, or contains something; or it cannot be written.
+    pub fn check(path: &Path) -> Result<Self, (u8, Failure)> {
+        let failure = |what: String| Failure::new(format!("no report can go to {}: {what}", path.display()));
+        let wrong = |what: String| (BAD_INPUT, failure(what));
         let there = match fs::read_dir(path) {
             Ok(mut entries) => match entries.next() {
                 Some(_) => return Err(wrong("it is not empty; name a folder that is, or a new one".to_owned())),
@@ -33,7 +35,7 @@ impl Folder {
         let probe = there.join(format!(".playhouse-report-{}", std::process::id()));
         fs::write(&probe, "")
             .and_then(|()| fs::remove_file(&probe))
-            .map_err(|error| wrong(format!("{} cannot be written: {error}", there.display())))?;
+            .map_err(|error| (FAILED, failure(format!("{} cannot be written: {error}", there.display()))))?;
         Ok(Self(path.to_owned()))
     }
 
@@ -104,7 +106,7 @@ mod tests {
     #[test]
     fn a_report_is_written_whole_or_not_at_all() {
         let path = std::env::temp_dir().join(format!("playhouse-report-{}", std::process::id()));
-        let folder = Folder::check(&path).unwrap();
+        let folder = Folder::check(&path).map_err(|(_, failure)| failure).unwrap();
         let file = |name: &str| (name.to_owned(), b"figures".to_vec());
         let failure = folder.write(&[file("raw.csv"), file("no/index.html")]).unwrap_err();
         assert!(failure.to_string().contains("the report cannot be written to"), "{failure}");

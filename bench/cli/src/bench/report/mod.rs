@@ -23,7 +23,7 @@ use self::folder::Folder;
 use self::plots::Plot;
 use super::chosen::Chosen;
 use super::{Args, measure, peers, sweep};
-use crate::output::{note, print};
+use crate::output::{BAD_INPUT, note, print};
 
 /// The contents of a report.
 struct Report<'a> {
@@ -46,21 +46,21 @@ struct Report<'a> {
 ///
 /// # Errors
 ///
-/// Fails if `folder` cannot be written or the peers are not found. No benchmark has run then.
+/// The exit code, and the reason: `folder` cannot take a report, or the peers are not found. No benchmark has run then.
 pub fn run(
     folder: &Path,
     chosen: &Chosen,
     options: &Options,
     args: &Args,
     failures: &mut Vec<String>,
-) -> Result<(), Failure> {
+) -> Result<(), (u8, Failure)> {
     let folder = Folder::check(folder)?;
     let (machine, began) = (Machine::look(), SystemTime::now());
     let benchmarks = &chosen.benchmarks;
     let (measured, rows) = if benchmarks.is_empty() {
         (Vec::new(), Vec::new())
     } else if args.peers.asked() {
-        (Vec::new(), peers::compare(benchmarks, options, args, failures)?)
+        (Vec::new(), peers::compare(benchmarks, options, args, failures).map_err(|failure| (BAD_INPUT, failure))?)
     } else {
         (measure::measure(benchmarks, options, args, failures), Vec::new())
     };
