@@ -194,6 +194,14 @@ impl Link {
         self.is_settled() || self.is_left() || is_gone()
     }
 
+    /// Returns whether the other end was heard within `time`, or the link had a connection until then.
+    pub(crate) fn was_heard_within(&self, time: Duration) -> bool {
+        match self.connection() {
+            Some(_) => self.silent.passed() < time,
+            None => self.unchanged_for() < time,
+        }
+    }
+
     /// Sends a forwarded message to the actor that this end calls `to`. With `named`, it is written by names, for all types.
     pub(crate) fn carry(
         &self,

@@ -305,6 +305,24 @@ impl TheaterCore {
     /// routes is forwarded, and for the answers that come over this theater.
     pub(crate) fn announce_evacuation(&self) {
         let deadline = self.now() + SHUTDOWN_NOTICE_MAX;
+        // No theater has a route over this one to an actor that this theater does not know, and a theater that is unreachable would not answer.
+        if self.directory.knows_any(|id| self.registry.migration_vtable(id).is_some()) {
+            self.have_others_reroute(deadline);
+        }
+        self.await_kept(deadline, PendingProxy::keeps_anything);
+        self.await_routes(deadline);
+        // Answers that are to come over this theater, to asks that it has forwarded.
+        let asked: Vec<(Arc<Link>, u64)> =
+            self.link_table.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
+        while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
+            self.pause(LOOKED_AT_EVERY);
+        }
+        // The answers may wait at the stubs of actors that have asked, and left.
+        self.await_routes(deadline);
+    }
+
+    /// Asks the other theaters until none of them has changed a route, but not after `deadline`.
+    fn have_others_reroute(&self, deadline: Duration) {
         let told = |link_table: &LinkTable| link_table.told_moved.load(Ordering::Relaxed);
         let mut is_first = true;
         loop {
@@ -322,19 +340,9 @@ impl TheaterCore {
             any |= std::mem::take(&mut is_first) || told(&self.link_table) != told_before;
             let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
             if !any && self.link_table.all_links().iter().all(was_told) || self.now() >= deadline {
-                break;
+                return;
             }
         }
-        self.await_kept(deadline, PendingProxy::keeps_anything);
-        self.await_routes(deadline);
-        // Answers that are to come over this theater, to asks that it has forwarded.
-        let asked: Vec<(Arc<Link>, u64)> =
-            self.link_table.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
-        while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
-            self.pause(LOOKED_AT_EVERY);
-        }
-        // The answers may wait at the stubs of actors that have asked, and left.
-        self.await_routes(deadline);
     }
 
     /// Waits until the messages are forwarded that are kept for theaters without links, and the present mail for migrated actors, but not after

@@ -142,6 +142,12 @@ impl Peer {
         self.link.broken_rule()
     }
 
+    /// Returns the error of the last call that was to restore the connection, if no connection was made since: the peer cannot be reached
+    /// ([`TheaterError::Io`]), or another theater has its address and refuses this one ([`TheaterError::NotMember`]). A lost peer keeps the error.
+    pub fn call_error(&self) -> Option<TheaterError> {
+        self.link.call_error()
+    }
+
     /// Returns the address that this theater calls it at, or the one that it [advertises](TheaterBuilder::advertise).
     pub fn address(&self) -> Option<SocketAddr> {
         self.link.address
@@ -543,7 +549,8 @@ impl Theater {
     }
 
     /// Ends the theater. It waits until all messages are handled and the other theaters have received theirs, for at most
-    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down.
+    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down. A theater that is
+    /// unreachable or silent for 1 second is not waited for with the announcement alone.
     ///
     /// It returns within `limit`, a fifth of it, and 0.8 seconds, plus the time of dead-letter hooks and drops of undelivered
     /// messages on this thread. Incoming actors are refused from the beginning, and stay in their theaters. Actors are not
@@ -561,6 +568,8 @@ impl Theater {
         /// Minimum time, after `limit`, for the shutdown announcement and for handlers to return. Each of the two has a tenth of
         /// `limit`, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
+        /// The time for the announcement to a theater that is unreachable or silent.
+        const UNHEARD_MAX: Duration = Duration::from_secs(1);
         /// Maximum time for the calls in progress. The theaters that they reach hear the announcement.
         const CALLS_END_MAX: Duration = Duration::from_millis(500);
         let grace = GRACE_MIN.max(limit / 10);
@@ -588,8 +597,12 @@ impl Theater {
         for link in &links {
             link.say_goodbye();
         }
-        let heard_by = deadline.max(self.theater_core.now().saturating_add(grace));
-        settle(&links, heard_by, &Link::is_goodbye_settled);
+        let said = self.theater_core.now();
+        let is_heard = |link: &Link| {
+            let is_late = self.theater_core.now().saturating_sub(said) > UNHEARD_MAX;
+            link.is_goodbye_settled() || is_late && !link.was_heard_within(UNHEARD_MAX)
+        };
+        settle(&links, deadline.max(said.saturating_add(grace)), &is_heard);
         self.theater_core.close();
         self.theater_core.lose_links(left().max(grace));
         self.theater_core.system.clone().shutdown_within(left())
