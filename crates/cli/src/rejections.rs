@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_cause_is_logged_once_for_each_source_and_again_after_a_time_with_the_number_in_between() {
         let (rejections, start) = (Rejections::default(), Instant::now());
-        let note = |address, why, after| rejections.note(start + after, not_member(address, why));
+        let note = |address: &str, why: &str, after| rejections.note(start + after, not_member(address, why));
         assert_eq!(note("192.0.2.1:1", "a cookie", Duration::ZERO), Some(0));
         for port in 2..10 {
             assert_eq!(note(&format!("192.0.2.1:{port}"), "a cookie", Duration::from_secs(port)), None);

@@ -549,8 +549,8 @@ impl Theater {
     }
 
     /// Ends the theater. It waits until all messages are handled and the other theaters have received theirs, for at most
-    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down. A theater that is
-    /// unreachable or silent for 1 second is not waited for with the announcement alone.
+    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down. The
+    /// announcement alone waits no longer for a theater that is silent for 1 second, or unreachable for 3.
     ///
     /// It returns within `limit`, a fifth of it, and 0.8 seconds, plus the time of dead-letter hooks and drops of undelivered
     /// messages on this thread. Incoming actors are refused from the beginning, and stay in their theaters. Actors are not
@@ -568,8 +568,6 @@ impl Theater {
         /// Minimum time, after `limit`, for the shutdown announcement and for handlers to return. Each of the two has a tenth of
         /// `limit`, or this time.
         const GRACE_MIN: Duration = Duration::from_millis(200);
-        /// The time for the announcement to a theater that is unreachable or silent.
-        const UNHEARD_MAX: Duration = Duration::from_secs(1);
         /// Maximum time for the calls in progress. The theaters that they reach hear the announcement.
         const CALLS_END_MAX: Duration = Duration::from_millis(500);
         let grace = GRACE_MIN.max(limit / 10);
@@ -599,8 +597,8 @@ impl Theater {
         }
         let said = self.theater_core.now();
         let is_heard = |link: &Link| {
-            let is_late = self.theater_core.now().saturating_sub(said) > UNHEARD_MAX;
-            link.is_goodbye_settled() || is_late && !link.was_heard_within(UNHEARD_MAX)
+            let announced_for = self.theater_core.now().saturating_sub(said);
+            link.is_goodbye_settled() || !link.may_hear_goodbye(announced_for)
         };
         settle(&links, deadline.max(said.saturating_add(grace)), &is_heard);
         self.theater_core.close();
