@@ -51,7 +51,7 @@ Output: `listening at HOST:PORT`, `joined HOST:PORT` for each theater of --join,
 \"address\".
 
 Signals: SIGTERM, SIGHUP and Ctrl-C drain the theater: its actors move to linked theaters, messages are handled, and the others hear the shutdown. The \
-exit code is then 0, or 130 for Ctrl-C. This takes at most --drain-seconds and 7 seconds, and at most 4 seconds in all if there is nothing to move and to send. \
+exit code is then 0, or 130 for Ctrl-C. This takes at most --drain-seconds and 7 seconds, and at most 10 seconds in all if there is nothing to move. \
 A second signal ends the program at once.";
 
 enum Event {
