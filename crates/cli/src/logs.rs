@@ -13,7 +13,7 @@ use crate::output::write_error;
 /// Arguments of the log.
 #[derive(clap::Args, Clone)]
 pub struct Args {
-    /// Least level of the events in the log: error, warn, info, debug, trace or off, also for one part of the program, as in `warn,playhouse=debug`
+    /// Least level of the events in the log: error, warn, info, debug, trace or off, also for one part of the program, as in `warn,playhouse=debug`; debug adds each call of a theater to join and each rejected caller, and trace nothing
     #[arg(long, value_name = "FILTER", default_value = "info", value_parser = filter, global = true)]
     log: Filter,
     /// Form of an event in the log, on standard error

@@ -11,6 +11,7 @@ mod logs;
 mod manual;
 mod membership;
 mod peers;
+mod rejections;
 mod replay;
 mod scenarios;
 mod theater;

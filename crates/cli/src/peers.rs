@@ -22,6 +22,8 @@ pub struct Peers {
 struct Known {
     peer: Peer,
     is_reachable: bool,
+    /// The reasons for which it is unreachable, as logged.
+    reasons: Vec<String>,
 }
 
 /// A change of a peer.
@@ -30,25 +32,46 @@ pub enum Change {
     Joined,
     /// The peer announced its shutdown, or another process took its address within [`BROKEN_MIN`].
     Left,
-    /// The connection broke.
-    Unreachable,
+    /// The connection broke, or cannot be made again for a further reason.
+    Unreachable(Option<String>),
     ReachableAgain,
     /// The peer was unreachable for too long, or broke the protocol.
-    Lost(Option<TheaterError>),
+    Lost(Option<String>),
 }
 
 impl Peers {
     /// Logs the changes since the last call.
     pub fn log_changes(&mut self, theater: &Theater) {
         for (address, change) in self.changes(theater) {
-            let address = address.map_or_else(|| "none".to_owned(), |address| address.to_string());
+            let address = address.map(|address| address.to_string());
+            let (address, kind) = (address.as_deref(), kind(address.is_some()));
             match change {
-                Change::Joined => info!(address, "peer joined"),
-                Change::Left => info!(address, "peer left"),
-                Change::Unreachable => warn!(address, "peer unreachable"),
-                Change::ReachableAgain => info!(address, "peer reachable again"),
-                Change::Lost(Some(reason)) => warn!(address, %reason, "peer lost"),
-                Change::Lost(None) => warn!(address, "peer lost"),
+                Change::Joined => info!(address, kind, "peer joined"),
+                Change::Left => info!(address, kind, "peer left"),
+                Change::Unreachable(reason) => {
+                    warn!(address, kind, reason = reason.as_deref(), "peer unreachable");
+                }
+                Change::ReachableAgain => info!(address, kind, "peer reachable again"),
+                Change::Lost(reason) => warn!(address, kind, reason = reason.as_deref(), "peer lost"),
+            }
+        }
+    }
+
+    /// Logs the peers that are to receive something from this theater, or to answer.
+    pub fn log_awaited(theater: &Theater) {
+        for peer in theater.peers() {
+            let state = peer.state();
+            if state.packets > 0 || state.unanswered > 0 {
+                let address = peer.address().map(|address| address.to_string());
+                let is_linked = state.link == LinkState::Linked;
+                warn!(
+                    address = address.as_deref(),
+                    kind = kind(address.is_some()),
+                    linked = is_linked,
+                    packets = state.packets,
+                    unanswered = state.unanswered,
+                    "peer awaited"
+                );
             }
         }
     }
@@ -64,13 +87,24 @@ impl Peers {
                 let was_reachable = std::mem::replace(&mut known.is_reachable, is_reachable);
                 match (was_reachable, is_reachable) {
                     _ if link == LinkState::Lost => {
-                        let reason = known.peer.protocol_error();
-                        let has_left = was_reachable && reason.is_none();
-                        changes.push((*address, if has_left { Change::Left } else { Change::Lost(reason) }));
+                        let fault = known.peer.protocol_error();
+                        let has_left = was_reachable && fault.is_none();
+                        let reason = || fault.or_else(|| known.peer.call_error()).as_ref().map(TheaterError::to_string);
+                        changes.push((*address, if has_left { Change::Left } else { Change::Lost(reason()) }));
                     }
-                    (true, false) => changes.push((*address, Change::Unreachable)),
-                    (false, true) => changes.push((*address, Change::ReachableAgain)),
-                    _ => {}
+                    (false, true) => {
+                        known.reasons.clear();
+                        changes.push((*address, Change::ReachableAgain));
+                    }
+                    (_, false) => {
+                        let reason = known.peer.call_error().as_ref().map(TheaterError::to_string);
+                        let is_new = reason.as_ref().is_some_and(|reason| !known.reasons.contains(reason));
+                        if was_reachable || is_new {
+                            known.reasons.extend(reason.clone());
+                            changes.push((*address, Change::Unreachable(reason)));
+                        }
+                    }
+                    (true, true) => {}
                 }
                 link != LinkState::Lost
             });
@@ -88,7 +122,7 @@ impl Peers {
                 let known_again = |peer: Peer| {
                     let state = peer.state();
                     let is_reachable = state.link == LinkState::Linked || state.for_so_long < BROKEN_MIN;
-                    Known { peer, is_reachable }
+                    Known { peer, is_reachable, reasons: Vec::new() }
                 };
                 *known = peers.into_iter().map(known_again).collect();
                 changes.extend((0..joined).map(|_| (address, Change::Joined)));
@@ -96,6 +130,11 @@ impl Peers {
         }
         changes
     }
+}
+
+/// Returns the kind of a peer: a theater that listens, or a program that only calls others, such as `playhouse top`.
+fn kind(listens: bool) -> &'static str {
+    if listens { "theater" } else { "client" }
 }
 
 #[cfg(test)]

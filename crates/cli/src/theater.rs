@@ -1,5 +1,6 @@
 //! `playhouse theater`: a theater that others reach, with the actor types of this program.
 
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use tracing::{debug, info, warn};
 
 use crate::membership::Membership;
 use crate::peers::Peers;
+use crate::rejections::Rejections;
 
 /// Arguments of `playhouse theater`.
 #[derive(clap::Args)]
@@ -27,7 +29,8 @@ pub struct Args {
     /// Address that other theaters call, where that is not the address to listen at: always for 0.0.0.0; port 0 is the port that this theater listens at
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     advertise: Option<String>,
-    /// Another theater to join; it is called until it can be reached, and again when it is lost; may be given several times
+    /// Another theater to join; it is called until it can be reached, and again when it is lost; may be given several times. If the first answer is that one
+    /// of the two has the wrong cluster, cookie or certificate, or if another program listens there, this theater ends with exit code 1
     #[arg(long, value_name = "HOST:PORT", value_parser = address)]
     join: Vec<String>,
     #[command(flatten)]
@@ -49,7 +52,8 @@ Output: `listening at HOST:PORT`, with `, advertised as HOST:PORT` where others 
 `closed`. With --json, each line is an object with \"event\" and \"address\", the one that others call. \"listen\" is the one to listen at where it differs.
 
 Signals: SIGTERM, SIGHUP and Ctrl-C drain the theater: its actors move to linked theaters, messages are handled, and the others hear the shutdown. The \
-exit code is then 0, or 130 for Ctrl-C. A second signal ends the program at once, and so does one before the theater listens: with 143, 129 or 130.";
+exit code is then 0, or 130 for Ctrl-C. This takes at most --drain-seconds and 7 seconds, and at most 10 seconds in all if there is nothing to move. \
+A second signal ends the program at once, and so does one before the theater listens: with 143, 129 or 130.";
 
 enum Event {
     Signal(Signal),
@@ -58,12 +62,12 @@ enum Event {
 
 /// News of a theater of `--join`.
 enum Joins {
-    /// The theater cannot be reached yet, for this reason, and is called again.
+    /// The theater cannot be joined yet, for this reason, and is called again.
     Waits(String),
     Joined,
     /// The link is lost, and the theater is called again.
     Lost,
-    /// The theater refuses, for a reason that no second call changes. The program ends.
+    /// The first answer is that the two theaters do not belong together, which no second call changes. The program ends.
     Refused(TheaterError),
 }
 
@@ -71,8 +75,12 @@ enum Joins {
 const REDRAW: Duration = Duration::from_secs(1);
 /// The time between two looks at the peers.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// The pause before a theater that could not be joined is called again.
+/// The pause before a theater that could not be reached is called again.
 const CALL_EVERY: Duration = Duration::from_millis(500);
+/// Maximum pause before a theater that refuses this one is called again.
+const REFUSED_PAUSE_MAX: Duration = Duration::from_secs(5);
+/// The time after which a shutdown says which peers it waits for.
+const AWAITED_AFTER: Duration = Duration::from_millis(500);
 
 /// Hosts a theater until a signal comes.
 pub fn run(args: &Args) -> ExitCode {
@@ -86,7 +94,8 @@ pub fn run(args: &Args) -> ExitCode {
     if let Some(address) = theater.address() {
         let bound = theater.bound_address().filter(|bound| *bound != address);
         let (cluster, links) = (args.membership.cluster(), args.membership.protection());
-        info!(%address, listen = bound.map(tracing::field::display), cluster, links, "theater started");
+        let (logged, listen) = (&*address.to_string(), bound.map(|bound| bound.to_string()));
+        info!(address = logged, listen, cluster, links, "theater started");
         print(&listening(address, bound, args.json));
     }
     let closes = Arc::new(AtomicBool::new(false));
@@ -101,9 +110,10 @@ pub fn run(args: &Args) -> ExitCode {
     closes.store(true, Ordering::Relaxed);
     match end {
         End::Signal(signal) => {
-            info!(signal = signal.name(), "draining; a second signal ends the program at once");
+            info!(signal = signal.name(), hint = "a second signal ends the program at once", "draining");
             drain(&theater, Duration::from_secs(args.drain_seconds));
-            match theater.shutdown() {
+            let ends = theater.clone();
+            match await_peers(&theater, Duration::MAX, move || ends.shutdown()).expect("the shutdown has a limit") {
                 Ok(_) => {
                     info!("theater closed");
                     say(args, "closed", None);
@@ -131,11 +141,12 @@ fn start(args: &Args) -> Result<Theater, TheaterError> {
     if let Some(workers) = args.workers {
         system = system.workers(usize::from(workers));
     }
+    let rejections = Rejections::default();
     let mut builder = Theater::builder().listen(&*args.listen).system(system).inspected(true);
     if let Some(address) = &args.advertise {
         builder = builder.advertise(&**address);
     }
-    args.membership.apply(builder.on_rejected_peer(|reason| warn!(%reason, "peer rejected")))?.start()
+    args.membership.apply(builder.on_rejected_peer(move |error| rejections.log(error)))?.start()
 }
 
 /// Returns the line for a theater that others call at `address`, and that listens at `bound` where that is another one.
@@ -160,12 +171,14 @@ fn say(args: &Args, event: &str, address: Option<&str>) {
 
 /// Joins the theater at `address`, once it can be reached, and again when it is lost.
 fn keep_joined(theater: &Theater, address: &str, closes: &AtomicBool, tell: &dyn Fn(Joins)) {
-    let (mut waits, mut joined) = (false, false);
+    let (mut joined, mut refusals, mut reasons) = (false, 0, Vec::new());
     // Relaxed: it is a flag by itself.
     while !closes.load(Ordering::Relaxed) {
-        match theater.connect(address) {
+        let error = match theater.connect(address) {
             Ok(peer) => {
-                (waits, joined) = (false, true);
+                debug!(address, found = peer.address().map(|found| found.to_string()).as_deref(), "peer called");
+                (joined, refusals) = (true, 0);
+                reasons.clear();
                 tell(Joins::Joined);
                 while !peer.is_lost() {
                     std::thread::sleep(LOOK_EVERY);
@@ -173,17 +186,31 @@ fn keep_joined(theater: &Theater, address: &str, closes: &AtomicBool, tell: &dyn
                 tell(Joins::Lost);
                 continue;
             }
-            // A theater that was joined before is joined again whatever it says: its successor may be starting.
-            Err(error @ TheaterError::Io { .. }) => {
-                if !std::mem::replace(&mut waits, true) && !joined {
-                    tell(Joins::Waits(error.to_string()));
-                }
-            }
-            Err(_) if joined => {}
-            Err(error) => return tell(Joins::Refused(error)),
+            Err(error) => error,
+        };
+        let may_change = matches!(error, TheaterError::Io { .. } | TheaterError::Refused { .. });
+        // A theater that was joined before is joined again whatever it says: its successor may be starting.
+        if !may_change && !joined {
+            return tell(Joins::Refused(error));
         }
-        std::thread::sleep(CALL_EVERY);
+        refusals = if matches!(error, TheaterError::Io { .. }) { 0 } else { refusals + 1 };
+        let (pause, reason) = (pause(refusals, RandomState::new().hash_one(refusals)), error.to_string());
+        debug!(address, reason, pause_seconds = pause.as_secs_f64(), "peer called in vain");
+        if !reasons.contains(&reason) {
+            reasons.push(reason.clone());
+            tell(Joins::Waits(reason));
+        }
+        std::thread::sleep(pause);
     }
+}
+
+/// Returns the pause after this number of refusals in a row: each may take twice as long as the one before, and half of it is drawn.
+fn pause(refusals: u32, drawn: u64) -> Duration {
+    if refusals == 0 {
+        return CALL_EVERY;
+    }
+    let half = CALL_EVERY.saturating_mul(1 << refusals.min(10)).min(REFUSED_PAUSE_MAX) / 2;
+    half + Duration::from_millis(drawn % (half.as_millis() as u64 + 1))
 }
 
 /// The reason why the theater closes.
@@ -216,7 +243,9 @@ fn watch(theater: &Theater, args: &Args, received: &Receiver<Event>) -> End {
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(REDRAW),
             Ok(Event::Signal(signal)) => break End::Signal(signal),
             Ok(Event::Joins(number, event)) => {
-                (joined[number], lost[number]) = (matches!(event, Joins::Joined), matches!(event, Joins::Lost));
+                if !matches!(event, Joins::Waits(_)) {
+                    (joined[number], lost[number]) = (matches!(event, Joins::Joined), matches!(event, Joins::Lost));
+                }
                 let address = &args.join[number];
                 match event {
                     Joins::Joined => {
@@ -254,18 +283,34 @@ fn drain(theater: &Theater, limit: Duration) {
     if limit.is_zero() || peers.is_empty() {
         return;
     }
-    let (ended, evacuated) = mpsc::channel();
     let evacuates = theater.clone();
-    std::thread::spawn(move || ended.send(evacuates.evacuate(&peers)));
-    match evacuated.recv_timeout(limit) {
-        Ok(EvacuationReport { moved, stayed, .. }) => {
+    match await_peers(theater, limit, move || evacuates.evacuate(&peers)) {
+        Some(EvacuationReport { moved, stayed, .. }) => {
             for (actor, reason) in &stayed {
-                debug!(%actor, %reason, "actor stays");
+                debug!(actor = &*actor.to_string(), reason = &*reason.to_string(), "actor stays");
             }
             info!(moved, stayed = stayed.len(), "actors moved to other theaters");
         }
-        Err(_) => warn!(seconds = limit.as_secs(), "actors are still moving, and the drain is over"),
+        None => {
+            let Counters { spawned, stopped, .. } = theater.system().stats().total;
+            warn!(seconds = limit.as_secs(), actors = spawned.saturating_sub(stopped), "drain stopped at its limit");
+        }
     }
+}
+
+/// Does a part of the shutdown on another thread. Logs the peers that it waits for, if it takes long. Returns `None` if it takes longer than `limit`.
+fn await_peers<R: Send + 'static>(
+    theater: &Theater,
+    limit: Duration,
+    part: impl FnOnce() -> R + Send + 'static,
+) -> Option<R> {
+    let (ended, end) = mpsc::channel();
+    std::thread::spawn(move || ended.send(part()));
+    let first = limit.min(AWAITED_AFTER);
+    end.recv_timeout(first).ok().or_else(|| {
+        Peers::log_awaited(theater);
+        end.recv_timeout(limit - first).ok()
+    })
 }
 
 /// Reports an error that has ended the command before it began, in the words of the command line.
@@ -299,6 +344,18 @@ mod tests {
     use serde::{Deserialize, Serialize};
 
     use super::*;
+
+    #[test]
+    fn pauses_after_refusals_double_up_to_a_bound() {
+        assert_eq!(pause(0, 7), CALL_EVERY);
+        for refusals in 1..100 {
+            let longest = CALL_EVERY.saturating_mul(1 << refusals.min(10)).min(REFUSED_PAUSE_MAX);
+            for drawn in [0, 1, u64::MAX] {
+                let pause = pause(refusals, drawn);
+                assert!((longest / 2..=longest).contains(&pause), "{refusals}: {pause:?}");
+            }
+        }
+    }
 
     static MIGRATIONS: AtomicUsize = AtomicUsize::new(0);
 

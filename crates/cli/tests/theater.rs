@@ -5,6 +5,7 @@ mod program;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use program::{is_hang_up_ignored, playhouse, refused, run};
 
@@ -65,7 +66,7 @@ fn event(log: &mut impl BufRead, words: &[&str]) -> String {
 
 /// Reads the last events of a theater that drains.
 fn drains(log: &mut impl BufRead, signal: &str) {
-    event(log, &["INFO draining; a second signal ends the program at once", &format!("signal=\"{signal}\"")]);
+    event(log, &["INFO draining", "a second signal ends the program at once", &format!("signal=\"{signal}\"")]);
 }
 
 impl Drop for Theater {
@@ -105,15 +106,21 @@ fn events_are_objects_with_time_and_level_and_the_output_too() {
     };
     let started = object(&["theater started"]);
     assert_eq!((&started["level"], &started["address"]), (&"INFO".into(), &address.clone().into()));
-    assert_eq!(object(&["peer joined"])["address"], second.address);
+    let joined = object(&["peer joined"]);
+    assert_eq!((&joined["address"], &joined["kind"]), (&second.address.clone().into(), &"theater".into()));
+    assert_eq!(run(&["top", &address, "--cluster", "test", "--once"]).0, 0);
+    let joined = object(&["peer joined"]);
+    assert_eq!((joined.get("address"), &joined["kind"]), (None, &"client".into()));
     let foreign_top = run(&["top", &address, "--cluster", "other"]);
     assert_eq!(foreign_top.0, 1, "{foreign_top:?}");
     let rejected = object(&["peer rejected"]);
     assert_eq!(rejected["level"], "WARN");
     assert!(rejected["reason"].as_str().unwrap().contains("\"other\""), "{rejected}");
     drop(second);
-    object(&["peer unreachable"]);
+    let unreachable = object(&["peer unreachable"]);
+    assert_eq!(unreachable["kind"], "theater");
     first.signal("-TERM");
+    event(&mut first.errors, &[r#""message":"draining""#, r#""signal":"SIGTERM""#]);
     assert_eq!(first.code(), Some(0));
 
     let mut third = playhouse(&["theater", "--listen", "127.0.0.1:0", "--json", "--log", "off"])
@@ -204,6 +211,69 @@ fn theaters_with_certificates_join_and_no_others() {
     std::fs::remove_dir_all(folder).unwrap();
 }
 
+// GUARANTEE: A refusal gives its cause
+#[cfg(unix)]
+#[test]
+fn a_theater_of_another_cluster_at_a_peers_address_is_logged_once_on_each_side() {
+    let first = Theater::start(&["--cluster", "one"]);
+    let address = first.address.clone();
+    let mut joins = Theater::start(&["--cluster", "one", "--join", &address]);
+    assert_eq!(line(&mut joins.out), format!("joined {address}"));
+    drop(first);
+    event(&mut joins.errors, &["WARN peer unreachable", &address, "Connection refused"]);
+    let clusters = r#"the called theater belongs to the cluster \"two\", and the caller to \"one\""#;
+    let mut other = Theater::start_at(&address, &["--cluster", "two", "--log", "debug"]);
+    event(&mut other.errors, &["WARN peer rejected", clusters]);
+    // Each pause is longer than the one before, and the lines of repetitions are for debugging.
+    for _ in 0..3 {
+        let again = line(&mut other.errors);
+        assert!(again.contains("DEBUG peer rejected again"), "{again}");
+    }
+    event(&mut joins.errors, &["WARN peer unreachable", &address, clusters]);
+    joins.signal("-TERM");
+    drains(&mut joins.errors, "SIGTERM");
+    assert_eq!(joins.code(), Some(0));
+}
+
+// GUARANTEE: A refusal gives its cause
+#[cfg(unix)]
+#[test]
+fn a_theater_that_was_joined_before_is_called_again_whatever_its_successor_says() {
+    let mut first = Theater::start(&["--cluster", "one"]);
+    let address = first.address.clone();
+    let mut joins = Theater::start(&["--cluster", "one", "--join", &address]);
+    assert_eq!(line(&mut joins.out), format!("joined {address}"));
+    first.signal("-TERM");
+    assert_eq!(first.code(), Some(0));
+    event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "Connection refused"]);
+    let other = Theater::start_at(&address, &["--cluster", "two"]);
+    event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "is no theater of this cluster"]);
+    drop(other);
+    let _successor = Theater::start_at(&address, &["--cluster", "one"]);
+    assert_eq!(line(&mut joins.out), format!("joined {address}"));
+}
+
+// GUARANTEE: Signals drain
+#[cfg(unix)]
+#[test]
+fn a_theater_with_nothing_to_move_does_not_wait_for_a_theater_that_is_stopped() {
+    let first = Theater::start(&[]);
+    let mut second = Theater::start(&["--join", &first.address]);
+    assert_eq!(line(&mut second.out), format!("joined {}", first.address));
+    first.signal("-STOP");
+    let before = Instant::now();
+    second.signal("-TERM");
+    drains(&mut second.errors, "SIGTERM");
+    // The drain waits for it, and the shutdown.
+    for _ in 0..2 {
+        event(&mut second.errors, &["WARN peer awaited", &first.address, "packets="]);
+    }
+    event(&mut second.errors, &["INFO theater closed"]);
+    assert_eq!(second.code(), Some(0));
+    // The limits of the drain and of the shutdown are 10 and 5.
+    assert!(before.elapsed() < Duration::from_secs(12), "{:?}", before.elapsed());
+}
+
 // GUARANTEE: Signals drain
 /// While it waits to hear that its leave was taken, which a process that is stopped does not say.
 #[cfg(unix)]
@@ -246,7 +316,7 @@ fn a_theater_joins_when_the_other_is_up_and_again_when_a_successor_is() {
     // Nobody listens where somebody has listened until now.
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let mut joins = Theater::start(&["--join", &address]);
-    event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "reason="]);
+    event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "reason=", "Connection refused"]);
     for (signal, name) in [("-TERM", "SIGTERM"), ("-HUP", "SIGHUP")] {
         if signal == "-HUP" && is_hang_up_ignored() {
             continue;
@@ -257,6 +327,7 @@ fn a_theater_joins_when_the_other_is_up_and_again_when_a_successor_is() {
         drains(&mut other.errors, name);
         assert_eq!((line(&mut other.out), other.code()), ("closed".to_owned(), Some(0)));
         event(&mut joins.errors, &["INFO peer left", &address]);
+        event(&mut joins.errors, &["WARN peer cannot be joined yet", &address, "Connection refused"]);
     }
     joins.signal("-TERM");
     assert_eq!((line(&mut joins.out), joins.code()), ("closed".to_owned(), Some(0)));

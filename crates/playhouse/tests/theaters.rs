@@ -142,7 +142,7 @@ fn theaters_of_different_clusters_do_not_talk() {
     let here = Theater::builder().cluster("one").start().unwrap();
     let there = Theater::builder().cluster("two").listen("127.0.0.1:0").start().unwrap();
     let error = here.connect(address(&there)).unwrap_err();
-    assert!(matches!(error, TheaterError::Refused { .. }), "{error}");
+    assert!(matches!(error, TheaterError::NotMember { .. }), "{error}");
     end([here, there]);
 }
 

@@ -164,7 +164,7 @@ fn links_over_unix_sockets_are_encrypted_too() {
     // A theater without a certificate connects to the same address.
     let plain = Theater::builder().transport(UnixSockets::in_folder(&folder.0)).start().unwrap();
     let refused = plain.connect(address.to_string()).unwrap_err();
-    assert!(matches!(refused, TheaterError::Refused { .. }), "{refused:?}");
+    assert!(matches!(refused, TheaterError::NotMember { .. }), "{refused:?}");
     assert!(refused.to_string().contains("requires TLS"), "{refused}");
     for theater in [here, there, plain] {
         theater.shutdown().unwrap();

@@ -35,7 +35,7 @@ pub enum TheaterError {
         /// The value found, and the value expected.
         found: String,
     },
-    /// The other end refuses the connection.
+    /// The other end belongs to the cluster, and refuses the connection.
     Refused {
         /// The address.
         address: String,
@@ -49,8 +49,8 @@ pub enum TheaterError {
         /// The fault, and its correction.
         why: String,
     },
-    /// One of the two ends has not proved that it belongs to the cluster: by its [cookie](crate::Cookie), the cluster's name, or
-    /// its incarnation.
+    /// One of the two ends has not proved that it belongs to the cluster: by its [cookie](crate::Cookie), the cluster's name, its
+    /// incarnation, or TLS.
     NotMember {
         /// The address.
         address: String,

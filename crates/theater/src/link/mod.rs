@@ -97,6 +97,7 @@ use playhouse_executor::jitter::seam;
 use playhouse_executor::{Gate, Lane, SystemCore, Undelivered, contained, flush_soon, pause_stage};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::error::TheaterError;
 use crate::link::frame::{Handle, Head, Kind};
 use crate::link::link_table::LinkTable;
 use crate::link::node::{LostActor, Node};
@@ -311,6 +312,8 @@ pub(crate) struct Link {
     lost: AtomicBool,
     /// The rule that the other end has broken. The reading thread checks it.
     fault: OnceLock<Fault>,
+    /// The error of the last call that was to restore the connection.
+    call_error: Mutex<Option<TheaterError>>,
     /// Whether the other end has announced its shutdown.
     shutdown_announced: AtomicBool,
     /// The number of the link at the other end, or 0.
@@ -409,6 +412,7 @@ impl Link {
             changed_ns: AtomicU64::new(core.now().as_nanos() as u64),
             lost: AtomicBool::new(false),
             fault: OnceLock::new(),
+            call_error: Mutex::default(),
             shutdown_announced: AtomicBool::new(false),
             peer_number: AtomicU64::new(0),
             is_left: AtomicBool::new(false),
@@ -512,6 +516,7 @@ impl Link {
         }
         self.silent.reset();
         self.note_changed();
+        self.note_call_error(None);
         self.flush(false);
         // The frames received before may be all that waited: nothing else would be acknowledged then.
         self.note_room();
@@ -534,6 +539,16 @@ impl Link {
     fn note_changed(&self) {
         // Relaxed: it publishes no other memory.
         self.changed_ns.store(self.core.now().as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// Notes the error of a call that was to restore the connection, or that there is a connection.
+    pub(crate) fn note_call_error(&self, error: Option<TheaterError>) {
+        *lock(&self.call_error) = error;
+    }
+
+    /// Returns the error of the last call that was to restore the connection.
+    pub(crate) fn call_error(&self) -> Option<TheaterError> {
+        lock(&self.call_error).as_ref().map(TheaterError::copy)
     }
 
     /// Returns the time since the last connection or disconnection.

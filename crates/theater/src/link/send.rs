@@ -194,6 +194,19 @@ impl Link {
         self.is_settled() || self.is_left() || is_gone()
     }
 
+    /// Returns whether the other end may learn of the shutdown soon, which was announced a time ago.
+    pub(crate) fn may_hear_goodbye(&self, announced_for: Duration) -> bool {
+        /// The time without a word over a connection: the process may be frozen, and reads what the connection has when it goes on.
+        const SILENT_MAX: Duration = Duration::from_secs(1);
+        /// The time without a connection: an attempt to restore it may take some time.
+        const BROKEN_MAX: Duration = Duration::from_secs(3);
+        let is_there = match self.connection() {
+            Some(_) => self.silent.passed() < SILENT_MAX,
+            None => self.unchanged_for() < BROKEN_MAX,
+        };
+        is_there || announced_for < SILENT_MAX
+    }
+
     /// Sends a forwarded message to the actor that this end calls `to`. With `named`, it is written by names, for all types.
     pub(crate) fn carry(
         &self,

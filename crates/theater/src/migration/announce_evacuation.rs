@@ -59,6 +59,9 @@ pub(crate) const SHUTDOWN_NOTICE_MAX: Duration = Duration::from_secs(10);
 /// The interval between two checks whether something has ended.
 const LOOKED_AT_EVERY: Duration = Duration::from_millis(1);
 
+/// The interval between two checks whether the theaters that have not answered are silent.
+const SILENCE_LOOKED_AT_EVERY: Duration = Duration::from_millis(100);
+
 /// The usual duration of a reroute.
 const REROUTES_LAST: Duration = Duration::from_millis(1);
 
@@ -305,8 +308,26 @@ impl TheaterCore {
     /// routes is forwarded, and for the answers that come over this theater.
     pub(crate) fn announce_evacuation(&self) {
         let deadline = self.now() + SHUTDOWN_NOTICE_MAX;
+        let begun = self.now();
+        self.have_others_reroute(deadline);
+        self.await_kept(deadline, PendingProxy::keeps_anything);
+        self.await_routes(deadline);
+        // Answers that are to come over this theater, to asks that it has forwarded.
+        let asked: Vec<(Arc<Link>, u64)> =
+            self.link_table.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
+        let links: Vec<Arc<Link>> = asked.iter().map(|(link, _)| Arc::clone(link)).collect();
+        let is_any_awaited = || asked.iter().any(|(link, asked)| link.awaits_answers(*asked));
+        while is_any_awaited() && self.now() < deadline && !self.awaits_only_silent(&links, begun) {
+            self.pause(LOOKED_AT_EVERY);
+        }
+        // The answers may wait at the stubs of actors that have asked, and left.
+        self.await_routes(deadline);
+    }
+
+    /// Asks the other theaters until none of them has changed a route, but not after `deadline`.
+    fn have_others_reroute(&self, deadline: Duration) {
         let told = |link_table: &LinkTable| link_table.told_moved.load(Ordering::Relaxed);
-        let mut is_first = true;
+        let (mut is_first, asked_at) = (true, self.now());
         loop {
             let told_before = told(&self.link_table);
             let (rerouted, counts) = mpsc::channel();
@@ -316,25 +337,31 @@ impl TheaterCore {
             }
             drop(rerouted);
             let mut any = false;
-            while let Some(count) = self.receive(&counts, deadline) {
-                any |= count > 0;
+            loop {
+                let look = deadline.min(self.now() + SILENCE_LOOKED_AT_EVERY);
+                match self.receive(&counts, look) {
+                    Some(count) => any |= count > 0,
+                    // All have answered, or are lost.
+                    None if self.now() < look => break,
+                    None if self.now() >= deadline || self.awaits_only_silent(&links, asked_at) => break,
+                    None => {}
+                }
             }
             any |= std::mem::take(&mut is_first) || told(&self.link_table) != told_before;
             let was_told = |link: &Arc<Link>| links.iter().any(|told| Arc::ptr_eq(told, link));
             if !any && self.link_table.all_links().iter().all(was_told) || self.now() >= deadline {
-                break;
+                return;
             }
         }
-        self.await_kept(deadline, PendingProxy::keeps_anything);
-        self.await_routes(deadline);
-        // Answers that are to come over this theater, to asks that it has forwarded.
-        let asked: Vec<(Arc<Link>, u64)> =
-            self.link_table.all_links().into_iter().map(|link| (Arc::clone(&link), link.asked())).collect();
-        while asked.iter().any(|(link, asked)| link.awaits_answers(*asked)) && self.now() < deadline {
-            self.pause(LOOKED_AT_EVERY);
-        }
-        // The answers may wait at the stubs of actors that have asked, and left.
-        self.await_routes(deadline);
+    }
+
+    /// Returns whether no other theater has a route over this one, and the theaters that have not answered since `asked_at` are silent or unreachable. A
+    /// theater has a route over this one only to actors that this theater knows, or is about to start one in it.
+    fn awaits_only_silent(&self, links: &[Arc<Link>], asked_at: Duration) -> bool {
+        let asked_for = self.now().saturating_sub(asked_at);
+        let answers_late = |link: &&Arc<Link>| link.may_hear_goodbye(asked_for) && link.awaits_answers(link.asked());
+        let is_mobile = |id| self.registry.migration_vtable(id).is_some();
+        !links.iter().any(|link| answers_late(&link)) && !self.directory.knows_any(is_mobile)
     }
 
     /// Waits until the messages are forwarded that are kept for theaters without links, and the present mail for migrated actors, but not after

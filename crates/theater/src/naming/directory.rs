@@ -350,6 +350,12 @@ impl Directory {
         stubs
     }
 
+    /// Returns whether a `mobile` actor is known that has come, has left, or is in another theater: mail for it may take a route over this theater.
+    pub(crate) fn knows_any(&self, is_mobile: impl Fn(ActorId) -> bool) -> bool {
+        let known = self.known();
+        known.names.keys().chain(known.moved.keys()).any(|id| is_mobile(*id))
+    }
+
     /// Returns the numbers of the reroutes of stubs with actors in other theaters.
     pub(crate) fn reroutes_of_routes(&self) -> Vec<u64> {
         let known = self.known();

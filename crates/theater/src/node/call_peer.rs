@@ -13,6 +13,7 @@ use crate::link::frame::{Hello, Reply, Resume};
 use crate::link::node::Callee;
 use crate::link::{Link, Stream};
 use crate::lock::lock;
+use crate::node::backoff::Backoff;
 use crate::node::calling::{self, Claim, Outcome};
 use crate::node::core::TheaterCore;
 use crate::node::environment::OnReply;
@@ -134,7 +135,10 @@ impl TheaterCore {
             let known = links.by_incarnation.get_mut(&hello.incarnation);
             if let Some(known) = known.filter(|known| !known.link.is_lost()) {
                 if known.certificate != certificate {
-                    return Err(TheaterError::Tls { address: address.to_string(), why: OTHER_CERTIFICATE.to_owned() });
+                    return Err(TheaterError::Tls {
+                        address: address.to_string(),
+                        why: format!("the called theater {OTHER_CERTIFICATE}"),
+                    });
                 }
                 let link = Arc::clone(&known.link);
                 let said = Claim { knows: said.knows.contains(&hello.incarnation), number: said.link };
@@ -157,7 +161,7 @@ impl TheaterCore {
             if self.link_table.is_forgetting(hello.incarnation) {
                 return Ok(None);
             }
-            let full = |why| TheaterError::Refused { address: address.to_string(), why };
+            let full = |full| TheaterError::System(format!("this theater {full}"));
             let given_up = links.make_room().map_err(full)?;
             let number = said.link.unwrap_or_else(|| links.number());
             let link = self.new_link(&mut links, number, &hello, Some(address), certificate);
@@ -209,8 +213,9 @@ impl TheaterCore {
         }
         let (said, link) = (hello.clone(), Arc::clone(link));
         let called = move |exchanged: Exchanged| {
-            // A failed call is repeated.
-            let _ = theater_core.called(address, &said, exchanged);
+            if let Err(error) = theater_core.called(address, &said, exchanged) {
+                theater_core.note_failed_call(&link, error);
+            }
             theater_core.end_call(&link, Outcome::Nothing);
         };
         match &self.outside {
@@ -246,7 +251,10 @@ impl TheaterCore {
                 }
                 Outcome::Nothing
             }
-            Err(_) => Outcome::Nothing,
+            Err(error) => {
+                self.note_failed_call(link, error);
+                Outcome::Nothing
+            }
             // The other end does not know the session any more.
             Ok((Reply::Hello(_) | Reply::GivenUp(_) | Reply::Refused(_), _)) => {
                 self.lose_or_leave(link);
@@ -265,8 +273,20 @@ impl TheaterCore {
             if outcome == Outcome::GoesOn {
                 // The housekeeper runs only at ticks, and would miss a connection that breaks again before the next one.
                 known.terminated = None;
+                known.backoff = Backoff::default();
             }
         }
+    }
+
+    /// Notes the reason why a further call, or a call like a first one, has failed. After a refusal, the next call waits for a while: another theater may
+    /// have taken the address.
+    fn note_failed_call(&self, link: &Link, error: TheaterError) {
+        if !matches!(error, TheaterError::Io { .. })
+            && let Some(known) = self.links().by_incarnation.get_mut(&link.incarnation)
+        {
+            known.backoff.note_refusal(self.incarnation ^ link.incarnation);
+        }
+        link.note_call_error(Some(error));
     }
 }
 

@@ -121,7 +121,7 @@ impl Opening {
         opening.first = (count > 0).then_some(first[0]);
         let Some(tls) = tls else { return Ok(opening) };
         if opening.first.is_some_and(|first| first != TLS_MAGIC[0]) {
-            let error = opening.no_tls("this theater requires TLS, and the caller did not use it");
+            let error = opening.no_tls("the called theater requires TLS, and the caller does not use it");
             opening.refuse(&error);
             return Err(error);
         }
@@ -309,7 +309,7 @@ fn read_word<W: Word>(opening: &mut Opening) -> Result<W, TheaterError> {
     let mut magic = [0; MAGIC.len()];
     opening.read_exact(&mut magic).map_err(|error| opening.error(error))?;
     if opening.cipher.is_none() && magic.starts_with(&TLS_MAGIC) {
-        return Err(opening.no_tls("the caller uses TLS, and this theater does not"));
+        return Err(opening.no_tls("the caller uses TLS, and the called theater does not"));
     }
     let read = read(magic.chain(Read::by_ref(opening)));
     read.map_err(|error| opening.error(error))?.map_err(|found| opening.wrong(found))
@@ -322,7 +322,7 @@ pub(crate) fn read<W: Word>(mut from: impl Read) -> io::Result<Result<W, String>
     if magic != MAGIC {
         return Ok(Err(match magic.split_last() {
             Some((version, name)) if *name == MAGIC[..MAGIC.len() - 1] => {
-                format!("version {version} of the protocol, and this is version {}", MAGIC[MAGIC.len() - 1])
+                format!("its version of the protocol is {version}, and this theater's is {}", MAGIC[MAGIC.len() - 1])
             }
             _ => format!("it begins with {:?}", String::from_utf8_lossy(&magic)),
         }));
@@ -346,7 +346,7 @@ where
 {
     match read_word(opening)? {
         Said::Word(word) => Ok(word),
-        Said::Refused(why) => Err(TheaterError::Refused { address: opening.address.clone(), why }),
+        Said::Refused(why) => Err(TheaterError::NotMember { address: opening.address.clone(), why }),
     }
 }
 
@@ -375,7 +375,7 @@ pub(crate) fn call(opening: &mut Opening, hello: &Hello, member: Member) -> Resu
     let reply = read_said(opening)?;
     match &reply {
         Reply::Hello(Hello { incarnation, .. }) | Reply::GivenUp(incarnation) if *incarnation != member.incarnation => {
-            Err(opening.wrong("it greets as another incarnation than the proved one"))
+            Err(opening.wrong("the called theater greets as another incarnation than the proved one"))
         }
         _ => Ok(reply),
     }
@@ -397,7 +397,7 @@ pub(crate) fn check(
     let proof: Proof = read_word(opening).and_then(|said| match said {
         Said::Word(proof) => Ok(proof),
         // The caller's reason may be any text. A caller can have found two faults, and this theater names both in its own words.
-        Said::Refused(_) => Err(opening.not_member("the caller refuses this theater's cookie or signature")),
+        Said::Refused(_) => Err(opening.not_member("the caller refuses the called theater's cookie or signature")),
     })?;
     let incarnation = exchange.check_caller(&proof).map_err(|why| opening.not_member(why))?;
     step();
@@ -409,14 +409,14 @@ pub(crate) fn check(
 
 /// Returns the reason why a theater of `cluster` refuses a caller of another one.
 pub(crate) fn other_cluster(cluster: &str, theirs: &str) -> String {
-    format!("it belongs to the cluster {cluster:?}, and the caller to {theirs:?}")
+    format!("the called theater belongs to the cluster {cluster:?}, and the caller to {theirs:?}")
 }
 
 /// Reads the greeting of that `member`, on the called side.
 pub(crate) fn read_hello(opening: &mut Opening, member: Member) -> Result<Hello, TheaterError> {
     let hello: Hello = read_word(opening)?;
     if hello.incarnation != member.incarnation {
-        return Err(opening.not_member("it greets as another incarnation than the proved one"));
+        return Err(opening.not_member("the caller greets as another incarnation than the proved one"));
     }
     Ok(hello)
 }

@@ -89,6 +89,29 @@ impl By {
             By::Called => b"playhouse 2, by the called",
         }
     }
+
+    /// Returns the reason for which the proof of this end is refused. Both ends can read it, because it names them by their part in the call.
+    fn fault(self, fault: Fault) -> &'static str {
+        match (self, fault) {
+            (By::Caller, Fault::Cookie) => "the caller's cookie differs from the called theater's",
+            (By::Caller, Fault::NoCookie) => "the caller has no cookie, and the called theater has one",
+            (By::Caller, Fault::NeedlessCookie) => "the caller has a cookie, and the called theater has none",
+            (By::Caller, Fault::Incarnation) => "the caller does not prove its incarnation",
+            (By::Called, Fault::Cookie) => "the called theater's cookie differs from the caller's",
+            (By::Called, Fault::NoCookie) => "the called theater has no cookie, and the caller has one",
+            (By::Called, Fault::NeedlessCookie) => "the called theater has a cookie, and the caller has none",
+            (By::Called, Fault::Incarnation) => "the called theater does not prove its incarnation",
+        }
+    }
+}
+
+/// A fault of a proof.
+#[derive(Clone, Copy)]
+enum Fault {
+    Cookie,
+    NoCookie,
+    NeedlessCookie,
+    Incarnation,
 }
 
 /// Returns the number of the incarnation with this public key.
@@ -184,14 +207,14 @@ impl Exchange<'_> {
         let text = self.signed(by, cluster);
         match (self.have_cookies, &self.credentials.cookie) {
             ([true, true], Some(cookie)) => {
-                hmac::verify(cookie.key(), &text, mac).map_err(|_| "its cookie differs from this theater's")?;
+                hmac::verify(cookie.key(), &text, mac).map_err(|_| by.fault(Fault::Cookie))?;
             }
             ([false, false], None) => {}
-            ([true, _], _) => return Err("it has no cookie, and this theater has one"),
-            _ => return Err("it has a cookie, and this theater has none"),
+            ([true, _], _) => return Err(by.fault(Fault::NoCookie)),
+            _ => return Err(by.fault(Fault::NeedlessCookie)),
         }
         let key = UnparsedPublicKey::new(&ED25519, self.theirs);
-        key.verify(&text, signature.as_flattened()).map_err(|_| "it does not prove its incarnation")?;
+        key.verify(&text, signature.as_flattened()).map_err(|_| by.fault(Fault::Incarnation))?;
         Ok(incarnation_of(&self.theirs))
     }
 }
@@ -228,9 +251,9 @@ mod tests {
         let one = Credentials::new(cookie("a cookie for tests"));
         let other = Credentials::new(cookie("another cookie for tests"));
         let none = Credentials::new(None);
-        assert_eq!(open(&one, &other, [b""; 2]), Err("its cookie differs from this theater's"));
-        assert_eq!(open(&one, &none, [b""; 2]), Err("it has no cookie, and this theater has one"));
-        assert_eq!(open(&none, &one, [b""; 2]), Err("it has a cookie, and this theater has none"));
+        assert_eq!(open(&one, &other, [b""; 2]), Err("the called theater's cookie differs from the caller's"));
+        assert_eq!(open(&one, &none, [b""; 2]), Err("the called theater has no cookie, and the caller has one"));
+        assert_eq!(open(&none, &one, [b""; 2]), Err("the called theater has a cookie, and the caller has none"));
     }
 
     // GUARANTEE: An incarnation is one process
@@ -258,6 +281,6 @@ mod tests {
         let knock = Knock { key: one.public(), ..forger.knock() };
         let (challenge, exchange) = other.challenge(&knock, b"");
         let (proof, _) = forger.answer(&knock, &challenge, b"", "cluster").unwrap();
-        assert_eq!(exchange.check_caller(&proof), Err("it does not prove its incarnation"));
+        assert_eq!(exchange.check_caller(&proof), Err("the caller does not prove its incarnation"));
     }
 }

@@ -13,14 +13,15 @@ use crate::link::Link;
 use crate::link::frame::{Hello, Resume, THEATERS_MAX};
 use crate::link::node::Callee;
 use crate::lock::lock;
+use crate::node::backoff::Backoff;
 use crate::node::calling::{Calling, Sight};
 use crate::node::core::TheaterCore;
 use crate::node::identity::Word32;
 
 /// Interval at which the housekeeper checks the links.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
-/// The reason for refusing a theater with a changed certificate. No theater changes its certificate during an incarnation.
-pub(super) const OTHER_CERTIFICATE: &str = "it shows another certificate than at the beginning of its link";
+/// The reason for refusing a theater with a changed certificate, behind its name. No theater changes its certificate during an incarnation.
+pub(super) const OTHER_CERTIFICATE: &str = "shows another certificate than at the beginning of its link";
 
 /// The result of a call, shared by all threads that wait for it.
 pub(crate) type Called = Arc<OnceLock<Result<Arc<Link>, TheaterError>>>;
@@ -61,6 +62,9 @@ impl Links {
 
     /// Makes room for one more link. The table is full only if callers make links that they do not use. In that case the oldest
     /// link that has received nothing is returned; the caller gives it up.
+    ///
+    /// # Errors
+    /// There is no room: the reason, behind the name of this theater.
     pub(super) fn make_room(&mut self) -> Result<Option<Arc<Link>>, String> {
         if self.by_incarnation.len() < THEATERS_MAX {
             return Ok(None);
@@ -71,7 +75,7 @@ impl Links {
         let oldest = oldest.and_then(|theater| self.by_incarnation.remove(&theater));
         oldest
             .map(|known| Some(known.link))
-            .ok_or_else(|| format!("it has links with {THEATERS_MAX} theaters, and takes no more"))
+            .ok_or_else(|| format!("has links with {THEATERS_MAX} theaters, and takes no more"))
     }
 
     /// Returns a number for a new link.
@@ -97,6 +101,8 @@ pub(super) struct KnownTheater {
     pub(super) terminated: Option<Duration>,
     /// The time in which the connection had bytes to write and took none, as counted by the housekeeper.
     pub(super) stuck: Duration,
+    /// The pause after a refused call.
+    pub(super) backoff: Backoff,
 }
 
 impl KnownTheater {
@@ -204,6 +210,7 @@ impl TheaterCore {
             certificate,
             terminated: None,
             stuck: Duration::ZERO,
+            backoff: Backoff::default(),
         };
         links.by_incarnation.insert(hello.incarnation, known);
         link.prepare(1);

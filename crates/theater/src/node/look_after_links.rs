@@ -8,6 +8,7 @@ use playhouse_executor::contained;
 
 use crate::link::Link;
 use crate::link::frame::Hello;
+use crate::node::backoff::Backoff;
 use crate::node::calling::{Calling, Claim, Due, Outcome};
 use crate::node::core::TheaterCore;
 
@@ -64,6 +65,7 @@ impl TheaterCore {
             if let Some(connection) = link.connection() {
                 known.terminated = None;
                 known.calls.connects();
+                known.backoff = Backoff::default();
                 if link.silent.add(passed) > silent_max || deaf {
                     link.disconnect(&connection);
                 }
@@ -83,7 +85,7 @@ impl TheaterCore {
             known.terminated = Some(terminated);
             if terminated > self.settings.lost_after {
                 given_up.push(Arc::clone(link));
-            } else if let Some(address) = link.address.filter(|_| !deaf) {
+            } else if let Some(address) = link.address.filter(|_| known.backoff.is_over(passed) && !deaf) {
                 let (sight, is_lower) = (known.sight(), self.incarnation < known.link.incarnation);
                 if let Some(due) = known.calls.due(sight, leaving, terminated > UNHEARD_MAX, is_lower) {
                     again.push((Arc::clone(&known.link), address, due));

@@ -2,6 +2,7 @@
 
 pub(crate) mod acceptor;
 pub(crate) mod background;
+mod backoff;
 pub(crate) mod call_peer;
 pub(crate) mod calling;
 pub(crate) mod calls;

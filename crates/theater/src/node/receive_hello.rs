@@ -73,7 +73,7 @@ impl TheaterCore {
         let mut links = self.links();
         let known = links.by_incarnation.get(&hello.incarnation).filter(|known| !known.link.is_lost());
         if known.is_some_and(|known| known.certificate != certificate) {
-            return Err(Rejection::Refused(OTHER_CERTIFICATE.to_owned()));
+            return Err(Rejection::Refused(format!("the caller {OTHER_CERTIFICATE}")));
         }
         let asks = self.asks_of(hello)?;
         let calls = hello.listens.is_some_and(|address| links.calling.contains_key(&address));
@@ -97,7 +97,7 @@ impl TheaterCore {
             Answer::GivenUp => return Err(Rejection::GivenUp),
             _ => return Err(Rejection::Busy),
         }
-        let given_up = links.make_room().map_err(Rejection::Refused)?;
+        let given_up = links.make_room().map_err(|full| Rejection::Refused(format!("the called theater {full}")))?;
         let number = links.number();
         let link = self.new_link(&mut links, number, hello, None, certificate);
         drop(links);
@@ -115,7 +115,7 @@ impl TheaterCore {
             return Err(Rejection::Refused("a theater cannot call itself".to_owned()));
         }
         if self.is_closing() {
-            return Err(Rejection::Refused("it is closing".to_owned()));
+            return Err(Rejection::Refused("the called theater is closing".to_owned()));
         }
         // The caller of a deaf theater could not read the bytes that come over the connection.
         if self.poller.is_deaf() { Err(Rejection::Busy) } else { Ok(()) }
@@ -129,11 +129,13 @@ impl TheaterCore {
                 Err(Rejection::Refused(why))
             }
             Some(resumes) if resumes.incarnation != self.incarnation => {
-                Err(Rejection::Refused("the theater was restarted".to_owned()))
+                Err(Rejection::Refused("the called theater was restarted".to_owned()))
             }
             Some(Resume { connection, link, .. }) => Ok(Asks::Again { connection, number: hello.link, link }),
             // Relaxed: it is written under the lock of the links.
-            None if self.leaving.load(Ordering::Relaxed) => Err(Rejection::Refused("it is closing".to_owned())),
+            None if self.leaving.load(Ordering::Relaxed) => {
+                Err(Rejection::Refused("the called theater is closing".to_owned()))
+            }
             None => Ok(Asks::First {
                 knows: hello.knows.contains(&self.incarnation),
                 has_lost: hello.lost.contains(&self.incarnation),

@@ -17,6 +17,7 @@ use crate::link::Stream;
 use crate::link::frame::Hello;
 use crate::lock::lock;
 use crate::node::environment::OnReply;
+use crate::node::handshake::other_cluster;
 use crate::node::receive_hello::Connects;
 
 /// Maximum time for which a fault by chance separates two theaters.
@@ -194,6 +195,17 @@ impl World {
             // The caller has gone by then, and the theater learns that when it replies.
             self.plan_with(pause, number, move |_| drop(node.theater_core.receive_hello(&hello, None)));
             return fail(on_reply, answers_within, ErrorKind::TimedOut);
+        }
+        let cluster = &node.theater_core.settings.cluster;
+        if hello.cluster != *cluster {
+            // Outside of simulations, the proof that comes before the greeting fails.
+            let why = other_cluster(cluster, &hello.cluster);
+            let not_member = |address: String| TheaterError::NotMember { address, why: why.clone() };
+            let caller_address = hello.listens.map_or_else(|| "?".to_owned(), |address| address.to_string());
+            node.theater_core.report(not_member(caller_address));
+            let error = not_member(address.to_string());
+            let after = self.delay() + self.latency(number, caller);
+            return self.plan_with(after, caller, move |_| on_reply(Err(error)));
         }
         let (reply, go_on) = node.theater_core.receive_hello(&hello, None);
         let route_back = self.latency(number, caller);

@@ -142,6 +142,12 @@ impl Peer {
         self.link.broken_rule()
     }
 
+    /// Returns the error of the last call that was to restore the connection, if no connection was made since: the peer cannot be reached
+    /// ([`TheaterError::Io`]), or another theater has its address and refuses this one ([`TheaterError::NotMember`]). A lost peer keeps the error.
+    pub fn call_error(&self) -> Option<TheaterError> {
+        self.link.call_error()
+    }
+
     /// Returns the address that this theater calls it at, or the one that it [advertises](TheaterBuilder::advertise).
     pub fn address(&self) -> Option<SocketAddr> {
         self.link.address
@@ -549,7 +555,8 @@ impl Theater {
     }
 
     /// Ends the theater. It waits until all messages are handled and the other theaters have received theirs, for at most
-    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down.
+    /// `limit`. Then it announces its shutdown, after which the others consider it lost at once, and shuts its system down. The
+    /// announcement alone waits no longer for a theater that is silent for 1 second, or unreachable for 3.
     ///
     /// It returns within `limit`, a fifth of it, and 0.8 seconds, plus the time of dead-letter hooks and drops of undelivered
     /// messages on this thread. Incoming actors are refused from the beginning, and stay in their theaters. Actors are not
@@ -594,8 +601,12 @@ impl Theater {
         for link in &links {
             link.say_goodbye();
         }
-        let heard_by = deadline.max(self.theater_core.now().saturating_add(grace));
-        settle(&links, heard_by, &Link::is_goodbye_settled);
+        let said = self.theater_core.now();
+        let is_heard = |link: &Link| {
+            let announced_for = self.theater_core.now().saturating_sub(said);
+            link.is_goodbye_settled() || !link.may_hear_goodbye(announced_for)
+        };
+        settle(&links, deadline.max(said.saturating_add(grace)), &is_heard);
         self.theater_core.close();
         self.theater_core.lose_links(left().max(grace));
         self.theater_core.system.clone().shutdown_within(left())

@@ -18,6 +18,7 @@ mod groups_held;
 mod groups_simulated;
 mod large_answers;
 mod lost_actors;
+mod refused;
 mod roaming_simulated;
 mod simulated;
 mod slow_readers;

@@ -142,7 +142,7 @@ fn rejected_peers_are_refused_with_a_reason() {
     let address = there.address().unwrap().to_string();
     let other = Theater::builder().cluster("another").start().unwrap();
     let refused = other.connect(&address).unwrap_err();
-    assert!(matches!(&refused, TheaterError::Refused { why, .. } if why.contains("\"another\"")), "{refused}");
+    assert!(matches!(&refused, TheaterError::NotMember { why, .. } if why.contains("\"another\"")), "{refused}");
     let itself = there.connect(&address).unwrap_err();
     assert!(matches!(&itself, TheaterError::Refused { why, .. } if why.contains("itself")), "{itself}");
     let refused = other.connect("192.0.2.1:80").unwrap_err();

@@ -135,6 +135,50 @@ remote!(mobile Guest: Leave, Slept, Stays);
 
 // GUARANTEE: A theater that ends is lost at once
 #[test]
+fn a_theater_with_nothing_to_move_does_not_drain_for_long_beside_frozen_and_dead_theaters() {
+    for seed in 0..10 {
+        for is_frozen in [true, false] {
+            let net = Simulation::new(seed);
+            let [ends, stays] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+            ends.connect(stays.address().unwrap()).unwrap();
+            net.run_for(Duration::from_secs(2));
+            match is_frozen {
+                true => net.pause(&stays, Duration::from_secs(60)),
+                false => net.kill(&stays),
+            }
+            net.run_for(Duration::from_millis(100));
+            let before = net.now();
+            ends.evacuate(&ends.peers());
+            assert!(net.now() - before < Duration::from_secs(5), "{:?}", net.now() - before);
+            let before = net.now();
+            ends.shutdown().unwrap();
+            assert!(net.now() - before < Duration::from_secs(6), "{:?}", net.now() - before);
+        }
+    }
+}
+
+// GUARANTEE: A theater that ends is lost at once
+#[test]
+fn a_frozen_theater_gets_messages_that_were_sent_to_it_and_the_announcement() {
+    let net = Simulation::new(1);
+    let [ends, stays] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+    let counter = stays.system().spawn(Counter(0));
+    stays.publish("counter", counter).unwrap();
+    let name = format!("playhouse://{}/counter", stays.address().unwrap());
+    let remote = ends.find::<Counter>(&name).wait().unwrap();
+    net.run_for(Duration::from_secs(2));
+    net.pause(&stays, Duration::from_secs(3));
+    remote.tell(Count);
+    let before = net.now();
+    ends.shutdown().unwrap();
+    assert!(net.now() - before > Duration::from_millis(2_900), "the message is waited for");
+    assert_eq!(counter.ask(Counted).wait(), Ok(1));
+    net.run_for(Duration::from_secs(1));
+    assert!(stays.peers().is_empty());
+}
+
+// GUARANTEE: A theater that ends is lost at once
+#[test]
 fn an_actor_that_goes_to_a_theater_that_shuts_down_stays_under_every_seed() {
     for seed in 0..20 {
         let net = Simulation::new(seed);

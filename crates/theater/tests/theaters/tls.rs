@@ -282,17 +282,17 @@ fn a_theater_with_certificates_and_one_without_say_so_to_each_other() {
     let (plain, plain_rejections) = watchful(builder());
     let (encrypted, rejections) = watchful(builder().tls(ca.tls()));
     match plain.connect(encrypted.address().unwrap()).unwrap_err() {
-        TheaterError::Refused { why, .. } => {
-            contains(&why, &["this theater requires TLS", "did not", "certificates of one CA"])
+        TheaterError::NotMember { why, .. } => {
+            contains(&why, &["the called theater requires TLS", "does not", "certificates of one CA"])
         }
         other => panic!("{other}"),
     }
-    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["this theater requires TLS", "the caller did not"]);
+    contains(&rejections.recv_timeout(LIMIT).unwrap(), &["the called theater requires TLS", "the caller does not"]);
     contains(
         &why(encrypted.connect(plain.address().unwrap()).unwrap_err()),
         &["it speaks no TLS", "certificates of one CA"],
     );
-    contains(&plain_rejections.recv_timeout(LIMIT).unwrap(), &["the caller uses TLS", "this theater does not"]);
+    contains(&plain_rejections.recv_timeout(LIMIT).unwrap(), &["the caller uses TLS", "the called theater does not"]);
     shut_down([plain, encrypted]);
 }
 

@@ -87,7 +87,7 @@ fn another_process_cannot_claim_the_incarnation_of_a_theater() {
     ];
     for greeting in greetings {
         let refused = greet(address(&remote), |_| greeting).err().expect("it was believed");
-        let TheaterError::Refused { why, .. } = refused else { panic!("{refused}") };
+        let TheaterError::NotMember { why, .. } = refused else { panic!("{refused}") };
         assert!(why.contains("another incarnation than the proved one"), "{why}");
     }
     assert!(!peer.is_lost() && peer.link.connection().is_some());
@@ -143,9 +143,12 @@ fn theaters_with_different_cookies_refuse_each_other_and_say_why() {
     let error = local.connect(address(&remote)).unwrap_err();
     assert!(matches!(error, TheaterError::NotMember { .. }), "{error}");
     let why = error.to_string();
-    assert!(why.contains("its cookie differs") && why.contains("PLAYHOUSE_COOKIE_FILE"), "{why}");
+    assert!(
+        why.contains("the called theater's cookie differs from the caller's") && why.contains("PLAYHOUSE_COOKIE_FILE"),
+        "{why}"
+    );
     let told = told.recv_timeout(LIMIT).unwrap();
-    assert!(told.contains("the caller refuses this theater's cookie"), "{told}");
+    assert!(told.contains("the caller refuses the called theater's cookie"), "{told}");
     end([local, remote]);
 }
 
@@ -186,7 +189,7 @@ fn a_rejected_peer_learns_neither_the_cookie_nor_the_name_of_the_cluster() {
     stream.write_all(&[&MAGIC[..], &(word.len() as u32).to_le_bytes(), &word].concat()).unwrap();
     let mut received = Vec::new();
     stream.read_to_end(&mut received).unwrap();
-    assert!(says(&received, "its cookie differs") && !says(&received, CLUSTER) && !says(&received, SECRET));
+    assert!(says(&received, "the caller's cookie differs") && !says(&received, CLUSTER) && !says(&received, SECRET));
     end([theater]);
 }
 

@@ -128,6 +128,7 @@ fn an_evacuation_is_announced_again_after_an_arrival_or_a_start() {
     for is_new in [false, true] {
         let (_net, theater) = simulated();
         let target = rejected_peer(&theater, 10);
+        meet_by(&target, RefName::Mine { slot: 1, incarnation: 1, capability: 7 });
         let directory = Arc::clone(&theater.theater_core.directory);
         let comes = move |nth| {
             if nth == 1 {
@@ -147,6 +148,7 @@ fn an_evacuation_is_announced_again_after_an_arrival_or_a_start() {
 fn a_theater_that_leaves_says_so_again_while_mail_goes_over_it() {
     let (_net, theater) = simulated();
     let target = rejected_peer(&theater, 10);
+    meet_by(&target, RefName::Mine { slot: 1, incarnation: 1, capability: 7 });
     let link_table = Arc::clone(&theater.theater_core.link_table);
     let goes_over = move |nth| {
         if nth <= 3 {
