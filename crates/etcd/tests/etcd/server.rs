@@ -95,6 +95,12 @@ impl Cluster {
         self.post("/v3/auth/enable", "{}", "");
     }
 
+    /// Returns a token of the user `root`.
+    pub fn token(&self) -> String {
+        let answer = self.post("/v3/auth/authenticate", r#"{"name":"root","password":"secret"}"#, "");
+        answer.split('"').rev().nth(1).unwrap().to_owned()
+    }
+
     /// Sends a request with a token to the first member, and returns the answer.
     pub fn post(&self, path: &str, body: &str, token: &str) -> String {
         let mut curl = Command::new("curl");
