@@ -23,7 +23,7 @@ const ANSWER_BYTES_MAX: u64 = 16 << 20;
 pub(crate) struct Client {
     agent: Agent,
     options: EtcdOptions,
-    /// The number of the endpoint that has answered last.
+    /// The number of the endpoint that gets the next request first.
     preferred: AtomicUsize,
     /// The token of the user, who has authenticated.
     token: Mutex<Option<String>>,
@@ -74,22 +74,17 @@ impl Client {
     ) -> Result<T, RequestError> {
         let endpoints = &self.options.endpoints;
         let first = self.preferred.load(Ordering::Relaxed);
-        let mut outcome = self.authenticated(&endpoints[first], &request);
-        for next in (first + 1..first + endpoints.len()).map(|next| next % endpoints.len()) {
-            match &outcome {
-                Err(error) if error.is_unsent || repeat == Repeat::Safe => {}
-                _ => return outcome,
-            }
-            outcome = self.authenticated(&endpoints[next], &request);
-            if outcome.is_ok() {
-                self.preferred.store(next, Ordering::Relaxed);
+        let mut number = first;
+        loop {
+            let outcome = self.authenticated(&endpoints[number], &request);
+            let next = (number + 1) % endpoints.len();
+            // After an error, also the next request goes to another member.
+            self.preferred.store(if outcome.is_ok() { number } else { next }, Ordering::Relaxed);
+            match outcome {
+                Err(error) if next != first && (error.is_unsent || repeat == Repeat::Safe) => number = next,
+                outcome => return outcome,
             }
         }
-        // The next request goes to another member.
-        if outcome.is_err() {
-            self.preferred.store((first + 1) % endpoints.len(), Ordering::Relaxed);
-        }
-        outcome
     }
 
     /// Makes a request to one endpoint, after the user has authenticated there if etcd requires it.

@@ -48,6 +48,15 @@ impl std::error::Error for ConnectError {
     }
 }
 
+/// The parts of messages with which etcd refuses a token, or asks for one.
+const REFUSED_TOKENS: [&str; 4] = [
+    "invalid auth token",
+    "auth token is not provided",
+    "user name is empty",
+    // The users or roles were changed after a signed token was given.
+    "revision of auth store is old",
+];
+
 /// An error of a request.
 pub(crate) struct RequestError {
     /// The error, with the endpoint.
@@ -98,9 +107,7 @@ impl RequestError {
         RequestError {
             error: io::Error::new(kind, format!("{endpoint}: etcd reports {message:?} (HTTP {status})")),
             is_unsent: false,
-            is_unauthenticated: ["invalid auth token", "auth token is not provided", "user name is empty"]
-                .iter()
-                .any(|refusal| message.contains(refusal)),
+            is_unauthenticated: REFUSED_TOKENS.iter().any(|refusal| message.contains(refusal)),
         }
     }
 

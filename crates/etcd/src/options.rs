@@ -83,7 +83,7 @@ impl EtcdOptions {
         for endpoint in &self.endpoints {
             let after = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"));
             if after.is_none_or(|host| host.is_empty() || host.contains(['/', '@', ' '])) {
-                return Err(wrong(format!("the endpoint {endpoint:?} is not like \"http://127.0.0.1:2379\"")));
+                return Err(wrong(format!("the endpoint {:?} is not like \"http://127.0.0.1:2379\"", shown(endpoint))));
             }
         }
         let mut tls = TlsConfig::builder().unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()));
@@ -124,11 +124,16 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(2);
 impl fmt::Debug for EtcdOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EtcdOptions")
-            .field("endpoints", &self.endpoints)
+            .field("endpoints", &self.endpoints.iter().map(|endpoint| shown(endpoint)).collect::<Vec<_>>())
             .field("namespace", &self.namespace)
             .field("user", &self.user.as_ref().map(|(name, _)| name))
             .finish_non_exhaustive()
     }
+}
+
+/// Returns an endpoint without what comes before its host, which may be a password.
+fn shown(endpoint: &str) -> &str {
+    endpoint.rsplit_once('@').map_or(endpoint, |(_, host)| host)
 }
 
 /// Returns the certificates in a text.

@@ -87,6 +87,19 @@ impl EtcdStore {
         Bytes(format!("{}{key}", self.namespace).into_bytes())
     }
 
+    /// Returns the range in etcd of the keys that begin with `prefix`, without its end.
+    fn range(&self, prefix: &str) -> (Vec<u8>, Vec<u8>) {
+        let Bytes(from) = self.name(prefix);
+        let mut to = from.clone();
+        match to.last_mut() {
+            // A byte of UTF-8 is below 255.
+            Some(last) => *last += 1,
+            // etcd takes this range for all keys, and accepts no empty key.
+            None => return (vec![0], vec![0]),
+        }
+        (from, to)
+    }
+
     /// Executes an operation if the state has the expected revision. Returns the revision of the change.
     fn change(&self, key: &str, expected: u64, operation: Option<Operation>) -> Result<u64, StoreError> {
         // No key has a revision above the largest of etcd.
@@ -136,8 +149,7 @@ impl Store for EtcdStore {
 
     fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
         let mut keys = Vec::new();
-        let Bytes(mut from) = self.name(prefix);
-        let to = behind(&from);
+        let (mut from, to) = self.range(prefix);
         loop {
             let range = Range {
                 key: Bytes(from),
@@ -174,20 +186,8 @@ impl Store for EtcdStore {
 
 impl Ledger for EtcdStore {
     fn watch(&self, prefix: &str, changed: Changed) -> Result<LedgerWatch, StoreError> {
-        let Bytes(from) = self.name(prefix);
-        let to = behind(&from);
+        let (from, to) = self.range(prefix);
         watch::begin(Arc::clone(&self.client), from, to, changed)
             .map_err(|error| StoreError::Io { key: prefix.to_owned(), error })
     }
-}
-
-/// Returns the first bytes behind all that begin with `prefix`. Those of etcd for all keys are one 0.
-fn behind(prefix: &[u8]) -> Vec<u8> {
-    let mut behind = prefix.to_vec();
-    // A byte of UTF-8 is below 255.
-    match behind.last_mut() {
-        Some(last) => *last += 1,
-        None => behind.push(0),
-    }
-    behind
 }

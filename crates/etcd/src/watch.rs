@@ -13,8 +13,9 @@ use crate::message::{Bytes, Range, RangeAnswer, Watch, WatchCreate};
 /// The time between two questions, and between two attempts to watch again.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The time for which a thread may read without a look at whether its watch has ended.
-const READ_TIME_MAX: Duration = Duration::from_millis(250);
+/// The time for which a thread may read without a look at whether its watch has ended. The first bytes of an answer must
+/// also come within this time.
+const READ_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The longest time until etcd has begun to watch.
 const BEGIN_TIME_MAX: Duration = Duration::from_secs(5);
@@ -25,8 +26,7 @@ const LINE_BYTES_MAX: usize = 4096;
 /// Begins to call `changed` after changes of the keys in a range.
 pub(crate) fn begin(client: Arc<Client>, from: Vec<u8>, to: Vec<u8>, changed: Changed) -> io::Result<LedgerWatch> {
     let watched = Watched { client, from, to };
-    let mut stream = watched.stream()?;
-    let revision = watched.revision()?;
+    let (mut stream, mut seen) = watched.stream()?;
     let ended = Arc::new(AtomicBool::new(false));
     let end = End(Arc::clone(&ended));
     std::thread::Builder::new().name("playhouse-etcd-watch".to_owned()).spawn(move || {
@@ -35,7 +35,6 @@ pub(crate) fn begin(client: Arc<Client>, from: Vec<u8>, to: Vec<u8>, changed: Ch
                 changed();
             }
         };
-        let mut seen = revision;
         while !ended.load(Ordering::Acquire) {
             let _it_watches_again = watched.follow(&mut stream, &mut seen, &ended, &call);
             // The reader learns what is wrong, and sees what was changed while nothing was watched.
@@ -43,7 +42,7 @@ pub(crate) fn begin(client: Arc<Client>, from: Vec<u8>, to: Vec<u8>, changed: Ch
             while !ended.load(Ordering::Acquire) {
                 std::thread::sleep(INTERVAL);
                 if let Ok(next) = watched.stream() {
-                    stream = next;
+                    (stream, seen) = next;
                     break;
                 }
             }
@@ -72,8 +71,10 @@ struct Watched {
 }
 
 impl Watched {
-    /// Begins to watch. Changes from now on are in the stream.
-    fn stream(&self) -> io::Result<Stream> {
+    /// Begins to watch. Changes from now on are in the stream. Returns also the revision of the store before.
+    fn stream(&self) -> io::Result<(Stream, u64)> {
+        // This request authenticates. etcd answers that of a watch with a refused token as if the user lacked a permission.
+        let revision = self.revision()?;
         let request =
             Watch { create_request: WatchCreate { key: Bytes(self.from.clone()), range_end: Bytes(self.to.clone()) } };
         let answer = self.client.stream("/v3/watch", &request, READ_TIME_MAX).map_err(|error| error.error)?;
@@ -85,7 +86,7 @@ impl Watched {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "etcd has not begun to watch in time"));
             }
         }
-        Ok(stream)
+        Ok((stream, revision))
     }
 
     /// Returns the revision of the store, which each change of a key increases.

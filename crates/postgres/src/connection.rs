@@ -1,20 +1,22 @@
 //! Connections: how they are made, and made again after they have failed.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use rustls::{ClientConfig, RootCertStore};
 use tokio::sync::Mutex;
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::{ConnectError, RequestError};
 use crate::schema::{self, Statements};
 
-/// The longest time that a connection may take.
+/// The longest time that a connection to one host may take, unless the parameters have another.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// The longest time that a request may take. The server gives up earlier, see [`OPTIONS`].
@@ -28,8 +30,11 @@ const OPTIONS: &str = "-c synchronous_commit=on -c default_transaction_isolation
 /// Makes connections to a database.
 #[derive(Clone)]
 pub(crate) struct Connector {
-    config: Config,
+    /// The parameters for each host.
+    hosts: Vec<Config>,
     tls: Option<MakeRustlsConnect>,
+    /// The longest time that a connection to one host may take.
+    time_max: Duration,
 }
 
 impl Connector {
@@ -38,52 +43,105 @@ impl Connector {
         let wrong = |why: String| ConnectError::Parameters { why };
         let mut config: Config =
             parameters.parse().map_err(|error: tokio_postgres::Error| wrong(crate::error::with_causes(&error)))?;
-        if config.get_hosts().is_empty() {
-            return Err(wrong("`host` is missing".to_owned()));
-        }
         let options = config.get_options().map_or_else(|| OPTIONS.to_owned(), |given| format!("{given} {OPTIONS}"));
         config.options(options).target_session_attrs(TargetSessionAttrs::ReadWrite);
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_TIME_MAX);
-        }
         if config.get_application_name().is_none() {
             config.application_name("playhouse");
         }
+        let time_max = config.get_connect_timeout().copied().unwrap_or(CONNECT_TIME_MAX);
+        // A host may have several addresses.
+        config.connect_timeout(time_max / 2);
         let tls = if config.get_ssl_mode() == SslMode::Require { Some(tls().map_err(wrong)?) } else { None };
-        Ok(Connector { config, tls })
+        Ok(Connector { hosts: each_host(&config).map_err(wrong)?, tls, time_max })
     }
 
-    /// Makes a connection. `message` takes what the server sends without a request, and runs on the thread of the
-    /// connections.
+    /// Makes a connection to the first host that accepts writes. `message` takes what the server sends without a request,
+    /// and runs on the thread of the connections.
     pub(crate) async fn connect(
         &self,
         message: impl FnMut(AsyncMessage) + Send + 'static,
-    ) -> Result<Client, RequestError> {
-        within(CONNECT_TIME_MAX, "the server has not accepted a connection in time", async {
-            Ok::<_, RequestError>(match &self.tls {
-                Some(tls) => {
-                    let (client, connection) = self.config.connect(tls.clone()).await?;
-                    tokio::spawn(drive(connection, message));
-                    client
-                }
-                None => {
-                    let (client, connection) = self.config.connect(NoTls).await?;
-                    tokio::spawn(drive(connection, message));
-                    client
-                }
-            })
+    ) -> Result<Connection, RequestError> {
+        let mut hosts = self.hosts.iter();
+        let (client, messages) = loop {
+            let host = hosts.next().expect("the last host ends the loop");
+            // A host that answers nothing does not keep the next one from being tried.
+            let made = within(self.time_max, "the server has not accepted a connection in time", self.connect_to(host));
+            match made.await {
+                Err(_) if hosts.len() > 0 => {}
+                outcome => break outcome?,
+            }
+        };
+        Ok(Connection { client, driver: tokio::spawn(drive(messages, message)).abort_handle() })
+    }
+
+    async fn connect_to(&self, host: &Config) -> Result<(Client, Messages), tokio_postgres::Error> {
+        Ok(match &self.tls {
+            Some(tls) => {
+                let (client, mut connection) = host.connect(tls.clone()).await?;
+                (client, Box::new(move |context| connection.poll_message(context)))
+            }
+            None => {
+                let (client, mut connection) = host.connect(NoTls).await?;
+                (client, Box::new(move |context| connection.poll_message(context)))
+            }
         })
-        .await
     }
 }
 
+/// Returns the parameters for each host alone, because those for all have no limit of time for a host that is paused.
+fn each_host(all: &Config) -> Result<Vec<Config>, String> {
+    let (hosts, addresses, ports) = (all.get_hosts(), all.get_hostaddrs(), all.get_ports());
+    if hosts.is_empty() {
+        return Err("`host` is missing".to_owned());
+    }
+    if !addresses.is_empty() && addresses.len() != hosts.len() || ports.len() > 1 && ports.len() != hosts.len() {
+        return Err("`hostaddr` and `port` need one value for each host".to_owned());
+    }
+    let one = |(number, host): (usize, &Host)| {
+        let mut one = Config::new();
+        match host {
+            Host::Tcp(name) => one.host(name),
+            #[cfg(unix)]
+            Host::Unix(folder) => one.host_path(folder),
+        };
+        addresses.get(number).map(|&address| one.hostaddr(address));
+        ports.get(number).or(ports.first()).map(|&port| one.port(port));
+        all.get_user().map(|user| one.user(user));
+        all.get_password().map(|password| one.password(password));
+        all.get_dbname().map(|name| one.dbname(name));
+        all.get_options().map(|options| one.options(options));
+        all.get_application_name().map(|name| one.application_name(name));
+        all.get_connect_timeout().map(|&time| one.connect_timeout(time));
+        all.get_tcp_user_timeout().map(|&time| one.tcp_user_timeout(time));
+        all.get_keepalives_interval().map(|time| one.keepalives_interval(time));
+        all.get_keepalives_retries().map(|retries| one.keepalives_retries(retries));
+        one.keepalives(all.get_keepalives()).keepalives_idle(all.get_keepalives_idle());
+        one.ssl_mode(all.get_ssl_mode()).ssl_negotiation(all.get_ssl_negotiation());
+        one.channel_binding(all.get_channel_binding()).load_balance_hosts(all.get_load_balance_hosts());
+        one.target_session_attrs(all.get_target_session_attrs());
+        one
+    };
+    Ok(hosts.iter().enumerate().map(one).collect())
+}
+
+/// A connection, which is closed when this value is dropped, also if the server never answers.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    driver: AbortHandle,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// Moves the bytes of a connection, and returns what the server sends without a request.
+type Messages = Box<dyn FnMut(&mut Context<'_>) -> Poll<Option<Result<AsyncMessage, tokio_postgres::Error>>> + Send>;
+
 /// Moves the bytes of a connection until it ends.
-async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, mut message: impl FnMut(AsyncMessage))
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-{
-    while let Some(Ok(next)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+async fn drive(mut messages: Messages, mut message: impl FnMut(AsyncMessage)) {
+    while let Some(Ok(next)) = poll_fn(&mut messages).await {
         message(next);
     }
 }
@@ -121,7 +179,7 @@ pub(crate) async fn within<T, E: Into<RequestError>>(
 
 /// A connection with its prepared statements.
 pub(crate) struct Session {
-    pub(crate) client: Client,
+    pub(crate) connection: Connection,
     pub(crate) statements: Statements,
 }
 
@@ -134,18 +192,21 @@ pub(crate) struct Slot {
 impl Slot {
     /// Returns the connection.
     pub(crate) async fn session(&self, connector: &Connector) -> Result<Arc<Session>, RequestError> {
+        // The time includes the wait for others that try to connect, because their failures would add up.
+        let time_max = connector.time_max * (connector.hosts.len() as u32 + 1);
+        within(time_max, "the server has not accepted a connection in time", self.wait_for_session(connector)).await
+    }
+
+    async fn wait_for_session(&self, connector: &Connector) -> Result<Arc<Session>, RequestError> {
         // Requests at the same time wait for one connection.
         let mut slot = self.session.lock().await;
-        if let Some(session) = slot.as_ref().filter(|session| !session.client.is_closed()) {
+        if let Some(session) = slot.as_ref().filter(|session| !session.connection.client.is_closed()) {
             return Ok(Arc::clone(session));
         }
-        let client = connector.connect(drop).await?;
-        let prepared = async {
-            schema::prepare(&client).await?;
-            Ok::<_, RequestError>(Statements::prepare(&client).await?)
-        };
-        let statements = within(CONNECT_TIME_MAX, "the server has not answered in time", prepared).await?;
-        let session = Arc::new(Session { client, statements });
+        let connection = connector.connect(drop).await?;
+        schema::prepare(&connection.client).await?;
+        let statements = Statements::prepare(&connection.client).await?;
+        let session = Arc::new(Session { connection, statements });
         *slot = Some(Arc::clone(&session));
         Ok(session)
     }

@@ -22,6 +22,8 @@ impl Engine {
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("playhouse-postgres".to_owned()).spawn(move || {
             let _the_engine_is_dropped = runtime.block_on(ended);
+            // The search for the address of a host may take much longer, and cannot be ended.
+            runtime.shutdown_background();
         })?;
         Ok(Engine { handle, end: Some(end), thread: Some(thread) })
     }
@@ -47,5 +49,30 @@ impl Drop for Engine {
         {
             let _it_has_panicked = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_ends_while_a_host_is_searched() {
+        let engine = Engine::start().unwrap();
+        let (found, searched) = mpsc::channel::<()>();
+        let (begin, begun) = mpsc::channel();
+        // The names of hosts are looked up on such a thread.
+        engine.handle().spawn_blocking(move || {
+            begin.send(()).unwrap();
+            searched.recv()
+        });
+        begun.recv().unwrap();
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(engine);
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(std::time::Duration::from_secs(30)).unwrap();
+        drop(found);
     }
 }

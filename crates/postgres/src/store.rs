@@ -33,9 +33,9 @@ const ATTEMPTS: usize = 10;
 ///
 /// # Connections
 /// A store has at most 4 connections, and each watch has 1. They are made when they are needed, and made again after
-/// they have failed. All run on one thread of the store. A connection may take 5 s and a request 10 s, or the `connect_timeout` of
-/// the parameters. After that time the request fails with [`StoreError::Io`], whose kind is
-/// [`TimedOut`](std::io::ErrorKind::TimedOut).
+/// they have failed. All run on one thread of the store. A connection to one host may take 5 s, or the `connect_timeout`
+/// of the parameters, and the same time again until it is ready. A statement on it may take 10 s. After that time the
+/// request fails with [`StoreError::Io`], whose kind is [`TimedOut`](std::io::ErrorKind::TimedOut).
 ///
 /// A save or removal that fails with [`StoreError::Io`] may have taken effect. It may also take effect later, if the
 /// server or the network was paused. The state must then still have the expected revision, or still be missing.
@@ -172,7 +172,7 @@ impl PostgresStore {
                         return;
                     }
                     if let Ok(session) = shared.slots[0].session(&shared.connector).await {
-                        let sent = notify::send(&session.client, &session.statements, &keys);
+                        let sent = notify::send(&session.connection.client, &session.statements, &keys);
                         let _watches_ask = tokio::time::timeout(REQUEST_TIME_MAX, sent).await;
                     }
                     sleep(notify::INTERVAL).await;
@@ -219,7 +219,8 @@ async fn write(
     expected: u64,
     bytes: Option<&[u8]>,
 ) -> Result<Written, tokio_postgres::Error> {
-    let Session { client, statements } = session;
+    let Session { connection, statements } = session;
+    let client = &connection.client;
     // No state has a revision above the largest of PostgreSQL.
     let revision = i64::try_from(expected).unwrap_or(-1);
     let changed = match bytes {
@@ -242,7 +243,7 @@ impl Store for PostgresStore {
         self.request(key, move |session| {
             let name = name.clone();
             Box::pin(async move {
-                let found = session.client.query_opt(&session.statements.load, &[&name]).await?;
+                let found = session.connection.client.query_opt(&session.statements.load, &[&name]).await?;
                 let saved = |row: tokio_postgres::Row| {
                     Ok(Saved { revision: row.try_get::<_, i64>(0)? as u64, bytes: row.try_get(1)? })
                 };
@@ -267,7 +268,7 @@ impl Store for PostgresStore {
         let (from, to) = (prefix.as_bytes().to_vec(), behind(prefix));
         let rows = self.request(prefix, move |session| {
             let (from, to) = (from.clone(), to.clone());
-            Box::pin(async move { session.client.query(&session.statements.keys, &[&from, &to]).await })
+            Box::pin(async move { session.connection.client.query(&session.statements.keys, &[&from, &to]).await })
         })?;
         let text = |row: tokio_postgres::Row| {
             let damaged = |what| StoreError::Damaged { key: prefix.to_owned(), what };

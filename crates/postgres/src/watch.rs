@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 
-use crate::connection::{Connector, REQUEST_TIME_MAX, within};
+use crate::connection::{Connection, Connector, REQUEST_TIME_MAX, within};
 use crate::error::RequestError;
 
 /// The time between two questions, and between two attempts to connect again.
@@ -15,7 +15,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// A connection that listens.
 pub(crate) struct Listening {
-    client: Client,
+    connection: Connection,
     /// The keys of the notifications. It ends with the connection.
     keys: UnboundedReceiver<String>,
     /// The transactions whose effects were visible.
@@ -26,17 +26,17 @@ impl Listening {
     /// Begins to listen. Changes from now on are noticed.
     pub(crate) async fn begin(connector: &Connector) -> Result<Listening, RequestError> {
         let (tell, keys) = unbounded_channel();
-        let client = connector
+        let connection = connector
             .connect(move |message| {
                 if let AsyncMessage::Notification(notification) = message {
                     let _the_watch_has_ended = tell.send(notification.payload().to_owned());
                 }
             })
             .await?;
-        within(REQUEST_TIME_MAX, "the server has not answered in time", client.batch_execute("LISTEN playhouse_state"))
-            .await?;
-        let seen = visible(&client).await?;
-        Ok(Listening { client, keys, seen })
+        let listen = connection.client.batch_execute("LISTEN playhouse_state");
+        within(REQUEST_TIME_MAX, "the server has not answered in time", listen).await?;
+        let seen = visible(&connection.client).await?;
+        Ok(Listening { connection, keys, seen })
     }
 
     /// Calls `changed` after changes, until the connection fails.
@@ -55,7 +55,7 @@ impl Listening {
                     }
                 }
             }
-            let now = visible(&self.client).await?;
+            let now = visible(&self.connection.client).await?;
             if now != self.seen {
                 self.seen = now;
                 changed();

@@ -3,3 +3,4 @@
 mod conformance;
 mod members;
 mod server;
+mod watches;

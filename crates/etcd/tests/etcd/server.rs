@@ -87,6 +87,29 @@ impl Cluster {
         EtcdStore::connect(&self.options(&namespace())).unwrap()
     }
 
+    /// Creates the user `root` with the password `secret`, and refuses requests without a user from now on.
+    pub fn require_users(&self) {
+        self.post("/v3/auth/user/add", r#"{"name":"root","password":"secret"}"#, "");
+        self.post("/v3/auth/role/add", r#"{"name":"root"}"#, "");
+        self.post("/v3/auth/user/grant", r#"{"user":"root","role":"root"}"#, "");
+        self.post("/v3/auth/enable", "{}", "");
+    }
+
+    /// Returns a token of the user `root`.
+    pub fn token(&self) -> String {
+        let answer = self.post("/v3/auth/authenticate", r#"{"name":"root","password":"secret"}"#, "");
+        answer.split('"').rev().nth(1).unwrap().to_owned()
+    }
+
+    /// Sends a request with a token to the first member, and returns the answer.
+    pub fn post(&self, path: &str, body: &str, token: &str) -> String {
+        let mut curl = Command::new("curl");
+        curl.args(["-sf", "-d", body, "-H", &format!("Authorization: {token}")]);
+        let output = curl.arg(format!("{}{path}", self.endpoint(0))).output().unwrap();
+        assert!(output.status.success(), "{path}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
     fn scheme(&self) -> &str {
         if self.arguments.iter().any(|argument| argument.starts_with("--cert-file")) { "https" } else { "http" }
     }

@@ -1,7 +1,13 @@
 //! Connections that fail, servers that are killed or paused, and servers that are refused.
 
-use std::io::ErrorKind;
-use std::sync::mpsc::channel;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use playhouse::durable::{Ledger, Store, StoreError};
@@ -107,6 +113,76 @@ fn requests_to_a_paused_server_end_and_it_is_used_again_later() {
     let saved = store.load("key").unwrap().unwrap();
     assert!([&b"one"[..], b"two"].contains(&&*saved.bytes));
     assert!((saved.revision == revision) == (saved.bytes == b"one"));
+}
+
+#[test]
+fn requests_that_wait_for_one_connection_end_together() {
+    let Some(server) = Server::start() else { return };
+    let store = server.store();
+    server.signal("STOP");
+    store.load("key").unwrap_err();
+    let begin = Instant::now();
+    thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| store.load("key").unwrap_err());
+        }
+    });
+    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    server.signal("CONT");
+    assert_eq!(store.load("key").unwrap(), None);
+}
+
+#[test]
+fn a_host_that_answers_nothing_is_passed_over() {
+    let Some(server) = server::shared() else { return };
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let parameters = server.parameters(&server.schema()).replace("host=", "host=127.0.0.1,");
+    let parameters = parameters.replace("port=", &format!("port={},", mute.local_addr().unwrap().port()));
+    let store = PostgresStore::connect(&parameters).unwrap();
+    store.save("key", 0, b"").unwrap();
+}
+
+#[test]
+fn a_connection_without_an_answer_is_closed() {
+    let Some(server) = server::shared() else { return };
+    let parameters = server.parameters(&server.schema());
+    let (port, is_cut, ended) = relay(server.socket());
+    let parameters = parameters.split_once(" user=").unwrap().1;
+    let store = PostgresStore::connect(&format!("host=127.0.0.1 port={port} user={parameters}")).unwrap();
+    let revision = store.save("key", 0, b"one").unwrap();
+    is_cut.store(true, Ordering::Release);
+    let StoreError::Io { error, .. } = store.save("key", revision, b"two").unwrap_err() else { panic!() };
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    ended.recv_timeout(Duration::from_secs(30)).unwrap();
+}
+
+/// Carries bytes between a port and a socket, until they are cut. Tells when a client has closed its connection.
+fn relay(socket: PathBuf) -> (u16, Arc<AtomicBool>, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let is_cut = Arc::new(AtomicBool::new(false));
+    let (tell, ended) = channel();
+    let cut = Arc::clone(&is_cut);
+    thread::spawn(move || {
+        let carry = |mut from: Box<dyn Read + Send>, mut to: Box<dyn Write + Send>, end: Option<Sender<()>>| {
+            let cut = Arc::clone(&cut);
+            thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = from.read(&mut bytes) {
+                    if !cut.load(Ordering::Acquire) {
+                        to.write_all(&bytes[..count]).unwrap();
+                    }
+                }
+                end.map(|end| end.send(()))
+            });
+        };
+        for client in listener.incoming() {
+            let (client, server) = (client.unwrap(), UnixStream::connect(&socket).unwrap());
+            carry(Box::new(client.try_clone().unwrap()), Box::new(server.try_clone().unwrap()), Some(tell.clone()));
+            carry(Box::new(server), Box::new(client), None);
+        }
+    });
+    (port, is_cut, ended)
 }
 
 #[test]

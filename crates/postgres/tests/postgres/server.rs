@@ -88,6 +88,11 @@ impl Server {
         format!("host={host} port={} user=test dbname=postgres options='-c search_path={schema}'", self.port())
     }
 
+    /// Returns the path of the Unix socket.
+    pub fn socket(&self) -> PathBuf {
+        self.folder.join(format!(".s.PGSQL.{}", self.port()))
+    }
+
     /// Executes a command of SQL, and returns the text of its result.
     pub fn sql(&self, command: &str) -> String {
         let mut psql = Command::new(programs().unwrap().join("psql"));
