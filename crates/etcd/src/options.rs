@@ -48,7 +48,7 @@ impl EtcdOptions {
     }
 
     /// Sets the first part of all keys in etcd, which separates this store from others in the same cluster. It is
-    /// `playhouse/` otherwise.
+    /// `playhouse/` otherwise. Keys may contain `/`, so no namespace of a cluster begins with another one.
     pub fn namespace(mut self, namespace: impl Into<String>) -> EtcdOptions {
         self.namespace = namespace.into();
         self
@@ -81,8 +81,16 @@ impl EtcdOptions {
             ));
         }
         for endpoint in &self.endpoints {
-            let after = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"));
-            if after.is_none_or(|host| host.is_empty() || host.contains(['/', '@', ' '])) {
+            let uri = endpoint.parse::<ureq::http::Uri>().ok().filter(|uri| {
+                let has_scheme = matches!(uri.scheme_str(), Some("http" | "https"));
+                let authority = uri.authority().map(|authority| authority.as_str());
+                let has_port = authority.is_some_and(|authority| {
+                    !authority.contains('@')
+                        && (uri.port_u16().is_some() || authority.ends_with(uri.host().unwrap_or("")))
+                });
+                has_scheme && has_port && uri.path() == "/" && uri.query().is_none() && !endpoint.contains('#')
+            });
+            if uri.is_none() {
                 return Err(wrong(format!("the endpoint {:?} is not like \"http://127.0.0.1:2379\"", shown(endpoint))));
             }
         }

@@ -22,10 +22,10 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 /// The longest time that a request may take. The server gives up earlier, see [`OPTIONS`].
 pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// Settings of each connection, which override those of the server and of the role. A commit waits until it is durable.
-/// A statement sees what other transactions have committed while it waited for their locks.
-const OPTIONS: &str = "-c synchronous_commit=on -c default_transaction_isolation=read\\ committed \
-                       -c default_transaction_read_only=off -c statement_timeout=8s";
+/// Settings of each connection, which override those of the server and of the role. A statement sees what other
+/// transactions have committed while it waited for their locks.
+const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
+                       -c statement_timeout=8s";
 
 /// Makes connections to a database.
 #[derive(Clone)]
@@ -204,7 +204,7 @@ impl Slot {
             return Ok(Arc::clone(session));
         }
         let connection = connector.connect(drop).await?;
-        schema::prepare(&connection.client).await?;
+        schema::check(&connection.client).await?;
         let statements = Statements::prepare(&connection.client).await?;
         let session = Arc::new(Session { connection, statements });
         *slot = Some(Arc::clone(&session));

@@ -22,14 +22,9 @@ const TABLES: &str = "
     INSERT INTO playhouse_format VALUES (1);
 ";
 
-/// Checks the server, and creates the tables if there are none.
-pub(crate) async fn prepare(client: &Client) -> Result<(), RequestError> {
-    let row = client
-        .query_one("SELECT current_setting('server_version_num')::integer, current_setting('server_version')", &[])
-        .await?;
-    if row.get::<_, i32>(0) < VERSION_MIN {
-        return Err(RequestError::Unfit(ConnectError::Version { found: row.get(1) }));
-    }
+/// Creates the tables if there are none. Later connections do not, because they would hide that the tables are gone.
+pub(crate) async fn create(client: &Client) -> Result<(), RequestError> {
+    check_version(client).await?;
     if !is_created(client).await? {
         client.execute("SELECT pg_advisory_lock($1)", &[&CREATION]).await?;
         // Another process may have created them during the wait for the lock. This is a new transaction, because one
@@ -39,9 +34,28 @@ pub(crate) async fn prepare(client: &Client) -> Result<(), RequestError> {
         }
         client.execute("SELECT pg_advisory_unlock($1)", &[&CREATION]).await?;
     }
+    Ok(())
+}
+
+/// Checks the server and the tables. Lets commits wait until they are durable, unless they wait for more.
+pub(crate) async fn check(client: &Client) -> Result<(), RequestError> {
+    check_version(client).await?;
+    let waits = "SELECT set_config('synchronous_commit', 'on', false)
+                 WHERE current_setting('synchronous_commit') IN ('off', 'local')";
+    client.batch_execute(waits).await?;
     let found = client.query_one("SELECT format FROM playhouse_format", &[]).await?.get(0);
     if found != FORMAT {
         return Err(RequestError::Unfit(ConnectError::Format { found, known: FORMAT }));
+    }
+    Ok(())
+}
+
+async fn check_version(client: &Client) -> Result<(), RequestError> {
+    let row = client
+        .query_one("SELECT current_setting('server_version_num')::integer, current_setting('server_version')", &[])
+        .await?;
+    if row.get::<_, i32>(0) < VERSION_MIN {
+        return Err(RequestError::Unfit(ConnectError::Version { found: row.get(1) }));
     }
     Ok(())
 }

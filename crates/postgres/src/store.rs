@@ -16,6 +16,7 @@ use crate::connection::{Connector, REQUEST_TIME_MAX, Session, Slot, within};
 use crate::engine::Engine;
 use crate::error::{ConnectError, RequestError};
 use crate::notify::{self, Unsent};
+use crate::schema;
 use crate::watch::{self, Listening};
 
 /// The number of connections of a store. Each executes one statement at a time, and the statements of several commit
@@ -41,14 +42,14 @@ const ATTEMPTS: usize = 10;
 /// server or the network was paused. The state must then still have the expected revision, or still be missing.
 ///
 /// With several hosts in the parameters, the store uses the one that accepts writes. It never reads from a standby.
-/// A proxy that pools transactions, such as PgBouncer in that mode, is not supported: sessions have settings.
+/// A proxy that pools connections, such as PgBouncer, is not supported: sessions have settings.
 ///
 /// With `sslmode=require`, connections are encrypted, and the certificate of the server is verified for the name of its
 /// host. The root certificates are those of the system, or those in the file that the variable `SSL_CERT_FILE` names.
 /// With any other `sslmode`, connections are not encrypted.
 ///
 /// # Tables
-/// The first connection creates the tables `playhouse_state` and `playhouse_format` and the sequence
+/// [`PostgresStore::connect`] creates the tables `playhouse_state` and `playhouse_format` and the sequence
 /// `playhouse_revision` in the schema that is first in the `search_path`, if they are missing. The role needs the
 /// privilege to create them, or to use them.
 ///
@@ -109,7 +110,11 @@ impl PostgresStore {
         let engine = Arc::new(Engine::start().map_err(|error| ConnectError::Io { error })?);
         let shared = Arc::new(Shared { connector, slots: Default::default(), unsent: Unsent::default() });
         let first = Arc::clone(&shared);
-        let connected = engine.run(async move { first.slots[0].session(&first.connector).await.map(drop) });
+        let connected = engine.run(async move {
+            let connection = first.connector.connect(drop).await?;
+            within(REQUEST_TIME_MAX, "the server has not answered in time", schema::create(&connection.client)).await?;
+            first.slots[0].session(&first.connector).await.map(drop)
+        });
         connected.unwrap_or(Err(RequestError::Panicked)).map_err(RequestError::into_connect)?;
         Ok(PostgresStore { shared, engine })
     }

@@ -84,7 +84,14 @@ impl Cluster {
 
     /// Opens an empty store.
     pub fn store(&self) -> EtcdStore {
-        EtcdStore::connect(&self.options(&namespace())).unwrap()
+        // A new cluster may still elect its leader.
+        let (options, deadline) = (self.options(&namespace()), Instant::now() + Duration::from_secs(60));
+        loop {
+            match EtcdStore::connect(&options) {
+                Ok(store) => return store,
+                Err(error) => assert!(Instant::now() < deadline, "{error}"),
+            }
+        }
     }
 
     /// Creates the user `root` with the password `secret`, and refuses requests without a user from now on.

@@ -202,12 +202,13 @@ fn settings_that_would_lose_saves_are_overridden() {
     let Some(server) = server::shared() else { return };
     let schema = server.schema();
     server.sql(
-        "CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET synchronous_commit = off;
+        "CREATE ROLE careful LOGIN SUPERUSER; ALTER ROLE careful SET synchronous_commit = remote_apply;
+         CREATE ROLE hasty LOGIN SUPERUSER; ALTER ROLE hasty SET synchronous_commit = off;
          ALTER ROLE hasty SET default_transaction_isolation = serializable;
          ALTER ROLE hasty SET default_transaction_read_only = on",
     );
-    let parameters = server.parameters(&schema).replace("user=test", "user=hasty");
-    let store = PostgresStore::connect(&format!("{parameters} application_name={schema}")).unwrap();
+    let as_role = |role: &str| server.parameters(&schema).replace("user=test", &format!("user={role}"));
+    let (hasty, careful) = (PostgresStore::connect(&as_role("hasty")), PostgresStore::connect(&as_role("careful")));
     // The statement of a removal tells in its own session which settings it has.
     server.sql(&format!(
         "CREATE TABLE {schema}.settings (text text);
@@ -217,7 +218,26 @@ fn settings_that_would_lose_saves_are_overridden() {
          END $$;
          CREATE TRIGGER note BEFORE DELETE ON {schema}.playhouse_state FOR EACH ROW EXECUTE FUNCTION {schema}.note()"
     ));
-    let revision = store.save("key", 0, b"").unwrap();
-    store.remove("key", revision).unwrap();
-    assert_eq!(server.sql(&format!("SELECT text FROM {schema}.settings")), "on read committed");
+    let settings = [hasty, careful].map(|store| {
+        let store = store.unwrap();
+        let revision = store.save("key", 0, b"").unwrap();
+        store.remove("key", revision).unwrap();
+        server.sql(&format!("SELECT text FROM {schema}.settings; DELETE FROM {schema}.settings"))
+    });
+    assert_eq!(settings, ["on read committed", "remote_apply read committed"]);
+}
+
+#[test]
+fn tables_that_are_gone_are_not_created_again() {
+    let Some(server) = server::shared() else { return };
+    let schema = server.schema();
+    let store = PostgresStore::connect(&format!("{} application_name={schema}", server.parameters(&schema))).unwrap();
+    store.save("key", 0, b"").unwrap();
+    server.sql(&format!("DROP SCHEMA {schema} CASCADE; CREATE SCHEMA {schema}"));
+    server.sql(&format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{schema}'"));
+    for _ in 0..3 {
+        let error = store.load("key").unwrap_err();
+        assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    }
+    assert!(store.load("key").unwrap_err().to_string().contains("playhouse_format"));
 }

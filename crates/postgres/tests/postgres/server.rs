@@ -64,22 +64,30 @@ impl Server {
 
     /// Ends the server as a power failure would, and starts it again.
     pub fn kill_and_restart(&mut self) {
-        self.signal("KILL");
+        let killed = self.signal("KILL");
         self.end();
-        // The files stay, and the children of a killed server end by themselves.
+        // A server does not start while a process of the former one is attached to its memory.
+        let is_alive = || {
+            let states = Command::new("ps").args(["-o", "stat=", "-p", &killed.join(",")]).output().unwrap().stdout;
+            String::from_utf8(states).unwrap().lines().any(|state| !state.starts_with('Z'))
+        };
+        while is_alive() {
+            thread::yield_now();
+        }
         let _ = fs::remove_file(self.folder.join("data/postmaster.pid"));
         self.process = run(&programs().unwrap(), &self.folder, &Owner::of_servers(), &self.arguments);
         self.wait_until_ready();
     }
 
-    /// Sends a signal to the server and to the processes of its connections.
-    pub fn signal(&self, name: &str) {
+    /// Sends a signal to the server and to the processes of its connections. Returns their numbers.
+    pub fn signal(&self, name: &str) -> Vec<String> {
         let pid = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap().to_owned();
         let children = Command::new("ps").args(["-o", "pid=", "--ppid", &pid]).output().unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
-        let sent = Command::new("kill").arg(format!("-{name}")).arg(&pid).args(children.split_whitespace()).status();
-        sent.unwrap();
+        let all: Vec<_> = [&*pid].into_iter().chain(children.split_whitespace()).map(str::to_owned).collect();
+        Command::new("kill").arg(format!("-{name}")).args(&all).status().unwrap();
+        all
     }
 
     /// Returns the parameters of connections, whose tables are in this schema.
