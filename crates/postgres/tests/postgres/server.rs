@@ -86,7 +86,8 @@ impl Server {
         let children = Command::new("ps").args(["-o", "pid=", "--ppid", &pid]).output().unwrap();
         let children = String::from_utf8(children.stdout).unwrap();
         let all: Vec<_> = [&*pid].into_iter().chain(children.split_whitespace()).map(str::to_owned).collect();
-        Command::new("kill").arg(format!("-{name}")).args(&all).status().unwrap();
+        // A process may have ended by itself.
+        Command::new("kill").arg(format!("-{name}")).args(&all).stderr(Stdio::null()).status().unwrap();
         all
     }
 
