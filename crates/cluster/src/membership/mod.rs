@@ -61,7 +61,7 @@ use self::lease::Lease;
 use self::requests::{Requests, Wanted};
 pub use self::requests::{Outcome, ReadError, RequestId, Stored};
 use self::slots::Slots;
-use crate::view::{MemberId, Status, View};
+use crate::view::{ANCESTORS_MAX, MemberId, Status, View};
 
 /// The time of a place's clock, from any start.
 pub type Time = Duration;
@@ -206,6 +206,8 @@ pub enum End {
     Left,
     /// The others have declared it dead.
     Removed,
+    /// It is so far behind that it cannot check the lineage of the view.
+    Behind,
 }
 
 /// The adopted view.
@@ -292,8 +294,7 @@ impl Membership {
             let view = &*adopted.view;
             let is_member = view.members.contains_key(&self.me);
             if self.is_leaving && !is_member {
-                self.end = Some(End::Left);
-                effects.push(Effect::Ended(End::Left));
+                self.finish(End::Left, effects);
             }
             if self.end.is_some() {
                 return;
@@ -345,6 +346,10 @@ impl Membership {
                         let is_same = view.version == own.version && fingerprint == has;
                         let is_older = own.is_after(view.cluster, view.version, fingerprint);
                         let is_late = is_older && view.version >= read.version;
+                        let is_far = view.version.saturating_sub(own.version) > ANCESTORS_MAX as u64;
+                        if view.cluster == own.cluster && is_far {
+                            return self.finish(End::Behind, effects);
+                        }
                         if !is_same && !is_late && !view.is_after(own.cluster, own.version, has) {
                             return self.freeze(effects);
                         }
@@ -359,6 +364,13 @@ impl Membership {
                     self.requests.revision = Some(revision);
                 }
             }
+        }
+    }
+
+    fn finish(&mut self, end: End, effects: &mut Vec<Effect>) {
+        if self.end.is_none() {
+            self.end = Some(end);
+            effects.push(Effect::Ended(end));
         }
     }
 
@@ -434,9 +446,7 @@ impl Membership {
                 self.alone_from = Some(self.now.saturating_add(outage));
             }
             Some(_) if !is_member => {
-                let end = if self.is_leaving { End::Left } else { End::Removed };
-                self.end = Some(end);
-                effects.push(Effect::Ended(end));
+                self.finish(if self.is_leaving { End::Left } else { End::Removed }, effects);
             }
             _ => {}
         }
