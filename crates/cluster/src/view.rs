@@ -310,10 +310,7 @@ impl View {
             format_args!("{} ancestors: version {version} has {ancestors}", self.ancestors.len()),
         )?;
         let slots = self.slots.len();
-        rule(
-            (1..=SLOTS_MAX).contains(&slots),
-            format_args!("{slots} slots: from 1 to {SLOTS_MAX} are possible"),
-        )?;
+        rule((1..=SLOTS_MAX).contains(&slots), format_args!("{slots} slots: from 1 to {SLOTS_MAX} are possible"))?;
         for (id, member) in &self.members {
             for (accuser, accusation) in &member.accusations {
                 let is_other = accuser != id && self.members.contains_key(accuser);

@@ -1,7 +1,7 @@
 //! All interleavings of small programs, explored with `stateright`.
 //!
 //! Any step may come next: a second passes, a place handles a tick, an ask, the ledger carries out a request, a
-//! result is unknown, a write takes effect after its place has given it up, a detector errs, a place crashes, hands a slot over, or leaves. A link keeps the
+//! result is unknown, a write takes effect after its place has given it up, a detector errs, a place hands a slot over, or leaves. A link keeps the
 //! newest ask, and older ones are lost. The answer comes at once: it proves the same at any later time, if it still counts. A place that handles nothing is paused or cut off. Time has an end, and the
 //! faults of a program are counted.
 
@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use stateright::{Checker, Model, Property};
 
-use crate::{
-    Config, Effect, Input, MemberId, Membership, Message, Outcome, RequestId, Status, Stored, View,
-};
+use crate::{Config, Effect, Input, MemberId, Membership, Message, Outcome, RequestId, Status, Stored, View};
 
 /// A program: the places that are active at the start, and the number of each event.
 #[derive(Clone, Copy, Debug)]
@@ -23,9 +21,7 @@ struct Program {
     active: usize,
     seconds: u64,
     outage: u64,
-    suspicions: u8,
     gone: u8,
-    crashes: u8,
     /// Unknown results of writes.
     unknown: u8,
     hand_overs: u8,
@@ -33,19 +29,9 @@ struct Program {
     slots: u32,
 }
 
-const QUIET: Program = Program {
-    places: 2,
-    active: 2,
-    seconds: 5,
-    outage: 3,
-    suspicions: 0,
-    gone: 0,
-    crashes: 0,
-    unknown: 0,
-    hand_overs: 0,
-    leaves: 0,
-    slots: 1,
-};
+/// Two active places. Within 3 seconds, a lease ends and an heir has waited.
+const PAIR: Program =
+    Program { places: 2, active: 2, seconds: 3, outage: 2, gone: 0, unknown: 0, hand_overs: 0, leaves: 0, slots: 1 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Request {
@@ -64,7 +50,7 @@ struct State {
     late: Vec<(u64, Arc<View>)>,
     asks: BTreeMap<(usize, usize), Message>,
     stored: Option<(Arc<View>, u64)>,
-    left: [u8; 6],
+    left: [u8; 4],
     flaw: Option<&'static str>,
     epochs: Vec<u64>,
 }
@@ -77,20 +63,17 @@ enum Step {
     Serve(usize),
     Unknown(usize),
     Late(usize),
-    Suspect(usize, usize),
     Gone(usize, usize),
-    Crash(usize),
     HandOver(usize, usize),
     Closed(usize),
     Leave(usize),
 }
 
-const SUSPICIONS: usize = 0;
-const GONE: usize = 1;
-const CRASHES: usize = 2;
-const UNKNOWN: usize = 3;
-const HAND_OVERS: usize = 4;
-const LEAVES: usize = 5;
+// The indices of `State::left`.
+const GONE: usize = 0;
+const UNKNOWN: usize = 1;
+const HAND_OVERS: usize = 2;
+const LEAVES: usize = 3;
 
 fn id(place: usize) -> MemberId {
     MemberId(place as u64 + 1)
@@ -192,12 +175,12 @@ impl Model for Program {
     type Action = Step;
 
     fn init_states(&self) -> Vec<State> {
-        let second = Duration::from_secs;
+        let ms = Duration::from_millis;
         let config = Config {
-            renew: second(2),
-            lease: second(3),
-            wait: second(4),
-            outage: second(self.outage),
+            renew: ms(1500),
+            lease: ms(2000),
+            wait: ms(2500),
+            outage: ms(self.outage * 1000),
             cluster: 1,
             slots: self.slots,
         };
@@ -211,7 +194,7 @@ impl Model for Program {
             late: Vec::new(),
             asks: BTreeMap::new(),
             stored: None,
-            left: [self.suspicions, self.gone, self.crashes, self.unknown, self.hand_overs, self.leaves],
+            left: [self.gone, self.unknown, self.hand_overs, self.leaves],
             flaw: None,
             epochs: vec![0; self.slots as usize],
         };
@@ -259,17 +242,11 @@ impl Model for Program {
             if !state.closing[place].is_empty() {
                 steps.push(Step::Closed(place));
             }
-            if state.left[CRASHES] > 0 {
-                steps.push(Step::Crash(place));
-            }
             if state.left[LEAVES] > 0 {
                 steps.push(Step::Leave(place));
             }
             for other in (0..self.places).filter(|other| *other != place) {
                 let knows = machine.view().is_some_and(|view| view.members.contains_key(&id(other)));
-                if state.left[SUSPICIONS] > 0 && knows {
-                    steps.push(Step::Suspect(place, other));
-                }
                 if state.left[GONE] > 0 && knows {
                     steps.push(Step::Gone(place, other));
                 }
@@ -303,17 +280,9 @@ impl Model for Program {
                 let (expected, view) = state.late.remove(at);
                 state.write(expected, &view);
             }
-            Step::Suspect(place, other) => {
-                state.left[SUSPICIONS] -= 1;
-                state.give(place, Input::Suspect(id(other)));
-            }
             Step::Gone(place, other) => {
                 state.left[GONE] -= 1;
                 state.give(place, Input::Gone(id(other)));
-            }
-            Step::Crash(place) => {
-                state.left[CRASHES] -= 1;
-                state.machines[place] = None;
             }
             Step::HandOver(place, other) => {
                 state.left[HAND_OVERS] -= 1;
@@ -345,10 +314,14 @@ impl Model for Program {
     }
 }
 
-/// Explores a program to its end. Returns whether a slot gets another owner in some order.
+/// Explores a program, the shortest orders first, to its end or up to a number of states. Returns whether a slot gets another owner in
+/// some order.
 fn explore(program: Program) -> bool {
-    let checker = program.checker().threads(2).target_state_count(std::env::var("N").map_or(20_000_000, |n| n.parse().expect("a number"))).spawn_bfs().join();
-    println!("{program:?}: {} states, up to {} steps", checker.unique_state_count(), checker.max_depth());
+    let states = std::env::var("PLAYHOUSE_CLUSTER_STATES").map_or(150_000, |value| value.parse().expect("a number"));
+    let checker = program.checker().target_state_count(states).threads(2).spawn_bfs().join();
+    let whole = if checker.state_count() < states { "all" } else { "the first" };
+    let (found, depth) = (checker.unique_state_count(), checker.max_depth());
+    println!("{program:?}: {whole} {found} states, up to {depth} steps");
     if let Some(path) = checker.discovery("no flaw") {
         let flaw = path.last_state().flaw;
         panic!("{program:?}: {flaw:?} after {:#?}", path.into_actions());
@@ -357,9 +330,27 @@ fn explore(program: Program) -> bool {
 }
 
 #[test]
-fn probe() {
-    let number = |name: &str| std::env::var(name).map_or(0, |value| value.parse::<u64>().expect("a number"));
-    if number("P") == 0 { return; }
-    let program = Program { places: number("P") as usize, active: number("A") as usize, seconds: number("T"), outage: number("O"), suspicions: number("S") as u8, gone: number("G") as u8, crashes: number("C") as u8, unknown: number("U") as u8, hand_overs: number("H") as u8, leaves: number("L") as u8, slots: 1 };
-    println!("{}", explore(program));
+fn a_member_that_seems_gone_runs_nothing_when_its_heir_does() {
+    assert!(explore(Program { gone: 1, seconds: 4, ..PAIR }));
+    assert!(explore(Program { gone: 1, unknown: 1, ..PAIR }));
+    assert!(explore(Program { gone: 1, slots: 2, ..PAIR }));
+    assert!(!explore(Program { ..PAIR }));
+}
+
+#[test]
+fn a_hand_over_and_a_leave_need_no_wait() {
+    assert!(explore(Program { hand_overs: 1, ..PAIR }));
+    assert!(explore(Program { leaves: 1, ..PAIR }));
+    explore(Program { hand_overs: 1, gone: 1, ..PAIR });
+}
+
+#[test]
+fn a_joining_place_takes_over_from_a_sole_one() {
+    explore(Program { active: 1, gone: 1, outage: 0, seconds: 4, ..PAIR });
+}
+
+#[test]
+fn three_places_agree() {
+    explore(Program { places: 3, active: 3, gone: 1, ..PAIR });
+    explore(Program { places: 3, gone: 1, ..PAIR });
 }

@@ -168,7 +168,8 @@ fn disturb(world: &mut World, faults: &Faults, dice: &mut SmallRng, places: usiz
     }
     // An older state, which all running places notice.
     if faults.restores && newest.is_none() && dice.random_bool(0.002) && world.history.len() > 2 {
-        let known = |id: &MemberId| world.machine(*id).and_then(|machine| machine.view()).map_or(0, |view| view.version);
+        let known =
+            |id: &MemberId| world.machine(*id).and_then(|machine| machine.view()).map_or(0, |view| view.version);
         let least = live.iter().map(known).min().unwrap_or(0);
         let old = world.history[dice.random_range(0..world.history.len() - 1)].clone();
         if old.0.version < least && world.requests.is_empty() {
@@ -242,7 +243,8 @@ fn restart(world: &mut World, is_faulty: bool, dice: &mut SmallRng) {
 
 #[test]
 fn random_walks_keep_every_slot_at_one_place_and_heal() {
-    let number = |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().expect("a number"));
+    let number =
+        |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().expect("a number"));
     let (first, walks) = (number("FIRST_SEED", 0), number("PLAYHOUSE_CLUSTER_WALKS", 300));
     let writes: usize = (first..first + walks).map(|seed| walk(seed, walks == 1)).sum();
     println!("{walks} walks, {writes} writes");

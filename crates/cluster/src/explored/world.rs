@@ -219,7 +219,11 @@ impl World {
                     let first = *self.opened.entry((slot, epoch)).or_insert(id);
                     assert_eq!(first, id, "slot {slot}: two places have opened epoch {epoch}\n{}", self.story());
                     let last = self.epochs.insert(slot, epoch);
-                    assert!(last.is_none_or(|last| last < epoch), "slot {slot}: {epoch} after {last:?}\n{}", self.story());
+                    assert!(
+                        last.is_none_or(|last| last < epoch),
+                        "slot {slot}: {epoch} after {last:?}\n{}",
+                        self.story()
+                    );
                 }
             }
             Effect::Close { slot, epoch, .. } => self.place(id).closing.push((slot, epoch)),

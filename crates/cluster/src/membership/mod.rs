@@ -58,8 +58,8 @@ use std::time::Duration;
 pub use self::config::{Config, ConfigError};
 use self::failures::Failures;
 use self::lease::Lease;
-use self::requests::{Requests, Wanted};
 pub use self::requests::{Outcome, ReadError, RequestId, Stored};
+use self::requests::{Requests, Wanted};
 use self::slots::Slots;
 use crate::view::{ANCESTORS_MAX, MemberId, Status, View};
 

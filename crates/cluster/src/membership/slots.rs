@@ -120,9 +120,10 @@ impl Slots {
         let mut loads = next.loads();
         loads.remove(&me);
         for (index, slot) in next.slots.iter_mut().enumerate() {
-            let is_held = self.holds.get(&index).is_some_and(|hold| {
-                hold.epoch == slot.epoch && !matches!(hold.phase, Phase::Waiting)
-            });
+            let is_held = self
+                .holds
+                .get(&index)
+                .is_some_and(|hold| hold.epoch == slot.epoch && !matches!(hold.phase, Phase::Waiting));
             match slot.holder {
                 Holder::Moving { from, to } if from == me && self.is_closed(index, slot) => {
                     *slot = Slot { epoch: slot.epoch + 1, holder: Holder::Owned(to) };
