@@ -19,6 +19,7 @@ const KEPT: &[&str] = &[
     "crates/testkit/src",
     "crates/sqlite/src",
     "crates/sqlite/tests",
+    "crates/cluster/src",
     "crates/macros/src",
     "crates/playhouse/src",
     "crates/cli/src",
