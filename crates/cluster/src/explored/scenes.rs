@@ -608,7 +608,8 @@ fn bytes_are_short_and_bad_ones_are_refused() {
     }
     assert_eq!(View::decode(&[]).unwrap_err().to_string(), "a view of 0 bytes: it begins with its format, 1");
     assert_eq!(View::decode(&[9]).unwrap_err(), ViewError::Format { found: Some(9) });
-    let changes: [(&str, fn(&mut View)); 9] = [
+    type Change = fn(&mut View);
+    let changes: [(&str, Change); 9] = [
         ("version 0", |view| view.version = 0),
         ("1 ancestors", |view| view.ancestors.push(0)),
         ("0 slots", |view| view.slots.clear()),

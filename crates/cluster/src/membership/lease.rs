@@ -48,8 +48,8 @@ impl Lease {
 
     /// Extends the lease if all other members have acknowledged. A member without others is a round of its own.
     pub(super) fn renew(&mut self, others: impl Iterator<Item = MemberId>, now: Time, config: &Config) {
-        let asked = others.map(|other| self.acknowledged.get(&other).copied());
-        let round = asked.fold(Some(now), |least, asked| Some(least?.min(asked?)));
+        let mut asked = others.map(|other| self.acknowledged.get(&other).copied());
+        let round = asked.try_fold(now, |least, asked| Some(least.min(asked?)));
         let limit = self.last_read.map(|read| read.saturating_add(config.outage));
         if let (Some(round), Some(limit)) = (round, limit) {
             self.from = self.from.max(Some(round.min(limit)));

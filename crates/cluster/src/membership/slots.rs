@@ -1,6 +1,7 @@
 //! The slots of this member: waiting, open, closing, closed.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::{Effect, Time};
 use crate::view::{Holder, MemberId, Slot, Status, View};
@@ -26,29 +27,34 @@ struct Hold {
 }
 
 /// The slots of this member.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Slots {
+    me: MemberId,
+    /// The time for which an heir waits.
+    wait: Duration,
     holds: BTreeMap<usize, Hold>,
     /// The hand-overs that are not written yet.
     wishes: BTreeMap<usize, MemberId>,
 }
 
 impl Slots {
+    pub(super) fn new(me: MemberId, wait: Duration) -> Slots {
+        Slots { me, wait, holds: BTreeMap::new(), wishes: BTreeMap::new() }
+    }
+
     /// Follows the view: opens slots that have waited, and closes those that move. `leaves_nobody`: this member leaves, and no other one
     /// can take its slots. Without a lease no slot opens, because its next owner has perhaps opened it already.
-    #[expect(clippy::too_many_arguments, reason = "facts about one moment")]
     pub(super) fn follow(
         &mut self,
         view: &View,
-        me: MemberId,
         now: Time,
-        wait: Time,
         has_lease: bool,
         leaves_nobody: bool,
         effects: &mut Vec<Effect>,
     ) {
-        self.holds.retain(|slot, _| view.slots.get(*slot).is_some_and(|slot| slot.holder.owner() == Some(me)));
-        let own = view.slots.iter().enumerate().filter(|(_, slot)| slot.holder.owner() == Some(me));
+        self.holds.retain(|slot, _| view.slots.get(*slot).is_some_and(|slot| slot.holder.owner() == Some(self.me)));
+        let me = Some(self.me);
+        let own = view.slots.iter().enumerate().filter(|(_, slot)| slot.holder.owner() == me);
         for (index, slot) in own {
             let epoch = slot.epoch;
             let earlier = self.holds.get(&index).map(|hold| (hold.epoch, hold.opens));
@@ -56,7 +62,7 @@ impl Slots {
                 let opens = match slot.holder {
                     // After a cancelled hand-over, the wait that was begun goes on.
                     Holder::Owned(_) => earlier.map_or(now, |(_, opens)| opens.max(now)),
-                    _ => now.saturating_add(wait),
+                    _ => now.saturating_add(self.wait),
                 };
                 self.holds.insert(index, Hold { epoch, opens, phase: Phase::Waiting });
             }
@@ -91,7 +97,8 @@ impl Slots {
     }
 
     /// Refuses the hand-overs that are not possible. Those that are written are done.
-    pub(super) fn check_wishes(&mut self, view: &View, me: MemberId, effects: &mut Vec<Effect>) {
+    pub(super) fn check_wishes(&mut self, view: &View, effects: &mut Vec<Effect>) {
+        let me = self.me;
         for (slot, to) in std::mem::take(&mut self.wishes) {
             let target = view.members.get(&to);
             let can_take = to != me && target.is_some_and(|member| member.status == Status::Active);
@@ -116,7 +123,8 @@ impl Slots {
     }
 
     /// Writes the hand-overs: `Moving` for wished ones and for all open slots of a leaving member, and the new owner for closed ones.
-    pub(super) fn hand_over(&self, me: MemberId, is_leaving: bool, next: &mut View) {
+    pub(super) fn hand_over(&self, is_leaving: bool, next: &mut View) {
+        let me = self.me;
         let mut loads = next.loads();
         loads.remove(&me);
         for (index, slot) in next.slots.iter_mut().enumerate() {

@@ -39,7 +39,7 @@ impl Membership {
             own_row.status = Status::Active;
             next.take_free_slots(me);
         }
-        self.slots.hand_over(me, self.is_leaving, &mut next);
+        self.slots.hand_over(self.is_leaving, &mut next);
         (next.members != view.members || next.slots != view.slots).then_some(next)
     }
 
