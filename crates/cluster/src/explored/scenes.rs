@@ -108,8 +108,13 @@ fn a_member_that_has_adopted_a_removal_acknowledges_nothing_to_the_removed_one()
     let alone = next(&pair, |view| view.remove(&[MemberId(1)].into()));
     let ask = Message::Ask { version: pair.version, fingerprint: pair.fingerprint(), at: ms(0) };
     let (mut machine, _) = machine(2, &alone);
-    let effects = machine.step(ms(1), Input::Received { from: MemberId(1), message: ask });
+    let effects = machine.step(ms(1), Input::Received { from: MemberId(1), message: ask.clone() });
     assert_eq!(effects, [Effect::Send { to: MemberId(1), message: Message::View(Arc::new(alone)) }]);
+    // Not even if it lives in the newer view: that view may have members that it did not ask.
+    let newer = next(&pair, |view| view.members.get_mut(&MemberId(2)).unwrap().program = 2);
+    let (mut machine, _) = self::machine(2, &newer);
+    let effects = machine.step(ms(1), Input::Received { from: MemberId(1), message: ask });
+    assert_eq!(effects, [Effect::Send { to: MemberId(1), message: Message::View(Arc::new(newer)) }]);
 }
 
 #[test]

@@ -57,13 +57,10 @@ impl Slots {
         let own = view.slots.iter().enumerate().filter(|(_, slot)| slot.holder.owner() == me);
         for (index, slot) in own {
             let epoch = slot.epoch;
-            let earlier = self.holds.get(&index).map(|hold| (hold.epoch, hold.opens));
-            if earlier.is_none_or(|(held, _)| held != epoch) {
-                let opens = match slot.holder {
-                    // After a cancelled hand-over, the wait that was begun goes on.
-                    Holder::Owned(_) => earlier.map_or(now, |(_, opens)| opens.max(now)),
-                    _ => now.saturating_add(self.wait),
-                };
+            if self.holds.get(&index).is_none_or(|hold| hold.epoch != epoch) {
+                // Vacant slots were closed, and a cancelled hand-over began with an open slot: both need no wait.
+                let is_owned = matches!(slot.holder, Holder::Owned(_));
+                let opens = if is_owned { now } else { now.saturating_add(self.wait) };
                 self.holds.insert(index, Hold { epoch, opens, phase: Phase::Waiting });
             }
             let hold = self.holds.get_mut(&index).expect("it is there or was inserted");
@@ -117,9 +114,9 @@ impl Slots {
         self.holds.get(&slot).is_some_and(|hold| hold.phase == Phase::Open)
     }
 
-    /// Returns whether the slot is closed for this ownership. The epoch is checked again, because the view may be about to change.
-    pub(super) fn is_closed(&self, index: usize, slot: &Slot) -> bool {
-        self.holds.get(&index).is_some_and(|hold| hold.epoch == slot.epoch && hold.phase == Phase::Closed)
+    /// Returns whether a slot is closed. Each step first drops the reports of earlier epochs, in `follow`.
+    pub(super) fn is_closed(&self, slot: usize) -> bool {
+        self.holds.get(&slot).is_some_and(|hold| hold.phase == Phase::Closed)
     }
 
     /// Writes the hand-overs: `Moving` for wished ones and for all open slots of a leaving member, and the new owner for closed ones.
@@ -133,7 +130,7 @@ impl Slots {
                 .get(&index)
                 .is_some_and(|hold| hold.epoch == slot.epoch && !matches!(hold.phase, Phase::Waiting));
             match slot.holder {
-                Holder::Moving { from, to } if from == me && self.is_closed(index, slot) => {
+                Holder::Moving { from, to } if from == me && self.is_closed(index) => {
                     *slot = Slot { epoch: slot.epoch + 1, holder: Holder::Owned(to) };
                 }
                 Holder::Owned(owner) | Holder::Inherited(owner) if owner == me && is_held => {

@@ -59,6 +59,6 @@ impl Membership {
     fn can_leave(&self, view: &View) -> bool {
         let own = view.slots.iter().enumerate().filter(|(_, slot)| slot.holder.owner() == Some(self.me));
         own.clone().next().is_none()
-            || is_alone(view, self.me) && own.into_iter().all(|(index, slot)| self.slots.is_closed(index, slot))
+            || is_alone(view, self.me) && own.into_iter().all(|(index, _)| self.slots.is_closed(index))
     }
 }
