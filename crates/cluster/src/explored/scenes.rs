@@ -100,6 +100,17 @@ fn an_acknowledgement_of_another_version_an_unknown_member_or_a_time_to_come_doe
     }
     machine.step(ms(90), acknowledge(2, &pair, ms(90)));
     assert_eq!(machine.lease_end(), Some(ms(490)));
+    // Nor does the read of an unknown member extend the time without a ledger.
+    machine.step(ms(1500), acknowledge(3, &pair, ms(1500)));
+    let (version, fingerprint) = (pair.version, pair.fingerprint());
+    let message = Message::Acknowledge { version, fingerprint, at: ms(1500), read_age: Some(ms(300)) };
+    machine.step(ms(1500), Input::Received { from: MemberId(2), message });
+    assert_eq!(machine.lease_end(), Some(ms(1900)));
+    machine.step(ms(2400), acknowledge(3, &pair, ms(2400)));
+    let message = Message::Acknowledge { version, fingerprint, at: ms(2400), read_age: Some(ms(1300)) };
+    machine.step(ms(2400), Input::Received { from: MemberId(2), message });
+    // 300 ms of another clock are at most 330 ms of this one: 1500 - 330 + outage + lease.
+    assert_eq!(machine.lease_end(), Some(ms(2570)));
 }
 
 #[test]

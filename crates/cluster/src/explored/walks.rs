@@ -245,7 +245,7 @@ fn restart(world: &mut World, is_faulty: bool, dice: &mut SmallRng) {
 fn random_walks_keep_every_slot_at_one_place_and_heal() {
     let number =
         |name: &str, default: u64| std::env::var(name).map_or(default, |value| value.parse().expect("a number"));
-    let (first, walks) = (number("FIRST_SEED", 0), number("PLAYHOUSE_CLUSTER_WALKS", 300));
+    let (first, walks) = (number("FIRST_SEED", 0), number("PLAYHOUSE_CLUSTER_WALKS", 150));
     let writes: usize = (first..first + walks).map(|seed| walk(seed, walks == 1)).sum();
     println!("{walks} walks, {writes} writes");
     assert!(writes as u64 > walks);
