@@ -202,6 +202,8 @@ fn detect(world: &mut World, lies: f64, dice: &mut SmallRng) {
     let known: Vec<MemberId> = world.places.iter().map(|(id, _)| *id).collect();
     for id in world.live() {
         let Some(view) = world.machine(id).and_then(|machine| machine.view()).cloned() else { continue };
+        // A detector forgets a member that has left the view. It begins anew if the member comes again.
+        world.place(id).suspected.retain(|other| view.members.contains_key(other));
         if !world.is_awake(id) || dice.random_bool(0.7) {
             continue;
         }

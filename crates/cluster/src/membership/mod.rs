@@ -42,8 +42,8 @@
 //! - A slot runs only while [`Membership::runs`] returns its epoch. The host calls it at each use, or uses
 //!   [`Membership::lease_end`].
 //! - A [`MemberId`] is used for one life of a theater. A theater whose machine has ended joins as another one.
-//! - Suspicions of members that are not in the view are remembered until the host reports [`Input::Trust`], or until the member has come and
-//!   gone.
+//! - A suspicion of a member that is not in the view is remembered. It ends with [`Input::Trust`], or when the member has come and gone:
+//!   the detector then begins anew.
 
 mod config;
 mod events;
