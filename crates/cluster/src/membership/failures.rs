@@ -23,7 +23,6 @@ pub(super) struct Failures {
     suspicions: BTreeMap<MemberId, Suspicion>,
     /// The accusations that are not refuted, by accused and accuser: their versions, and the time at which they count as silence.
     silent_from: BTreeMap<(MemberId, MemberId), (u64, Time)>,
-    members: BTreeSet<MemberId>,
 }
 
 impl Failures {
@@ -35,11 +34,10 @@ impl Failures {
         self.suspicions.remove(&member);
     }
 
-    /// Takes a new view.
-    pub(super) fn adopted(&mut self, view: &View, me: MemberId, now: Time, config: &Config) {
-        let left = |id: &MemberId| self.members.contains(id) && !view.members.contains_key(id);
-        self.suspicions.retain(|id, _| !left(id));
-        self.members = view.members.keys().copied().collect();
+    /// Takes a new view, which follows `former`.
+    pub(super) fn adopted(&mut self, former: Option<&View>, view: &View, me: MemberId, now: Time, config: &Config) {
+        let was_member = |id: &MemberId| former.is_some_and(|former| former.members.contains_key(id));
+        self.suspicions.retain(|id, _| view.members.contains_key(id) || !was_member(id));
         let mut silent_from = BTreeMap::new();
         for (accused, member) in &view.members {
             for (accuser, accusation) in &member.accusations {

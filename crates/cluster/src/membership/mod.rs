@@ -306,7 +306,8 @@ impl Membership {
             _ => {}
         }
         self.lease.forget_acknowledgements();
-        self.failures.adopted(&adopted.view, self.me, self.now, &self.config);
+        let former = self.adopted.as_ref().map(|former| &*former.view);
+        self.failures.adopted(former, &adopted.view, self.me, self.now, &self.config);
         self.ask_at = self.now;
         self.adopted = Some(adopted);
     }
