@@ -78,14 +78,16 @@ const ACTIVE: Status = Status::Active;
 
 #[test]
 fn a_lease_counts_from_before_the_read_or_the_ask() {
-    let alone = view(&[(1, ACTIVE), (2, ACTIVE)]);
-    let (mut machine, _) = machine(1, &alone);
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
     assert_eq!(machine.lease_end(), Some(ms(400)));
     assert!(reads(&machine.step(ms(100), Input::Tick)));
-    machine.step(ms(190), read(2, &alone, 1));
+    machine.step(ms(190), read(2, &pair, 1));
     assert_eq!(machine.lease_end(), Some(ms(500)));
-    machine.step(ms(200), acknowledge(2, &alone, ms(150)));
+    machine.step(ms(200), acknowledge(2, &pair, ms(150)));
     assert_eq!(machine.lease_end(), Some(ms(550)));
+    let (stranger, _) = self::machine(3, &pair);
+    assert_eq!(stranger.lease_end(), None, "it does not live in the view");
 }
 
 #[test]
