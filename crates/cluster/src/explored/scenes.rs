@@ -425,8 +425,11 @@ fn a_retracted_accusation_is_no_refutation() {
 
 #[test]
 fn a_suspicion_of_a_member_to_come_is_remembered() {
-    let (mut world, [a, _]) = cluster::<2>(1);
+    let (mut world, [a, b]) = cluster::<2>(1);
     world.step(a, Input::Suspect(MemberId(3)));
+    world.step(a, Input::HandOver { slot: 0, to: b });
+    world.run(50);
+    assert_eq!(world.runners(0), [(b, 2)]);
     let c = world.start();
     world.run(20);
     world.crash(c);
@@ -445,6 +448,13 @@ fn a_hand_over_that_is_not_possible_is_refused() {
     fresh.step(ms(0), Input::HandOver { slot: 0, to: a });
     let effects = fresh.step(ms(0), read(1, &view(&[(1, ACTIVE)]), 1));
     assert!(effects.contains(&Effect::Refused { slot: 0, to: a }));
+    // The target is still joining.
+    cut(&mut world, b, MemberId(3));
+    let c = world.start();
+    world.run(100);
+    assert_eq!(world.status(c), Some(Status::Joining));
+    world.step(a, Input::HandOver { slot: 0, to: c });
+    assert_eq!(world.place(a).refused.pop(), Some((0, c)));
     // The target dies before the write.
     world.fate = Box::new(|| Fate { effect: None, ..PROMPT });
     world.step(a, Input::HandOver { slot: 0, to: b });
@@ -490,15 +500,22 @@ fn a_cold_start_beside_dead_members_ends() {
 
 #[test]
 fn a_pair_without_a_ledger_pauses_before_a_joining_member_takes_over() {
-    let (mut world, [a, b]) = cluster::<2>(1);
+    // The clocks of the pair are as slow as they may be beside that of the joining member.
+    let mut world = World::new(config(1));
+    let [a, b] = [(); 2].map(|()| {
+        let id = world.start_with(0, 954);
+        world.run(300);
+        id
+    });
+    assert_eq!(world.flaw(), None);
     for id in [a, b] {
         world.place(id).has_ledger = false;
     }
     let c = MemberId(3);
     cut(&mut world, a, c);
     cut(&mut world, b, c);
-    world.start();
-    world.run(50);
+    world.start_with(0, 1046);
+    world.run(10);
     world.step(c, Input::Gone(a));
     world.step(c, Input::Gone(b));
     world.run(900);
