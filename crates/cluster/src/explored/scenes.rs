@@ -508,6 +508,9 @@ fn a_pair_without_a_ledger_pauses_before_a_joining_member_takes_over() {
         id
     });
     assert_eq!(world.flaw(), None);
+    // The last read is recent.
+    world.step(a, Input::Changed);
+    world.run(5);
     for id in [a, b] {
         world.place(id).has_ledger = false;
     }
