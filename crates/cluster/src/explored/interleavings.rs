@@ -36,7 +36,13 @@ const PAIR: Program =
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Request {
     Read(RequestId),
-    Write { id: RequestId, expected: u64, view: Arc<View> },
+    Write {
+        id: RequestId,
+        expected: u64,
+        view: Arc<View>,
+    },
+    /// The result of a read, on its way back.
+    Done(Input),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -139,8 +145,9 @@ impl State {
         match request {
             Request::Read(id) => {
                 let result = Ok(self.stored.clone().map(|(view, revision)| Stored { view, revision }));
-                self.give(place, Input::Read { id, result });
+                self.requests[place] = Some(Request::Done(Input::Read { id, result }));
             }
+            Request::Done(input) => self.give(place, input),
             Request::Write { id, expected, view } => {
                 let outcome = self.write(expected, &view);
                 self.give(place, Input::Wrote { id, outcome });
@@ -232,7 +239,7 @@ impl Model for Program {
                         steps.push(Step::Unknown(place));
                     }
                 }
-                Some(Request::Read(_)) => steps.push(Step::Serve(place)),
+                Some(Request::Read(_) | Request::Done(_)) => steps.push(Step::Serve(place)),
                 None => {}
             }
             let Some(machine) = machine else { continue };
