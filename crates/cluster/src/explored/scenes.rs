@@ -424,6 +424,21 @@ fn a_retracted_accusation_is_no_refutation() {
 }
 
 #[test]
+fn a_suspicion_that_is_younger_than_the_refutation_accuses_at_once() {
+    let refuted = next(&view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]), |view| {
+        let accusation = crate::Accusation { version: 2, is_refuted: true };
+        view.members.get_mut(&MemberId(2)).unwrap().accusations.insert(MemberId(1), accusation);
+    });
+    let (mut machine, effects) = machine(1, &refuted);
+    assert!(written(&effects).is_some_and(|view| view.members[&MemberId(2)].accusations.is_empty()));
+    machine.step(ms(1), Input::Suspect(MemberId(2)));
+    machine.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Unknown });
+    machine.step(ms(30), Input::Tick);
+    let effects = machine.step(ms(31), read(3, &refuted, 1));
+    assert!(!written(&effects).expect("an accusation").members[&MemberId(2)].accusations[&MemberId(1)].is_refuted);
+}
+
+#[test]
 fn a_suspicion_of_a_member_to_come_is_remembered() {
     let (mut world, [a, b]) = cluster::<2>(1);
     world.step(a, Input::Suspect(MemberId(3)));

@@ -13,7 +13,7 @@ const WAITS_BEFORE_REPETITION: u32 = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Suspicion {
     is_gone: bool,
-    /// The time of the next accusation, after the last one was refuted.
+    /// The time of the next accusation, if the last one was refuted while the suspicion lasted.
     repeat_at: Option<Time>,
 }
 
@@ -64,7 +64,8 @@ impl Failures {
                 member.accusations.remove(&me);
                 continue;
             };
-            let is_due = suspicion.repeat_at.is_some_and(|at| at <= now);
+            // A suspicion that is younger than the refutation is due at once.
+            let is_due = suspicion.repeat_at.is_none_or(|at| at <= now);
             if member.accusations.get(&me).is_none_or(|own| own.is_refuted && is_due) {
                 member.accusations.insert(me, Accusation { version: next.version, is_refuted: false });
             }
