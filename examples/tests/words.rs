@@ -23,6 +23,7 @@ const KEPT: &[&str] = &[
     "crates/postgres/tests",
     "crates/etcd/src",
     "crates/etcd/tests",
+    "crates/cluster/src",
     "crates/macros/src",
     "crates/playhouse/src",
     "crates/cli/src",
