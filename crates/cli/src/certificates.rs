@@ -142,14 +142,20 @@ fn described(folder: &Path, names: &[String]) -> serde_json::Value {
 fn write_all(folder: &Path, files: &[File]) -> Result<(), String> {
     let made = !folder.exists();
     let removed = folder.to_owned();
-    // Files in it are registered later, and removed before.
-    let _removed_by_a_signal = made.then(|| signals::at_exit(move || drop(fs::remove_dir(removed))));
-    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let remove = move || {
+        if made {
+            let _it_has_files_of_others = fs::remove_dir(removed);
+        }
+    };
+    // Files in it are created later, and removed before.
+    let ((), _removed_by_a_signal) = signals::create(|| fs::create_dir_all(folder), remove)
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut written = Vec::new();
     for file in files {
         match files::create(&file.path, file.text.as_bytes(), file.readers) {
             Ok(file) => written.push(file),
             Err(error) => {
+                signals::yield_to_signal();
                 drop(written);
                 if made {
                     let _ = fs::remove_dir(folder);

@@ -193,8 +193,9 @@ fn open_new(path: &Path, readers: Readers) -> io::Result<(File, Unkept)> {
     }
     #[cfg(not(unix))]
     let _the_folder_decides = readers;
-    let file = options.open(path)?;
-    Ok((file, Unkept::new(path)))
+    let removed = path.to_owned();
+    let (file, at_exit) = signals::create(|| options.open(path), move || drop(fs::remove_file(removed)))?;
+    Ok((file, Unkept { path: Some(path.to_owned()), at_exit }))
 }
 
 /// A written file that is removed when this is dropped, or when a signal ends the program before.
@@ -205,11 +206,6 @@ pub struct Unkept {
 }
 
 impl Unkept {
-    fn new(path: &Path) -> Unkept {
-        let removed = path.to_owned();
-        Unkept { path: Some(path.to_owned()), at_exit: signals::at_exit(move || drop(fs::remove_file(removed))) }
-    }
-
     /// Keeps the file.
     pub fn keep(mut self) {
         self.path = None;

@@ -235,6 +235,20 @@ impl CleanUps {
         AtExit { all: self, number }
     }
 
+    /// Creates something and registers its clean-up in one step. Waits for the end of the program if the others have run.
+    fn create<T, E>(&'static self, create: impl FnOnce() -> Result<T, E>, clean_up: CleanUp) -> Result<(T, AtExit), E> {
+        let mut registered = self.lock();
+        if registered.have_run {
+            drop(registered);
+            park_until_the_end();
+        }
+        let created = create()?;
+        let number = registered.next;
+        registered.next += 1;
+        registered.all.push((number, clean_up));
+        Ok((created, AtExit { all: self, number }))
+    }
+
     /// Runs all, the latest first, as for values that go out of scope.
     fn run(&self) {
         let mut registered = self.lock();
@@ -249,11 +263,16 @@ impl CleanUps {
         let mut registered = self.lock();
         if registered.have_run {
             drop(registered);
-            loop {
-                std::thread::park();
-            }
+            park_until_the_end();
         }
         registered.all.retain(|(number, _)| !numbers.contains(number));
+    }
+}
+
+/// Waits while another thread ends the program.
+fn park_until_the_end() -> ! {
+    loop {
+        std::thread::park();
     }
 }
 
@@ -261,6 +280,11 @@ impl CleanUps {
 pub fn forget<'a>(guards: impl Iterator<Item = &'a AtExit>) {
     let numbers: Vec<u64> = guards.map(|guard| guard.number).collect();
     CLEAN_UPS.forget(&numbers);
+}
+
+/// Does not return if a signal is ending the program. An error may be an effect of the clean-ups, and is then not reported.
+pub fn yield_to_signal() {
+    CLEAN_UPS.forget(&[]);
 }
 
 /// A clean-up that a signal runs. Dropping the guard forgets it.
@@ -273,6 +297,15 @@ pub struct AtExit {
 /// Has `clean_up` run if a signal ends the program before the guard is dropped.
 pub fn at_exit(clean_up: impl FnOnce() + Send + 'static) -> AtExit {
     CLEAN_UPS.add(Box::new(clean_up))
+}
+
+/// Creates something, for example a file, that `clean_up` removes if a signal ends the program before the guard is dropped. A signal waits
+/// until it is created; after a signal, nothing is created.
+pub fn create<T, E>(
+    create: impl FnOnce() -> Result<T, E>,
+    clean_up: impl FnOnce() + Send + 'static,
+) -> Result<(T, AtExit), E> {
+    CLEAN_UPS.create(create, Box::new(clean_up))
 }
 
 impl Drop for AtExit {
