@@ -25,7 +25,7 @@ pub(crate) struct Client {
     options: EtcdOptions,
     /// The number of the endpoint that gets the next request first.
     preferred: AtomicUsize,
-    /// The token of the user, who has authenticated.
+    /// The token that etcd has given to the user.
     token: Mutex<Option<String>>,
 }
 
