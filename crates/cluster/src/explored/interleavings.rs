@@ -324,7 +324,7 @@ impl Model for Program {
 /// Explores a program, the shortest orders first, to its end or up to a number of states. Returns whether a slot gets another owner in
 /// some order.
 fn explore(program: Program) -> bool {
-    let states = std::env::var("PLAYHOUSE_CLUSTER_STATES").map_or(60_000, |value| value.parse().expect("a number"));
+    let states = std::env::var("PLAYHOUSE_CLUSTER_STATES").map_or(80_000, |value| value.parse().expect("a number"));
     let checker = program.checker().target_state_count(states).threads(2).spawn_bfs().join();
     let whole = if checker.state_count() < states { "all" } else { "the first" };
     let (found, depth) = (checker.unique_state_count(), checker.max_depth());

@@ -86,6 +86,8 @@ pub struct Membership {
     is_frozen: bool,
     end: Option<End>,
     ask_at: Time,
+    /// The time until which this member wants no other view, unless an event changes its state. A view is large: at rest none is made.
+    settled_until: Time,
     lease: Lease,
     requests: Requests,
     failures: Failures,
@@ -112,6 +114,7 @@ impl Membership {
             is_frozen: false,
             end: None,
             ask_at: Time::ZERO,
+            settled_until: Time::ZERO,
             lease: Lease::default(),
             requests: Requests::default(),
             failures: Failures::default(),
@@ -126,6 +129,11 @@ impl Membership {
             return effects;
         }
         self.now = self.now.max(now);
+        match input {
+            // These change the wanted view only by adopting one.
+            Input::Tick | Input::Changed | Input::Read { .. } | Input::Wrote { .. } | Input::Received { .. } => {}
+            _ => self.settled_until = Time::ZERO,
+        }
         match input {
             Input::Tick => {}
             Input::Changed => self.requests.is_stale = true,
@@ -157,7 +165,11 @@ impl Membership {
             self.lease.renew(others(view, self.me), self.now, &self.config);
             let leaves_nobody = self.is_leaving && is_alone(view, self.me);
             let has_lease = self.lease_end().is_some_and(|end| self.now < end);
+            let before = effects.len();
             self.slots.follow(view, self.now, has_lease, leaves_nobody, effects);
+            if effects.len() > before {
+                self.settled_until = Time::ZERO;
+            }
             self.slots.check_wishes(view, effects);
             if is_member && self.ask_at <= self.now {
                 self.ask_at = self.now.saturating_add(self.config.renew);
@@ -169,11 +181,27 @@ impl Membership {
         match self.requests.wanted(self.now, &self.config) {
             Wanted::Nothing => {}
             Wanted::Read => effects.push(self.read()),
-            Wanted::Write { expected } => {
-                let next = if self.is_frozen { None } else { self.next_view() };
-                effects.extend(next.map(|view| self.write(expected, Arc::new(view))));
+            Wanted::Write { .. } if self.is_frozen => {}
+            Wanted::Write { .. } if self.is_settled() => {
+                if cfg!(test) {
+                    assert_eq!(self.next_view(), None, "nothing is due until {:?}", self.settled_until);
+                }
             }
+            Wanted::Write { expected } => match self.next_view() {
+                Some(view) => effects.push(self.write(expected, Arc::new(view))),
+                None => {
+                    let due = self.failures.times().chain(self.alone_from).filter(|time| *time > self.now);
+                    self.settled_until = due.min().unwrap_or(Time::MAX);
+                }
+            },
         }
+    }
+
+    /// Returns whether this member has found that it wants no other view, and nothing has changed since. A joining member waits for
+    /// acknowledgements, and looks each time.
+    fn is_settled(&self) -> bool {
+        let own = self.view().and_then(|view| view.members.get(&self.me));
+        self.now < self.settled_until && own.is_some_and(|own| own.status != Status::Joining)
     }
 
     fn read(&mut self) -> Effect {
@@ -193,7 +221,9 @@ impl Membership {
             // A read that began at this version returns it or a later one, because reads are linearizable.
             None => self.freeze(effects),
             Some(Stored { view, revision }) => {
-                let fingerprint = view.fingerprint();
+                // At rest the view is the adopted one. Its comparison is cheaper than its bytes.
+                let adopted = self.adopted.as_ref().filter(|adopted| adopted.view == view);
+                let fingerprint = adopted.map_or_else(|| view.fingerprint(), |adopted| adopted.fingerprint);
                 let is_older = match &self.adopted {
                     None => false,
                     Some(adopted) => {
@@ -305,6 +335,7 @@ impl Membership {
             }
             _ => {}
         }
+        self.settled_until = Time::ZERO;
         self.lease.forget_acknowledgements();
         let former = self.adopted.as_ref().map(|former| &*former.view);
         self.failures.adopted(former, &adopted.view, self.me, self.now, &self.config);

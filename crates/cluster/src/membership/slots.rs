@@ -33,17 +33,23 @@ pub(super) struct Slots {
     /// The time for which an heir waits.
     wait: Duration,
     holds: BTreeMap<usize, Hold>,
+    /// The version that `holds` follows.
+    version: u64,
+    /// The earliest time at which a waiting slot may open.
+    opens: Option<Time>,
     /// The hand-overs that are not written yet.
     wishes: BTreeMap<usize, MemberId>,
 }
 
 impl Slots {
     pub(super) fn new(me: MemberId, wait: Duration) -> Slots {
-        Slots { me, wait, holds: BTreeMap::new(), wishes: BTreeMap::new() }
+        Slots { me, wait, holds: BTreeMap::new(), version: 0, opens: None, wishes: BTreeMap::new() }
     }
 
     /// Follows the view: opens slots that have waited, and closes those that move. `leaves_nobody`: this member leaves, and no other one
     /// can take its slots. Without a lease no slot opens, because its next owner has perhaps opened it already.
+    ///
+    /// A step at rest reads no slot, because a view has thousands of them.
     pub(super) fn follow(
         &mut self,
         view: &View,
@@ -52,6 +58,12 @@ impl Slots {
         leaves_nobody: bool,
         effects: &mut Vec<Effect>,
     ) {
+        let opens = has_lease && self.opens.is_some_and(|opens| opens <= now);
+        if self.version == view.version && !opens && !leaves_nobody {
+            return;
+        }
+        self.version = view.version;
+        self.opens = None;
         self.holds.retain(|slot, _| view.slots.get(*slot).is_some_and(|slot| slot.holder.owner() == Some(self.me)));
         let me = Some(self.me);
         let own = view.slots.iter().enumerate().filter(|(_, slot)| slot.holder.owner() == me);
@@ -67,6 +79,9 @@ impl Slots {
             if hold.phase == Phase::Waiting && hold.opens <= now && has_lease {
                 hold.phase = Phase::Open;
                 effects.push(Effect::Open { slot: index, epoch });
+            }
+            if hold.phase == Phase::Waiting {
+                self.opens = Some(self.opens.map_or(hold.opens, |opens| opens.min(hold.opens)));
             }
             let to = if let Holder::Moving { to, .. } = slot.holder { Some(to) } else { None };
             if hold.phase == Phase::Open && (to.is_some() || leaves_nobody) {
@@ -153,8 +168,8 @@ impl Slots {
         matches!(hold.phase, Phase::Open | Phase::Closing).then_some(hold.epoch)
     }
 
-    /// Returns the times at which slots open.
+    /// Returns the time at which the next slot opens.
     pub(super) fn times(&self) -> impl Iterator<Item = Time> {
-        self.holds.values().map(|hold| hold.opens)
+        self.opens.into_iter()
     }
 }
