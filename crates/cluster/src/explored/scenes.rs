@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Returns a world with this many active places, and their incarnations.
-fn cluster<const N: usize>(slots: u32) -> (World, [MemberId; N]) {
+pub(super) fn cluster<const N: usize>(slots: u32) -> (World, [MemberId; N]) {
     let mut world = World::new(config(slots));
     let ids = [(); N].map(|()| {
         let id = world.start();
@@ -22,7 +22,7 @@ fn cluster<const N: usize>(slots: u32) -> (World, [MemberId; N]) {
     (world, ids)
 }
 
-fn cut(world: &mut World, one: MemberId, other: MemberId) {
+pub(super) fn cut(world: &mut World, one: MemberId, other: MemberId) {
     world.cuts.extend([(one, other), (other, one)]);
 }
 
@@ -595,35 +595,6 @@ fn a_member_without_a_lease_opens_nothing() {
     machine.step(ms(1), Input::Received { from: MemberId(1), message: alone });
     let effects = machine.step(ms(2000), Input::Tick);
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Open { .. })), "{effects:?}");
-}
-
-#[test]
-fn the_cuts_of_the_design_have_their_results() {
-    // From the ledger: runs on acknowledgements.
-    let (mut world, [a, b, c]) = cluster::<3>(1);
-    world.place(a).has_ledger = false;
-    world.run(3_000);
-    assert_eq!(world.runners(0), [(a, 1)]);
-    // From both: pauses, and resumes with its state.
-    cut(&mut world, a, b);
-    cut(&mut world, a, c);
-    world.run(600);
-    assert_eq!(world.runners(0), []);
-    world.cuts.clear();
-    world.place(a).has_ledger = true;
-    world.run(200);
-    assert_eq!(world.runners(0), [(a, 1)]);
-    // From the peers: runs on reads until it is declared dead.
-    cut(&mut world, a, b);
-    cut(&mut world, a, c);
-    world.run(3_000);
-    assert_eq!(world.runners(0), [(a, 1)]);
-    world.step(b, Input::Suspect(a));
-    world.step(c, Input::Suspect(a));
-    world.run(100);
-    assert_eq!((world.place(a).ended, world.runners(0)), (Some(End::Removed), vec![]));
-    world.run(600);
-    assert_eq!(world.runners(0).len(), 1);
 }
 
 #[test]
