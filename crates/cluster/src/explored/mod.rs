@@ -2,6 +2,7 @@
 
 mod cuts;
 mod interleavings;
+mod lives;
 mod scenes;
 mod walks;
 mod world;

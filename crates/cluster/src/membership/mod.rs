@@ -153,15 +153,15 @@ impl Membership {
 
     /// Does everything that is due.
     fn proceed(&mut self, effects: &mut Vec<Effect>) {
+        let is_member = self.view().is_some_and(|view| view.members.contains_key(&self.me));
+        if self.is_leaving && !is_member && self.requests.has_read() {
+            self.finish(End::Left, effects);
+        }
+        if self.end.is_some() {
+            return;
+        }
         if let Some(adopted) = self.adopted.clone() {
             let view = &*adopted.view;
-            let is_member = view.members.contains_key(&self.me);
-            if self.is_leaving && !is_member {
-                self.finish(End::Left, effects);
-            }
-            if self.end.is_some() {
-                return;
-            }
             self.lease.renew(others(view, self.me), self.now, &self.config);
             let leaves_nobody = self.is_leaving && is_alone(view, self.me);
             let has_lease = self.lease_end().is_some_and(|end| self.now < end);
@@ -181,7 +181,6 @@ impl Membership {
         match self.requests.wanted(self.now, &self.config) {
             Wanted::Nothing => {}
             Wanted::Read => effects.push(self.read()),
-            Wanted::Write { .. } if self.is_frozen => {}
             Wanted::Write { .. } if self.is_settled() => {
                 if cfg!(test) {
                     assert_eq!(self.next_view(), None, "nothing is due until {:?}", self.settled_until);
@@ -287,7 +286,7 @@ impl Membership {
         let is_member = view.members.contains_key(&from) && from != self.me;
         let is_same = |version: u64, fingerprint: u64| version == view.version && fingerprint == *own;
         match message {
-            Message::Ask { version, fingerprint, at } if is_member && is_same(version, fingerprint) => {
+            Message::Ask { version, fingerprint, at } if is_same(version, fingerprint) => {
                 let read_age = self.lease.read_age(self.now);
                 let message = Message::Acknowledge { version, fingerprint, at, read_age };
                 effects.push(Effect::Send { to: from, message });
@@ -345,7 +344,8 @@ impl Membership {
 
     /// Returns the epoch of a slot that this member may run now.
     pub fn runs(&self, slot: usize, now: Time) -> Option<u64> {
-        let has_lease = self.lease_end().is_some_and(|end| now < end);
+        // Another thread may have read its clock before the last step.
+        let has_lease = self.lease_end().is_some_and(|end| self.now.max(now) < end);
         if has_lease { self.slots.running(slot) } else { None }
     }
 

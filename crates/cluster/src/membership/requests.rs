@@ -110,6 +110,11 @@ impl Requests {
         self.begin(Pending::Write { view, begun: now })
     }
 
+    /// Returns whether the ledger was read after the last write.
+    pub(super) fn has_read(&self) -> bool {
+        self.revision.is_some() && !matches!(self.pending, Some(Pending::Write { .. }))
+    }
+
     /// Returns the read with this number, if it is the one that is waited for.
     pub(super) fn read_done(&mut self, id: RequestId) -> Option<Read> {
         match self.pending.take() {

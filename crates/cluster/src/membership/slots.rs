@@ -117,7 +117,7 @@ impl Slots {
             let holder = view.slots.get(slot).map(|slot| slot.holder);
             if holder == Some(Holder::Moving { from: me, to }) {
                 continue;
-            } else if can_take && self.is_open(slot) && view.members[&me].status == Status::Active {
+            } else if can_take && self.is_open(slot) {
                 self.wishes.insert(slot, to);
             } else {
                 effects.push(Effect::Refused { slot, to });

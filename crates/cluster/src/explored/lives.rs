@@ -1,0 +1,250 @@
+//! Members that join, leave and die at inconvenient times.
+
+use std::sync::Arc;
+
+use super::scenes::{ACTIVE, cluster, cut, machine, ms, next, read, reads, view, written};
+use super::world::{Fate, MS, World, config};
+use crate::{Accusation, Effect, End, Input, MemberId, Membership, Message, Status, Time, View};
+
+/// Each request takes 10 ms to the ledger, and 10 ms back.
+const SLOW: Fate = Fate { effect: Some(10 * MS), result: Some(20 * MS), is_unknown: false };
+
+#[test]
+fn a_place_that_leaves_before_it_has_joined_ends_without_a_row() {
+    // The ledger is empty.
+    let mut world = World::new(config(1));
+    world.fate = Box::new(|| SLOW);
+    let a = world.start();
+    world.step(a, Input::Leave);
+    world.run(100);
+    assert_eq!((world.place(a).ended, world.stored.is_some()), (Some(End::Left), false));
+    // The write is on its way.
+    for is_first in [true, false] {
+        let mut world = if is_first { World::new(config(1)) } else { cluster::<1>(1).0 };
+        world.fate = Box::new(|| SLOW);
+        let id = world.start();
+        world.run(25);
+        assert_eq!(world.status(id), None);
+        assert!(world.requests.iter().any(|request| request.from == id));
+        world.step(id, Input::Leave);
+        world.run(300);
+        assert_eq!((world.place(id).ended, world.status(id)), (Some(End::Left), None));
+        assert!(world.stored.as_ref().unwrap().0.version > 2, "the write took effect");
+    }
+}
+
+#[test]
+fn all_members_leave_at_once() {
+    let (mut world, ids) = cluster::<3>(3);
+    ids.iter().for_each(|id| world.step(*id, Input::Leave));
+    world.run(1000);
+    assert_eq!(ids.map(|id| world.place(id).ended), [Some(End::Left); 3]);
+    let d = world.start();
+    world.run(50);
+    assert_eq!(world.runners(2).first().map(|(id, _)| *id), Some(d), "all slots were closed");
+}
+
+#[test]
+fn a_joining_member_asks_as_soon_as_it_is_in_the_view() {
+    let (mut world, _) = cluster::<2>(1);
+    let c = world.start();
+    world.run(50);
+    assert_eq!(world.status(c), Some(ACTIVE));
+}
+
+#[test]
+fn an_heir_that_leaves_while_it_waits_hands_nothing_over() {
+    let (mut world, [a, b, c]) = cluster::<3>(1);
+    cut(&mut world, a, b);
+    cut(&mut world, a, c);
+    world.place(a).has_ledger = false;
+    world.place(b).closes = false;
+    world.step(b, Input::Gone(a));
+    world.run(20);
+    assert_eq!((world.status(a), world.runners(0)), (None, vec![(a, 1)]));
+    world.step(b, Input::Leave);
+    world.run(20);
+    // A cancelled hand-over gives the slot back without a wait.
+    world.crash(c);
+    world.step(b, Input::Gone(c));
+    world.run(100);
+    assert_eq!(world.runners(0), [(a, 1)]);
+    world.run(500);
+    assert_eq!(world.runners(0), [(b, 2)]);
+}
+
+#[test]
+fn a_leaving_member_whose_target_dies_takes_another_without_a_wait() {
+    let (mut world, [a, b, c]) = cluster::<3>(1);
+    world.place(a).closes = false;
+    world.step(a, Input::Leave);
+    world.run(50);
+    let (target, other) = if world.machine(a).unwrap().view().unwrap().loads()[&b] == 1 { (b, c) } else { (c, b) };
+    world.crash(target);
+    world.step(a, Input::Gone(target));
+    world.run(20);
+    world.place(a).closes = true;
+    world.run(100);
+    assert_eq!((world.runners(0), world.place(a).ended), (vec![(other, 3)], Some(End::Left)));
+}
+
+#[test]
+fn a_silent_member_is_removed_from_a_busy_cluster() {
+    let (mut world, [a, b, c]) = cluster::<3>(1);
+    world.crash(c);
+    world.step(a, Input::Suspect(c));
+    for _ in 0..6 {
+        for (from, to) in [(a, b), (b, a)] {
+            world.step(from, Input::HandOver { slot: 0, to });
+            world.run(50);
+        }
+    }
+    assert_eq!(world.status(c), None);
+}
+
+#[test]
+fn a_second_accusation_is_not_as_old_as_the_first() {
+    let accused = |view: &mut View, version| {
+        let accusation = Accusation { version, is_refuted: false };
+        view.members.get_mut(&MemberId(2)).unwrap().accusations.insert(MemberId(1), accusation);
+    };
+    let first = next(&view(&[(3, ACTIVE), (1, ACTIVE), (2, ACTIVE)]), |view| accused(view, 2));
+    let (mut machine, _) = machine(3, &first);
+    // The refutation lies between the two views.
+    let second = next(&next(&first, |_| {}), |view| accused(view, 4));
+    machine.step(ms(390), Input::Tick);
+    machine.step(ms(391), read(2, &second, 4));
+    assert_eq!(written(&machine.step(ms(450), Input::Tick)), None);
+}
+
+#[test]
+fn the_result_of_a_read_that_was_given_up_proves_nothing() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
+    assert!(reads(&machine.step(ms(100), Input::Tick)));
+    machine.step(ms(200), Input::Tick);
+    assert!(reads(&machine.step(ms(225), Input::Tick)));
+    machine.step(ms(230), read(2, &pair, 1));
+    assert_eq!(machine.lease_end(), Some(ms(400)));
+    machine.step(ms(231), read(3, &pair, 1));
+    assert_eq!(machine.lease_end(), Some(ms(625)));
+}
+
+#[test]
+fn an_ask_at_a_newer_version_causes_a_read() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
+    for (version, is_read) in [(pair.version, false), (pair.version + 1, true)] {
+        let message = Message::Ask { version, fingerprint: 0, at: ms(1) };
+        assert_eq!(reads(&machine.step(ms(1), Input::Received { from: MemberId(2), message })), is_read);
+    }
+}
+
+#[test]
+fn a_report_of_a_slot_that_does_not_close_changes_nothing() {
+    let (mut world, [a]) = cluster::<1>(1);
+    world.step(a, Input::Closed { slot: 0, epoch: 1 });
+    assert_eq!(world.runners(0), [(a, 1)]);
+}
+
+#[test]
+fn a_suspicion_ends_with_the_member() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let three = next(&pair, |view| {
+        let member = view.members[&MemberId(2)].clone();
+        view.members.insert(MemberId(3), member);
+    });
+    let (mut machine, _) = machine(1, &three);
+    machine.step(ms(1), Input::Gone(MemberId(3)));
+    let two = next(&three, |view| view.remove(&[MemberId(3)].into()));
+    let again = next(&two, |view| view.members = three.members.clone());
+    for view in [two, again] {
+        machine.step(ms(2), Input::Received { from: MemberId(2), message: Message::View(Arc::new(view)) });
+    }
+    machine.step(ms(30), Input::Tick);
+    let effects = machine.step(ms(31), read(3, machine.view().unwrap().clone().as_ref(), 9));
+    assert_eq!(written(&effects), None);
+}
+
+#[test]
+fn a_ledger_that_is_back_is_written_again() {
+    let (mut world, [a, b, c]) = cluster::<3>(1);
+    for round in 1..=2 {
+        let newest = world.stored.replace(world.history[0].clone());
+        world.run(300);
+        assert_eq!((world.place(a).frozen, world.place(b).frozen), (round, round));
+        world.stored = newest;
+        world.run(200);
+    }
+    world.step(a, Input::HandOver { slot: 0, to: c });
+    world.run(100);
+    assert_eq!(world.runners(0), [(c, 2)]);
+}
+
+#[test]
+fn a_thread_with_an_earlier_time_runs_nothing_after_the_lease() {
+    let (mut world, [a]) = cluster::<1>(1);
+    world.place(a).has_ledger = false;
+    let earlier = world.clock(a);
+    world.run(2000);
+    assert_eq!(world.machine(a).unwrap().runs(0, earlier), None);
+}
+
+#[test]
+fn a_leaving_member_hands_over_to_a_joining_one() {
+    let (mut world, [a]) = cluster::<1>(1);
+    world.latency = Box::new(|| Some(50 * MS));
+    let b = world.start();
+    world.run(20);
+    world.step(a, Input::Leave);
+    world.run(100);
+    assert_eq!((world.status(b), world.runners(0)), (Some(Status::Joining), vec![(a, 1)]));
+    world.run(300);
+    assert_eq!((world.place(a).ended, world.runners(0)), (Some(End::Left), vec![(b, 2)]));
+}
+
+/// Steps the machine at each of its ticks, and returns the time of the first effect that is wanted. Writes fail.
+fn first(machine: &mut Membership, is_wanted: impl Fn(&Effect) -> bool, view: &View) -> Time {
+    let mut request = 0;
+    loop {
+        let now = machine.next_tick().expect("it has not ended");
+        let mut effects = machine.step(now, Input::Tick);
+        while let Some(effect) = effects.pop() {
+            match effect {
+                effect if is_wanted(&effect) => return now,
+                Effect::Read { id } => {
+                    request = id.0;
+                    effects.extend(machine.step(now, read(request, view, 1)));
+                }
+                _ => {}
+            }
+        }
+        assert!(now < ms(10_000), "request {request}");
+    }
+}
+
+#[test]
+fn a_tick_comes_as_soon_as_something_is_due() {
+    // An heir opens its slot.
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let heir = next(&pair, |view| view.remove(&[MemberId(1)].into()));
+    let (mut waiting, _) = machine(2, &heir);
+    assert_eq!(first(&mut waiting, |effect| matches!(effect, Effect::Open { .. }), &heir), ms(440));
+    // An accused member is silent.
+    let accused = next(&view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]), |view| {
+        let accusation = Accusation { version: 2, is_refuted: false };
+        view.members.get_mut(&MemberId(2)).unwrap().accusations.insert(MemberId(1), accusation);
+    });
+    let writes = |effect: &Effect| matches!(effect, Effect::Write { .. });
+    let (mut accuser, _) = machine(3, &accused);
+    assert_eq!(first(&mut accuser, writes, &accused), ms(400));
+    // A joining member is alone: after 1000 ms of a clock that is slower by a tenth.
+    let dead = next(&view(&[(1, ACTIVE), (2, Status::Joining)]), |view| {
+        let accusation = Accusation { version: 2, is_refuted: false };
+        view.members.get_mut(&MemberId(1)).unwrap().accusations.insert(MemberId(2), accusation);
+    });
+    let (mut joining, _) = machine(2, &dead);
+    joining.step(ms(0), Input::Gone(MemberId(1)));
+    let removes = |effect: &Effect| matches!(effect, Effect::Write { view, .. } if view.members.len() == 1);
+    assert_eq!(first(&mut joining, removes, &dead), ms(1100));
+}
