@@ -14,4 +14,4 @@ mod explored;
 pub use membership::{
     Config, ConfigError, Effect, End, Input, Membership, Message, Outcome, ReadError, RequestId, Stored, Time,
 };
-pub use view::{ANCESTORS_MAX, Accusation, Holder, Member, MemberId, SLOTS_MAX, Slot, Status, View, ViewError};
+pub use view::{ANCESTORS_MAX, Accusation, Holder, Member, MemberId, SLOTS_MAX, Slot, Status, Timing, View, ViewError};

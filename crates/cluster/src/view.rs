@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::hash::Hasher;
+use std::time::Duration;
 
 use playhouse_actor::wire::{Codec, WireError};
 use serde::{Deserialize, Serialize};
@@ -106,6 +107,39 @@ pub struct Slot<M = MemberId> {
     pub holder: Holder<M>,
 }
 
+/// The durations of a cluster. They are in the view, because members with different ones would run slots twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Timing {
+    /// The time between two reads of the ledger, and between two rounds of asks. A request without a result for this long has an
+    /// unknown one.
+    pub renew: Duration,
+    /// The time for which a member may run without a new proof that it lives.
+    pub lease: Duration,
+    /// The time for which an heir waits. `wait / lease` is the largest ratio between the rates of two clocks.
+    pub wait: Duration,
+    /// The time for which the members run on their links alone, after the last one has read the ledger. A member that finds only dead
+    /// ones in the ledger waits for it. No value can serve both: a theater cannot tell a cluster without a ledger from a dead one.
+    pub outage: Duration,
+}
+
+impl Timing {
+    /// Returns whether the durations are in order.
+    pub(crate) fn is_possible(&self) -> bool {
+        Duration::ZERO < self.renew && self.renew < self.lease && self.lease < self.wait
+    }
+
+    /// Returns the longest time of this clock in which `time` may pass on another one.
+    pub(crate) fn stretch(&self, time: Duration) -> Duration {
+        let nanos = time.as_nanos().saturating_mul(self.wait.as_nanos()).div_ceil(self.lease.as_nanos());
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the time between a request that has failed and the next one.
+    pub(crate) fn pause(&self) -> Duration {
+        self.renew / 4
+    }
+}
+
 /// The one value under the key `view`.
 ///
 /// INVARIANT: [`View::check`] returns no error. The functions of this file keep it; [`View::decode`] refuses other bytes.
@@ -113,6 +147,8 @@ pub struct Slot<M = MemberId> {
 pub struct View {
     /// The random number of the cluster.
     pub cluster: u64,
+    /// The durations of all members.
+    pub timing: Timing,
     /// The number of writes since the cluster began.
     pub version: u64,
     /// The fingerprints of the last predecessors, the direct one last.
@@ -127,6 +163,7 @@ pub struct View {
 #[derive(Serialize, Deserialize)]
 struct Encoded {
     cluster: u64,
+    timing: Timing,
     version: u64,
     ancestors: Vec<u64>,
     members: Vec<(MemberId, Member)>,
@@ -166,10 +203,10 @@ impl View {
     ///
     /// # Panics
     /// If `slots` is not from 1 to [`SLOTS_MAX`].
-    pub fn first(cluster: u64, slots: u32) -> View {
+    pub fn first(cluster: u64, timing: Timing, slots: u32) -> View {
         assert!((1..=SLOTS_MAX).contains(&(slots as usize)), "{slots} slots: from 1 to {SLOTS_MAX} are possible");
         let slots = vec![Slot { epoch: 0, holder: Holder::Vacant }; slots as usize];
-        View { cluster, version: 1, ancestors: Vec::new(), members: BTreeMap::new(), slots }
+        View { cluster, timing, version: 1, ancestors: Vec::new(), members: BTreeMap::new(), slots }
     }
 
     /// Returns the same view with the next version, or `None` after the last version. `fingerprint` is that of this view.
@@ -255,6 +292,7 @@ impl View {
         };
         let encoded = Encoded {
             cluster: self.cluster,
+            timing: self.timing,
             version: self.version,
             ancestors: self.ancestors.clone(),
             members: self.members.clone().into_iter().collect(),
@@ -285,6 +323,7 @@ impl View {
         };
         let view = View {
             cluster: encoded.cluster,
+            timing: encoded.timing,
             version: encoded.version,
             ancestors: encoded.ancestors,
             members: encoded.members.into_iter().collect(),
@@ -303,6 +342,7 @@ impl View {
             if is_kept { Ok(()) } else { Err(ViewError::Rule(rule.to_string())) }
         };
         let View { version, .. } = *self;
+        rule(self.timing.is_possible(), format_args!("{:?}: 0 < renew < lease < wait must hold", self.timing))?;
         rule(version > 0, format_args!("version 0: the first one is 1"))?;
         let ancestors = usize::try_from(version - 1).map_or(ANCESTORS_MAX, |before| before.min(ANCESTORS_MAX));
         rule(

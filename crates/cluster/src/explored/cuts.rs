@@ -167,7 +167,7 @@ fn without_a_ledger_all_run_for_the_outage_and_nobody_joins_or_takes_over() {
         Box::new(move || super::world::Fate { effect: None, ..fate() })
     };
     world.start();
-    let outage = world.config.outage.as_millis() as u64;
+    let outage = world.config.timing.outage.as_millis() as u64;
     world.run(outage);
     assert_eq!((world.runners(0), world.runners(1)), (vec![(a, 1)], vec![(b, 2)]));
     assert_eq!((world.stored.clone(), world.machine(d).and_then(Membership::view)), (view, None));

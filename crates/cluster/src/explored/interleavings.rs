@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use stateright::{Checker, Model, Property};
 
-use crate::{Config, Effect, Input, MemberId, Membership, Message, Outcome, RequestId, Status, Stored, View};
+use crate::{Config, Effect, Input, MemberId, Membership, Message, Outcome, RequestId, Status, Stored, Timing, View};
 
 /// A program: the places that are active at the start, and the number of each event.
 #[derive(Clone, Copy, Debug)]
@@ -183,14 +183,9 @@ impl Model for Program {
 
     fn init_states(&self) -> Vec<State> {
         let ms = Duration::from_millis;
-        let config = Config {
-            renew: ms(1500),
-            lease: ms(2000),
-            wait: ms(2500),
-            outage: ms(self.outage * 1000),
-            cluster: 1,
-            slots: self.slots,
-        };
+        let outage = ms(self.outage * 1000);
+        let timing = Timing { renew: ms(1500), lease: ms(2000), wait: ms(2500), outage };
+        let config = Config { timing, cluster: 1, slots: self.slots };
         let places = self.places;
         let mut state = State {
             now: 0,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use super::scenes::{ACTIVE, cluster, cut, machine, ms, next, read, reads, view, written};
 use super::world::{Fate, MS, World, config};
-use crate::{Accusation, Effect, End, Input, MemberId, Membership, Message, Status, Time, View};
+use crate::{
+    Accusation, Config, Effect, End, Holder, Input, MemberId, Membership, Message, Slot, Status, Time, Timing, View,
+};
 
 /// Each request takes 10 ms to the ledger, and 10 ms back.
 const SLOW: Fate = Fate { effect: Some(10 * MS), result: Some(20 * MS), is_unknown: false };
@@ -247,4 +249,64 @@ fn a_tick_comes_as_soon_as_something_is_due() {
     joining.step(ms(0), Input::Gone(MemberId(1)));
     let removes = |effect: &Effect| matches!(effect, Effect::Write { view, .. } if view.members.len() == 1);
     assert_eq!(first(&mut joining, removes, &dead), ms(1100));
+}
+
+#[test]
+fn a_member_with_other_settings_follows_those_of_the_cluster() {
+    let (mut world, [a]) = cluster::<1>(1);
+    // With its own settings the new member would open the slot at once.
+    let short = Timing { renew: ms(1), lease: ms(2), wait: ms(3), outage: ms(0) };
+    world.config = Config { timing: short, ..config(1) };
+    let b = world.start();
+    world.run(100);
+    cut(&mut world, a, b);
+    world.place(a).has_ledger = false;
+    world.step(b, Input::Gone(a));
+    world.run(200);
+    assert_eq!((world.status(a), world.runners(0)), (None, vec![(a, 1)]));
+    world.run(400);
+    assert_eq!(world.runners(0), [(b, 2)]);
+}
+
+#[test]
+fn a_leaving_member_removes_a_dead_one_that_cannot_take_its_slots() {
+    let (mut world, [a, b]) = cluster::<2>(1);
+    world.crash(b);
+    world.step(a, Input::Leave);
+    world.step(a, Input::Gone(b));
+    world.run(200);
+    assert_eq!((world.place(a).ended, world.status(a), world.status(b)), (Some(End::Left), None, None));
+}
+
+#[test]
+fn the_third_member_inherits_a_slot_that_moves_between_two_dead_ones() {
+    let [one, two, three] = [MemberId(1), MemberId(2), MemberId(3)];
+    let moving = next(&view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]), |view| {
+        view.slots[0].holder = Holder::Moving { from: one, to: two };
+    });
+    let third = next(&moving, |view| view.remove(&[one, two].into()));
+    assert_eq!(third.slots, [Slot { epoch: 2, holder: Holder::Inherited(three) }]);
+}
+
+#[test]
+fn slots_on_their_way_count_at_their_target() {
+    let (mut world, [a, b, c]) = cluster::<3>(4);
+    world.place(a).closes = false;
+    (0..4).for_each(|slot| world.step(a, Input::HandOver { slot, to: b }));
+    world.run(50);
+    let loads = world.stored.as_ref().unwrap().0.loads();
+    assert_eq!([a, b, c].map(|id| loads[&id]), [0, 4, 0]);
+}
+
+#[test]
+fn a_slot_of_another_member_does_not_run() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
+    assert_eq!(machine.runs(0, ms(1)), Some(1));
+    // A correct owner closes the slot first.
+    let other =
+        next(&next(&pair, |_| {}), |view| view.slots[0] = Slot { epoch: 2, holder: Holder::Owned(MemberId(2)) });
+    let message = Message::View(Arc::new(other));
+    machine.step(ms(1), Input::Received { from: MemberId(2), message });
+    assert_eq!(machine.runs(0, ms(1)), None);
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::world::{Fate, MS, PROMPT, World, config};
 use crate::{
     Config, ConfigError, Effect, End, Holder, Input, Member, MemberId, Membership, Message, Outcome, RequestId, Status,
-    Stored, Time, View, ViewError,
+    Stored, Time, Timing, View, ViewError,
 };
 
 /// Returns a world with this many active places, and their incarnations.
@@ -32,7 +32,7 @@ pub(super) fn ms(milliseconds: u64) -> Time {
 
 /// Returns the first view of a cluster with these members, the first of which owns the slot.
 pub(super) fn view(members: &[(u64, Status)]) -> View {
-    let mut view = View::first(1, 1);
+    let mut view = View::first(1, config(1).timing, 1);
     for (id, status) in members {
         let member = Member { address: String::new(), status: *status, program: 1, accusations: BTreeMap::new() };
         view.members.insert(MemberId(*id), member);
@@ -370,8 +370,8 @@ fn the_last_version_has_no_successor_and_breaks_nothing() {
     assert_eq!(machine.step(ms(2), Input::Received { from: MemberId(2), message: ask }), []);
     machine.step(Duration::MAX, Input::Tick);
     assert!(machine.next_tick().is_some());
-    let config = Config { outage: Duration::MAX, ..config(1) };
-    let mut patient = Membership::new(MemberId(2), String::new(), 1, config).unwrap();
+    last.timing.outage = Duration::MAX;
+    let mut patient = Membership::new(MemberId(2), String::new(), 1, config(1)).unwrap();
     patient.step(ms(0), Input::Tick);
     patient.step(ms(0), read(1, &last, 1));
     patient.step(ms(1), acknowledge(1, &last, ms(0)));
@@ -482,11 +482,13 @@ fn a_hand_over_that_is_not_possible_is_refused() {
 #[test]
 fn settings_are_checked() {
     let new = |config| Membership::new(MemberId(1), String::new(), 1, config);
-    let swapped = Config { lease: ms(440), wait: ms(400), ..config(1) };
+    let timing = config(1).timing;
+    let swapped = Timing { lease: ms(440), wait: ms(400), ..timing };
+    let new_timing = |timing| new(Config { timing, ..config(1) });
     let text = "renew 100ms, lease 440ms, wait 400ms: 0 < renew < lease < wait must hold";
-    assert_eq!(new(swapped).unwrap_err().to_string(), text);
-    for broken in [Config { renew: ms(0), ..config(1) }, Config { renew: ms(400), ..config(1) }] {
-        assert!(matches!(new(broken), Err(ConfigError::Order { .. })));
+    assert_eq!(new_timing(swapped).unwrap_err().to_string(), text);
+    for broken in [Timing { renew: ms(0), ..timing }, Timing { renew: ms(400), ..timing }] {
+        assert!(matches!(new_timing(broken), Err(ConfigError::Order(_))));
     }
     assert_eq!(new(config(0)), Err(ConfigError::Slots { found: 0 }));
     assert_eq!(new(config(70_000)).unwrap_err().to_string(), "70000 slots: from 1 to 65536 are possible");
@@ -537,7 +539,12 @@ fn a_pair_without_a_ledger_pauses_before_a_joining_member_takes_over() {
     world.step(c, Input::Gone(a));
     world.step(c, Input::Gone(b));
     world.run(900);
-    assert_eq!(world.runners(0), [(a, 1)], "an outage of the ledger stops no actor for {:?}", world.config.outage);
+    assert_eq!(
+        world.runners(0),
+        [(a, 1)],
+        "an outage of the ledger stops no actor for {:?}",
+        world.config.timing.outage
+    );
     world.run(1500);
     assert_eq!(world.runners(0), [(c, 2)]);
 }
@@ -607,7 +614,7 @@ fn a_quiet_cluster_writes_nothing() {
 
 #[test]
 fn bytes_are_short_and_bad_ones_are_refused() {
-    let mut large = View::first(7, 4096);
+    let mut large = View::first(7, config(1).timing, 4096);
     for id in 0..8 {
         let member =
             Member { address: "10.0.0.1:7000".into(), status: ACTIVE, program: 1, accusations: BTreeMap::new() };
@@ -633,7 +640,8 @@ fn bytes_are_short_and_bad_ones_are_refused() {
     assert_eq!(View::decode(&[]).unwrap_err().to_string(), "a view of 0 bytes: it begins with its format, 1");
     assert_eq!(View::decode(&[9]).unwrap_err(), ViewError::Format { found: Some(9) });
     type Change = fn(&mut View);
-    let changes: [(&str, Change); 9] = [
+    let changes: [(&str, Change); 10] = [
+        ("must hold", |view| view.timing.wait = view.timing.lease),
         ("version 0", |view| view.version = 0),
         ("1 ancestors", |view| view.ancestors.push(0)),
         ("0 slots", |view| view.slots.clear()),

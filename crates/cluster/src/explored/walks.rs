@@ -26,6 +26,7 @@ struct Faults {
     cuts: f64,
     lies: f64,
     restores: bool,
+    leaves: f64,
     /// How often the ledger is away, for each place.
     outages: f64,
 }
@@ -42,6 +43,7 @@ impl Faults {
             cuts: one_of(&[0.0, 0.005, 0.02]),
             lies: one_of(&[0.0, 0.002, 0.02]),
             restores: one_of(&[0.0, 0.0, 1.0]) > 0.0,
+            leaves: one_of(&[0.0, 0.0005, 0.01]),
             outages: one_of(&[0.0, 0.003, 0.01]),
         }
     }
@@ -148,7 +150,7 @@ fn disturb(world: &mut World, faults: &Faults, dice: &mut SmallRng, places: usiz
             }
         } else if dice.random_bool(0.01) {
             world.step(id, Input::HandOver { slot: dice.random_range(0..world.slots()), to: other });
-        } else if dice.random_bool(0.0005) {
+        } else if dice.random_bool(faults.leaves) {
             world.place(id).leaves = true;
             world.step(id, Input::Leave);
         }
@@ -172,7 +174,8 @@ fn disturb(world: &mut World, faults: &Faults, dice: &mut SmallRng, places: usiz
             |id: &MemberId| world.machine(*id).and_then(|machine| machine.view()).map_or(0, |view| view.version);
         let least = live.iter().map(known).min().unwrap_or(0);
         let old = world.history[dice.random_range(0..world.history.len() - 1)].clone();
-        if old.0.version < least && world.requests.is_empty() {
+        // A view without members lets a new place begin at once, beside those that run.
+        if old.0.version < least && !old.0.members.is_empty() && world.requests.is_empty() {
             *newest = world.stored.replace(old);
             world.is_restored = true;
         }

@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Config, Effect, End, Input, MemberId, Membership, Message, Outcome, ReadError, RequestId, Status, Stored, View,
+    Config, Effect, End, Input, MemberId, Membership, Message, Outcome, ReadError, RequestId, Status, Stored, Timing,
+    View,
 };
 
 /// The settings of all explorations but the exhaustive ones. Clocks differ by a tenth.
 pub(super) fn config(slots: u32) -> Config {
     let ms = Duration::from_millis;
-    Config { renew: ms(100), lease: ms(400), wait: ms(440), outage: ms(1000), cluster: 1, slots }
+    let timing = Timing { renew: ms(100), lease: ms(400), wait: ms(440), outage: ms(1000) };
+    Config { timing, cluster: 1, slots }
 }
 
 pub(super) const MS: u64 = 1000;
@@ -253,7 +255,10 @@ impl World {
             self.requests[at].result = Some(result);
         }
         let (done, pending): (Vec<Request>, Vec<Request>) =
-            std::mem::take(&mut self.requests).into_iter().partition(|request| is_due(request.result_at));
+            std::mem::take(&mut self.requests).into_iter().partition(|request| {
+                // A paused place finds the result when it wakes, before it knows how late it is.
+                is_due(request.result_at) && self.is_awake(request.from)
+            });
         self.requests = pending;
         for mut request in done {
             let unknown = match request.work {
@@ -266,9 +271,7 @@ impl World {
                 request.result_at = None;
                 self.requests.push(request.clone());
             }
-            if self.is_awake(request.from) {
-                self.step(request.from, result);
-            }
+            self.step(request.from, result);
         }
         self.requests.retain(|request| request.effect_at.is_some() || request.result_at.is_some());
     }

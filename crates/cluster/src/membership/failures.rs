@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Config, Time};
+use super::Time;
 use crate::view::{Accusation, MemberId, Status, View};
 
 /// The number of waits after which a refuted accusation is repeated. One direction of a link that stays cut causes no more writes
@@ -35,7 +35,7 @@ impl Failures {
     }
 
     /// Takes a new view, which follows `former`.
-    pub(super) fn adopted(&mut self, former: Option<&View>, view: &View, me: MemberId, now: Time, config: &Config) {
+    pub(super) fn adopted(&mut self, former: Option<&View>, view: &View, me: MemberId, now: Time) {
         let was_member = |id: &MemberId| former.is_some_and(|former| former.members.contains_key(id));
         self.suspicions.retain(|id, _| view.members.contains_key(id) || !was_member(id));
         let mut silent_from = BTreeMap::new();
@@ -44,12 +44,12 @@ impl Failures {
                 let own = self.suspicions.get_mut(accused).filter(|_| *accuser == me);
                 if !accusation.is_refuted {
                     let key = (*accused, *accuser);
-                    let new = (accusation.version, now.saturating_add(config.lease));
+                    let new = (accusation.version, now.saturating_add(view.timing.lease));
                     let known = self.silent_from.get(&key).filter(|known| known.0 == accusation.version);
                     silent_from.insert(key, *known.unwrap_or(&new));
                     own.into_iter().for_each(|suspicion| suspicion.repeat_at = None);
                 } else if let Some(suspicion) = own {
-                    let pause = config.wait.saturating_mul(WAITS_BEFORE_REPETITION);
+                    let pause = view.timing.wait.saturating_mul(WAITS_BEFORE_REPETITION);
                     suspicion.repeat_at.get_or_insert(now.saturating_add(pause));
                 }
             }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::{Config, Time};
-use crate::view::MemberId;
+use super::Time;
+use crate::view::{MemberId, Timing};
 
 /// The proofs that this member lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,11 +28,11 @@ impl Lease {
     }
 
     /// Notes an acknowledgement at the adopted version.
-    pub(super) fn acknowledged(&mut self, from: MemberId, at: Time, read_age: Option<Duration>, config: &Config) {
+    pub(super) fn acknowledged(&mut self, from: MemberId, at: Time, read_age: Option<Duration>, timing: &Timing) {
         let latest = self.acknowledged.entry(from).or_default();
         *latest = at.max(*latest);
         // The answer left after the ask.
-        let read = read_age.and_then(|age| at.checked_sub(config.stretch(age)));
+        let read = read_age.and_then(|age| at.checked_sub(timing.stretch(age)));
         self.last_read = self.last_read.max(read);
     }
 
@@ -47,10 +47,10 @@ impl Lease {
     }
 
     /// Extends the lease if all other members have acknowledged. A member without others is a round of its own.
-    pub(super) fn renew(&mut self, others: impl Iterator<Item = MemberId>, now: Time, config: &Config) {
+    pub(super) fn renew(&mut self, others: impl Iterator<Item = MemberId>, now: Time, timing: &Timing) {
         let mut asked = others.map(|other| self.acknowledged.get(&other).copied());
         let round = asked.try_fold(now, |least, asked| Some(least.min(asked?)));
-        let limit = self.last_read.map(|read| read.saturating_add(config.outage));
+        let limit = self.last_read.map(|read| read.saturating_add(timing.outage));
         if let (Some(round), Some(limit)) = (round, limit) {
             self.from = self.from.max(Some(round.min(limit)));
         }
@@ -62,7 +62,7 @@ impl Lease {
     }
 
     /// Returns the end of the lease.
-    pub(super) fn end(&self, config: &Config) -> Option<Time> {
-        self.from.map(|from| from.saturating_add(config.lease))
+    pub(super) fn end(&self, timing: &Timing) -> Option<Time> {
+        self.from.map(|from| from.saturating_add(timing.lease))
     }
 }

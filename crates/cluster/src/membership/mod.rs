@@ -34,10 +34,13 @@
 //!
 //! # Contracts of the host
 //!
-//! - `now` is the time of one clock that goes on while the machine sleeps. An earlier `now` than before counts as the latest one.
+//! - `now` is the time of one clock that goes on while the machine sleeps. The host reads the clock after the event has come: with
+//!   an earlier time, a slot would open before its heir has waited. An earlier `now` than that of the step before counts as the latest one.
 //!   The rates of 2 clocks differ by less than `wait / lease`.
-//! - Reads are linearizable. A request's result comes at most once; a result that comes after the machine has given the request up
-//!   is ignored.
+//! - Reads are linearizable. No person restores or erases the ledger while members run. Their slots would run up to `outage + lease`
+//!   beside those of new members, and epochs would repeat.
+//! - A request's result comes at most once; a result that comes after the machine has given the request up is ignored. The host may
+//!   drop a request that it has not begun when the next one comes.
 //! - A message comes from the member that it names. It may be lost, late, or come twice.
 //! - A slot runs only while [`Membership::runs`] returns its epoch. The host calls it at each use, or uses
 //!   [`Membership::lease_end`].
@@ -62,7 +65,7 @@ use self::lease::Lease;
 pub use self::requests::{Outcome, ReadError, RequestId, Stored};
 use self::requests::{Requests, Wanted};
 use self::slots::Slots;
-use crate::view::{ANCESTORS_MAX, MemberId, Status, View};
+use crate::view::{ANCESTORS_MAX, MemberId, Status, Timing, View};
 
 /// The adopted view.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -101,7 +104,6 @@ impl Membership {
     /// The durations are not in order, or there are no slots.
     pub fn new(me: MemberId, address: String, program: u64, config: Config) -> Result<Membership, ConfigError> {
         config.check()?;
-        let wait = config.wait;
         Ok(Membership {
             me,
             address,
@@ -118,7 +120,7 @@ impl Membership {
             lease: Lease::default(),
             requests: Requests::default(),
             failures: Failures::default(),
-            slots: Slots::new(me, wait),
+            slots: Slots::new(me),
         })
     }
 
@@ -162,7 +164,7 @@ impl Membership {
         }
         if let Some(adopted) = self.adopted.clone() {
             let view = &*adopted.view;
-            self.lease.renew(others(view, self.me), self.now, &self.config);
+            self.lease.renew(others(view, self.me), self.now, &self.timing());
             let leaves_nobody = self.is_leaving && is_alone(view, self.me);
             let has_lease = self.lease_end().is_some_and(|end| self.now < end);
             let before = effects.len();
@@ -172,13 +174,13 @@ impl Membership {
             }
             self.slots.check_wishes(view, effects);
             if is_member && self.ask_at <= self.now {
-                self.ask_at = self.now.saturating_add(self.config.renew);
+                self.ask_at = self.now.saturating_add(self.timing().renew);
                 let (version, fingerprint) = (view.version, adopted.fingerprint);
                 let ask = Message::Ask { version, fingerprint, at: self.now };
                 effects.extend(others(view, self.me).map(|to| Effect::Send { to, message: ask.clone() }));
             }
         }
-        match self.requests.wanted(self.now, &self.config) {
+        match self.requests.wanted(self.now, &self.timing()) {
             Wanted::Nothing => {}
             Wanted::Read => effects.push(self.read()),
             Wanted::Write { .. } if self.is_settled() => {
@@ -205,7 +207,7 @@ impl Membership {
 
     fn read(&mut self) -> Effect {
         let version = self.adopted.as_ref().map_or(0, |adopted| adopted.view.version);
-        Effect::Read { id: self.requests.read(version, self.now, &self.config) }
+        Effect::Read { id: self.requests.read(version, self.now, &self.timing()) }
     }
 
     fn write(&mut self, expected: u64, view: Arc<View>) -> Effect {
@@ -214,7 +216,7 @@ impl Membership {
 
     fn on_read(&mut self, id: RequestId, result: Result<Option<Stored>, ReadError>, effects: &mut Vec<Effect>) {
         let Some(read) = self.requests.read_done(id) else { return };
-        let Ok(stored) = result else { return self.requests.pause(self.now, &self.config) };
+        let Ok(stored) = result else { return self.requests.pause(self.now, &self.timing()) };
         match stored {
             None if self.adopted.is_none() => self.requests.revision = Some(0),
             // A read that began at this version returns it or a later one, because reads are linearizable.
@@ -260,7 +262,7 @@ impl Membership {
 
     fn freeze(&mut self, effects: &mut Vec<Effect>) {
         self.requests.revision = None;
-        self.requests.pause(self.now, &self.config);
+        self.requests.pause(self.now, &self.timing());
         if !self.is_frozen {
             self.is_frozen = true;
             effects.push(Effect::Frozen);
@@ -277,7 +279,7 @@ impl Membership {
                     self.requests.revision = Some(revision);
                 }
             }
-            Outcome::Conflict | Outcome::Unknown => self.requests.forget(self.now, &self.config),
+            Outcome::Conflict | Outcome::Unknown => self.requests.forget(self.now, &self.timing()),
         }
     }
 
@@ -299,7 +301,7 @@ impl Membership {
             Message::Acknowledge { version, fingerprint, at, read_age } => {
                 // No ask has a time that is still to come.
                 if is_member && is_same(version, fingerprint) && at <= self.now {
-                    self.lease.acknowledged(from, at, read_age, &self.config);
+                    self.lease.acknowledged(from, at, read_age, &self.timing());
                 }
             }
             Message::View(view) => {
@@ -326,7 +328,8 @@ impl Membership {
         let is_member = adopted.view.members.contains_key(&self.me);
         match self.alone_from {
             None if is_member => {
-                let outage = self.config.stretch(self.config.outage);
+                let timing = adopted.view.timing;
+                let outage = timing.stretch(timing.outage);
                 self.alone_from = Some(self.now.saturating_add(outage));
             }
             Some(_) if !is_member => {
@@ -337,7 +340,7 @@ impl Membership {
         self.settled_until = Time::ZERO;
         self.lease.forget_acknowledgements();
         let former = self.adopted.as_ref().map(|former| &*former.view);
-        self.failures.adopted(former, &adopted.view, self.me, self.now, &self.config);
+        self.failures.adopted(former, &adopted.view, self.me, self.now);
         self.ask_at = self.now;
         self.adopted = Some(adopted);
     }
@@ -351,7 +354,12 @@ impl Membership {
 
     /// Returns the time at which this member pauses, unless a step extends it. `None`: it has no lease.
     pub fn lease_end(&self) -> Option<Time> {
-        if self.end.is_some() { None } else { self.lease.end(&self.config) }
+        if self.end.is_some() { None } else { self.lease.end(&self.timing()) }
+    }
+
+    /// Returns the durations: those of the view, because all members have the same ones.
+    fn timing(&self) -> Timing {
+        self.view().map_or(self.config.timing, |view| view.timing)
     }
 
     /// Returns the adopted view.
@@ -365,8 +373,9 @@ impl Membership {
             return None;
         }
         let own = [self.ask_at].into_iter().chain(self.alone_from);
-        let parts = self.requests.times(&self.config).chain(self.slots.times()).chain(self.failures.times());
-        let latest = self.now.saturating_add(self.config.renew);
+        let timing = self.timing();
+        let parts = self.requests.times(&timing).chain(self.slots.times()).chain(self.failures.times());
+        let latest = self.now.saturating_add(timing.renew);
         Some(own.chain(parts).filter(|time| *time > self.now).fold(latest, Time::min))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Config, Time};
-use crate::view::View;
+use super::Time;
+use crate::view::{Timing, View};
 
 /// The number of a request to the ledger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -74,10 +74,10 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Returns the request that may be sent now. Gives up a request that has no result for too long: its outcome is unknown.
-    pub(super) fn wanted(&mut self, now: Time, config: &Config) -> Wanted {
-        if self.deadline(config).is_some_and(|deadline| deadline <= now) {
+    pub(super) fn wanted(&mut self, now: Time, timing: &Timing) -> Wanted {
+        if self.deadline(timing).is_some_and(|deadline| deadline <= now) {
             self.pending = None;
-            self.forget(now, config);
+            self.forget(now, timing);
         }
         match self.revision {
             _ if self.pending.is_some() || now < self.paused_until => Wanted::Nothing,
@@ -86,9 +86,9 @@ impl Requests {
         }
     }
 
-    fn deadline(&self, config: &Config) -> Option<Time> {
+    fn deadline(&self, timing: &Timing) -> Option<Time> {
         let (Pending::Read(Read { begun, .. }) | Pending::Write { begun, .. }) = self.pending.as_ref()?;
-        Some(begun.saturating_add(config.renew))
+        Some(begun.saturating_add(timing.renew))
     }
 
     fn begin(&mut self, pending: Pending) -> RequestId {
@@ -98,10 +98,10 @@ impl Requests {
     }
 
     /// Begins a read.
-    pub(super) fn read(&mut self, version: u64, now: Time, config: &Config) -> RequestId {
+    pub(super) fn read(&mut self, version: u64, now: Time, timing: &Timing) -> RequestId {
         // A change that is reported from now on may come after this read.
         self.is_stale = false;
-        self.read_at = now.saturating_add(config.renew);
+        self.read_at = now.saturating_add(timing.renew);
         self.begin(Pending::Read(Read { version, begun: now }))
     }
 
@@ -138,18 +138,18 @@ impl Requests {
     }
 
     /// Lets the next request be a read, after a while: a busy loop would only slow the ledger further.
-    pub(super) fn forget(&mut self, now: Time, config: &Config) {
+    pub(super) fn forget(&mut self, now: Time, timing: &Timing) {
         self.revision = None;
-        self.pause(now, config);
+        self.pause(now, timing);
     }
 
     /// Sends nothing for a while.
-    pub(super) fn pause(&mut self, now: Time, config: &Config) {
-        self.paused_until = now.saturating_add(config.pause());
+    pub(super) fn pause(&mut self, now: Time, timing: &Timing) {
+        self.paused_until = now.saturating_add(timing.pause());
     }
 
     /// Returns the times at which a request becomes possible or is given up.
-    pub(super) fn times(&self, config: &Config) -> impl Iterator<Item = Time> {
-        [self.read_at, self.paused_until].into_iter().chain(self.deadline(config))
+    pub(super) fn times(&self, timing: &Timing) -> impl Iterator<Item = Time> {
+        [self.read_at, self.paused_until].into_iter().chain(self.deadline(timing))
     }
 }

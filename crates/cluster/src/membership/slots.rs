@@ -1,7 +1,6 @@
 //! The slots of this member: waiting, open, closing, closed.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::{Effect, Time};
 use crate::view::{Holder, MemberId, Slot, Status, View};
@@ -30,8 +29,6 @@ struct Hold {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Slots {
     me: MemberId,
-    /// The time for which an heir waits.
-    wait: Duration,
     holds: BTreeMap<usize, Hold>,
     /// The version that `holds` follows.
     version: u64,
@@ -42,8 +39,8 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    pub(super) fn new(me: MemberId, wait: Duration) -> Slots {
-        Slots { me, wait, holds: BTreeMap::new(), version: 0, opens: None, wishes: BTreeMap::new() }
+    pub(super) fn new(me: MemberId) -> Slots {
+        Slots { me, holds: BTreeMap::new(), version: 0, opens: None, wishes: BTreeMap::new() }
     }
 
     /// Follows the view: opens slots that have waited, and closes those that move. `leaves_nobody`: this member leaves, and no other one
@@ -72,7 +69,7 @@ impl Slots {
             if self.holds.get(&index).is_none_or(|hold| hold.epoch != epoch) {
                 // Vacant slots were closed, and a cancelled hand-over began with an open slot: both need no wait.
                 let is_owned = matches!(slot.holder, Holder::Owned(_));
-                let opens = if is_owned { now } else { now.saturating_add(self.wait) };
+                let opens = if is_owned { now } else { now.saturating_add(view.timing.wait) };
                 self.holds.insert(index, Hold { epoch, opens, phase: Phase::Waiting });
             }
             let hold = self.holds.get_mut(&index).expect("it is there or was inserted");

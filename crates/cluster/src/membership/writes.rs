@@ -11,7 +11,8 @@ impl Membership {
         let me = self.me;
         let Some(adopted) = &self.adopted else {
             // The ledger has no view.
-            return (!self.is_leaving).then(|| self.joined(View::first(self.config.cluster, self.config.slots)));
+            return (!self.is_leaving)
+                .then(|| self.joined(View::first(self.config.cluster, self.config.timing, self.config.slots)));
         };
         let view = &*adopted.view;
         let mut next = view.successor(adopted.fingerprint)?;
