@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::scenes::{ACTIVE, cluster, cut, machine, ms, next, read, reads, view, written};
 use super::world::{Fate, MS, World, config};
 use crate::{
-    Accusation, Config, Effect, End, Holder, Input, MemberId, Membership, Message, Slot, Status, Time, Timing, View,
+    Accusation, Config, Effect, End, Holder, Input, MemberId, Membership, Message, Outcome, RequestId, Slot, Status,
+    Time, Timing, View,
 };
 
 /// Each request takes 10 ms to the ledger, and 10 ms back.
@@ -47,11 +48,35 @@ fn all_members_leave_at_once() {
 }
 
 #[test]
-fn a_joining_member_asks_as_soon_as_it_is_in_the_view() {
-    let (mut world, _) = cluster::<2>(1);
-    let c = world.start();
+fn two_members_without_a_third_do_not_wait_for_each_other_to_leave() {
+    let (mut world, [a, b, c]) = cluster::<3>(2);
+    world.step(a, Input::HandOver { slot: 1, to: b });
+    world.run(100);
+    for id in [a, b] {
+        world.place(id).closes = false;
+        world.step(id, Input::Leave);
+        world.run(50);
+    }
+    world.crash(c);
+    world.step(a, Input::Gone(c));
     world.run(50);
-    assert_eq!(world.status(c), Some(ACTIVE));
+    assert_eq!((world.runners(0), world.runners(1)), (vec![(a, 2)], vec![(b, 3)]));
+    for id in [a, b] {
+        world.place(id).closes = true;
+    }
+    world.run(200);
+    assert_eq!([a, b].map(|id| world.place(id).ended), [Some(End::Left); 2]);
+}
+
+#[test]
+fn a_new_view_is_asked_for_at_once() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
+    let newer = next(&pair, |_| {});
+    let message = Message::View(Arc::new(newer.clone()));
+    let effects = machine.step(ms(10), Input::Received { from: MemberId(2), message });
+    let message = Message::Ask { version: 2, fingerprint: newer.fingerprint(), at: ms(10) };
+    assert!(effects.contains(&Effect::Send { to: MemberId(2), message }), "{effects:?}");
 }
 
 #[test]
@@ -163,7 +188,8 @@ fn a_suspicion_ends_with_the_member() {
     for view in [two, again] {
         machine.step(ms(2), Input::Received { from: MemberId(2), message: Message::View(Arc::new(view)) });
     }
-    machine.step(ms(30), Input::Tick);
+    machine.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict });
+    assert!(reads(&machine.step(ms(30), Input::Tick)));
     let effects = machine.step(ms(31), read(3, machine.view().unwrap().clone().as_ref(), 9));
     assert_eq!(written(&effects), None);
 }
@@ -240,15 +266,17 @@ fn a_tick_comes_as_soon_as_something_is_due() {
     let writes = |effect: &Effect| matches!(effect, Effect::Write { .. });
     let (mut accuser, _) = machine(3, &accused);
     assert_eq!(first(&mut accuser, writes, &accused), ms(400));
-    // A joining member is alone: after 1000 ms of a clock that is slower by a tenth.
-    let dead = next(&view(&[(1, ACTIVE), (2, Status::Joining)]), |view| {
+    // A joining member is alone: after 950 ms of a clock that is slower by a tenth.
+    let mut dead = view(&[(1, ACTIVE), (2, Status::Joining)]);
+    dead.timing.outage = ms(950);
+    let dead = next(&dead, |view| {
         let accusation = Accusation { version: 2, is_refuted: false };
         view.members.get_mut(&MemberId(1)).unwrap().accusations.insert(MemberId(2), accusation);
     });
     let (mut joining, _) = machine(2, &dead);
     joining.step(ms(0), Input::Gone(MemberId(1)));
     let removes = |effect: &Effect| matches!(effect, Effect::Write { view, .. } if view.members.len() == 1);
-    assert_eq!(first(&mut joining, removes, &dead), ms(1100));
+    assert_eq!(first(&mut joining, removes, &dead), ms(1045));
 }
 
 #[test]

@@ -309,6 +309,8 @@ fn an_older_ledger_freezes_changes_and_another_lineage_too() {
         assert_eq!(machine.step(ms(101), Input::Read { id: RequestId(2), result: Ok(stored) }), [Effect::Frozen]);
         assert_eq!(machine.lease_end(), Some(ms(400)));
         assert_eq!(written(&machine.step(ms(102), Input::Suspect(MemberId(2)))), None);
+        let effects = machine.step(ms(130), Input::Tick);
+        assert!(reads(&effects) && written(&effects).is_none(), "{effects:?}");
     }
 }
 
