@@ -259,13 +259,15 @@ fn a_tick_comes_as_soon_as_something_is_due() {
     let (mut waiting, _) = machine(2, &heir);
     assert_eq!(first(&mut waiting, |effect| matches!(effect, Effect::Open { .. }), &heir), ms(440));
     // An accused member is silent.
-    let accused = next(&view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]), |view| {
+    let mut accused = view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]);
+    accused.timing.lease = ms(370);
+    let accused = next(&accused, |view| {
         let accusation = Accusation { version: 2, is_refuted: false };
         view.members.get_mut(&MemberId(2)).unwrap().accusations.insert(MemberId(1), accusation);
     });
     let writes = |effect: &Effect| matches!(effect, Effect::Write { .. });
     let (mut accuser, _) = machine(3, &accused);
-    assert_eq!(first(&mut accuser, writes, &accused), ms(400));
+    assert_eq!(first(&mut accuser, writes, &accused), ms(370));
     // A joining member is alone: after 950 ms of a clock that is slower by a tenth.
     let mut dead = view(&[(1, ACTIVE), (2, Status::Joining)]);
     dead.timing.outage = ms(950);
