@@ -130,6 +130,21 @@ fn a_silent_member_is_removed_from_a_busy_cluster() {
 }
 
 #[test]
+fn a_refuted_accusation_is_repeated_in_a_busy_cluster() {
+    let (mut world, [a, b, c]) = cluster::<3>(1);
+    world.step(a, Input::Suspect(c));
+    world.run(100);
+    world.crash(c);
+    for _ in 0..40 {
+        for (from, to) in [(a, b), (b, a)] {
+            world.step(from, Input::HandOver { slot: 0, to });
+            world.run(60);
+        }
+    }
+    assert_eq!(world.status(c), None);
+}
+
+#[test]
 fn a_second_accusation_is_not_as_old_as_the_first() {
     let accused = |view: &mut View, version| {
         let accusation = Accusation { version, is_refuted: false };
@@ -142,6 +157,9 @@ fn a_second_accusation_is_not_as_old_as_the_first() {
     machine.step(ms(390), Input::Tick);
     machine.step(ms(391), read(2, &second, 4));
     assert_eq!(written(&machine.step(ms(450), Input::Tick)), None);
+    let effects = machine.step(ms(451), Input::Suspect(MemberId(1)));
+    let accused = written(&effects).expect("an accusation");
+    assert_eq!(accused.members[&MemberId(1)].accusations[&MemberId(3)].version, accused.version);
 }
 
 #[test]
@@ -339,4 +357,41 @@ fn a_slot_of_another_member_does_not_run() {
     let message = Message::View(Arc::new(other));
     machine.step(ms(1), Input::Received { from: MemberId(2), message });
     assert_eq!(machine.runs(0, ms(1)), None);
+}
+
+#[test]
+fn five_members_that_were_killed_are_back_within_five_seconds() {
+    let mut world = World::new(config(8));
+    world.config.timing = Timing { renew: ms(500), lease: ms(2000), wait: ms(2200), outage: ms(2000) };
+    for _ in 0..5 {
+        world.start();
+        world.run(300);
+    }
+    let dead = world.live();
+    dead.iter().for_each(|id| world.crash(*id));
+    let new: Vec<MemberId> = dead.iter().map(|_| world.start()).collect();
+    world.run(500);
+    for (one, other) in new.iter().flat_map(|one| dead.iter().map(move |other| (*one, *other))) {
+        world.step(one, Input::Suspect(other));
+    }
+    // The suspicion, the lease, the wait, and a few writes.
+    world.run(4500);
+    assert_eq!((world.live(), world.flaw()), (new, None));
+}
+
+#[test]
+fn twenty_places_start_at_once() {
+    let mut world = World::new(config(8));
+    (0..20).for_each(|_| _ = world.start());
+    world.run(1000);
+    assert_eq!((world.live().len(), world.flaw()), (20, None));
+    // Six of them die, and each of the others notices.
+    let live = world.live();
+    let (dead, others) = live.split_at(6);
+    dead.iter().for_each(|id| world.crash(*id));
+    for (one, other) in others.iter().flat_map(|one| dead.iter().map(move |other| (*one, *other))) {
+        world.step(one, Input::Suspect(other));
+    }
+    world.run(1000);
+    assert_eq!(world.flaw(), None);
 }

@@ -191,7 +191,7 @@ impl Membership {
             Wanted::Write { expected } => match self.next_view() {
                 Some(view) => effects.push(self.write(expected, Arc::new(view))),
                 None => {
-                    let due = self.failures.times().chain(self.alone_from).filter(|time| *time > self.now);
+                    let due = self.failures.times().filter(|time| *time > self.now);
                     self.settled_until = due.min().unwrap_or(Time::MAX);
                 }
             },

@@ -56,7 +56,7 @@ impl Slots {
         effects: &mut Vec<Effect>,
     ) {
         let opens = has_lease && self.opens.is_some_and(|opens| opens <= now);
-        if self.version == view.version && !opens && !leaves_nobody {
+        if self.version == view.version && !opens {
             return;
         }
         self.version = view.version;
