@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Membership, is_alone, others};
+use super::{Config, Membership, is_alone, others};
 use crate::view::{Holder, Member, Status, View};
 
 impl Membership {
@@ -11,8 +11,8 @@ impl Membership {
         let me = self.me;
         let Some(adopted) = &self.adopted else {
             // The ledger has no view.
-            return (!self.is_leaving)
-                .then(|| self.joined(View::first(self.config.cluster, self.config.timing, self.config.slots)));
+            let Config { cluster, timing, slots } = self.config;
+            return Some(self.joined(View::first(cluster, timing, slots)));
         };
         let view = &*adopted.view;
         let mut next = view.successor(adopted.fingerprint)?;
