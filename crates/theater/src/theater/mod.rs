@@ -29,6 +29,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::Link;
+use crate::link::node::Callee;
 use crate::migration::announce_evacuation::SHUTDOWN_NOTICE_MAX;
 use crate::migration::rebalance::{Rebalance, RebalanceGuard};
 use crate::node::core::TheaterCore;
@@ -267,6 +268,21 @@ impl Theater {
     /// [`address`](Self::address) if another one is [advertised](TheaterBuilder::advertise).
     pub fn bound_address(&self) -> Option<SocketAddr> {
         self.theater_core.bound
+    }
+
+    /// Returns the number that tells this theater from all others, also from earlier ones at its address.
+    #[doc(hidden)]
+    pub fn incarnation(&self) -> u64 {
+        self.theater_core.incarnation
+    }
+
+    /// Finds out whether no theater listens at `address`, and passes the result to `take`, which must not block. A theater with a connection is not
+    /// called. In all other cases this theater calls, also if it has a link whose other end is to call again.
+    #[doc(hidden)]
+    pub fn is_refused_at(&self, address: SocketAddr, take: impl FnOnce(bool) + Send + 'static) {
+        let callee = Callee { connected: true, ..Callee::from(address) };
+        let over = |link: Result<Arc<Link>, TheaterError>| take(link.is_err_and(|error| error.is_refusal()));
+        self.theater_core.reach_later(callee, Duration::ZERO, Box::new(over));
     }
 
     /// Returns the theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Calls
