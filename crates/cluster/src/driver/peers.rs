@@ -169,11 +169,14 @@ impl Peers {
         let ids: Vec<MemberId> = self.peers.keys().copied().collect();
         let inputs = ids.iter().filter_map(|id| self.found(*id)).collect();
         for (id, peer) in &self.peers {
-            let Some(address) = peer.address.filter(|_| !peer.is_called.swap(true, Ordering::Relaxed)) else {
+            let Some(address) = peer.address.filter(|address| !self.theater.is_connected_to(*address)) else {
                 continue;
             };
-            let (this, id, is_called) = (self.this, *id, Arc::clone(&peer.is_called));
             // Relaxed: the flag alone counts.
+            if peer.is_called.swap(true, Ordering::Relaxed) {
+                continue;
+            }
+            let (this, id, is_called) = (self.this, *id, Arc::clone(&peer.is_called));
             self.theater.is_refused_at(address, move |is_refused| {
                 is_called.store(false, Ordering::Relaxed);
                 if is_refused {

@@ -64,7 +64,14 @@ impl Ledger for Way {
     fn watch(&self, prefix: &str, changed: Changed) -> Result<LedgerWatch, StoreError> {
         self.check(prefix)?;
         let is_cut = Arc::clone(&self.is_cut);
-        self.store.watch(prefix, Box::new(move || if !is_cut.load(Ordering::Relaxed) { changed() }))
+        self.store.watch(
+            prefix,
+            Box::new(move || {
+                if !is_cut.load(Ordering::Relaxed) {
+                    changed()
+                }
+            }),
+        )
     }
 }
 

@@ -276,6 +276,12 @@ impl Theater {
         self.theater_core.incarnation
     }
 
+    /// Returns whether this theater has a connection with the theater that it has called at `address`.
+    #[doc(hidden)]
+    pub fn is_connected_to(&self, address: SocketAddr) -> bool {
+        self.theater_core.links().at(Callee { connected: true, ..Callee::from(address) }).is_some()
+    }
+
     /// Finds out whether no theater listens at `address`, and passes the result to `take`, which must not block. A theater with a connection is not
     /// called. In all other cases this theater calls, also if it has a link whose other end is to call again.
     #[doc(hidden)]
