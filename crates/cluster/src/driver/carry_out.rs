@@ -38,6 +38,7 @@ impl MemberActor {
             }
         }
         self.answer_activated();
+        self.tell_watchers();
         self.set_timer(ctx);
         has_answered
     }
@@ -75,11 +76,11 @@ impl MemberActor {
         let Some(life) = &mut self.life else { return Vec::new() };
         match effect {
             Effect::Read { id } => {
-                let is_sent = self.ledger.read(id, ctx.this());
+                let is_sent = self.ledger.read(life.me, id, ctx.this());
                 if is_sent { Vec::new() } else { vec![Input::Read { id, result: Err(ReadError) }] }
             }
             Effect::Write { id, expected, view } => {
-                let is_sent = self.ledger.write(id, expected, view, ctx.this());
+                let is_sent = self.ledger.write(life.me, id, expected, view, ctx.this());
                 if is_sent { Vec::new() } else { vec![Input::Wrote { id, outcome: Outcome::Unknown }] }
             }
             Effect::Send { to, message } => {
@@ -93,7 +94,7 @@ impl MemberActor {
             // Nothing but `runs` depends on the slot.
             Effect::Close { slot, epoch, .. } => {
                 self.shared.set_epoch(slot, 0);
-                self.shared.change(|state| state.open -= 1);
+                self.shared.change(|state| state.open = state.open.saturating_sub(1));
                 vec![Input::Closed { slot, epoch }]
             }
             Effect::Refused { .. } => Vec::new(),
@@ -101,7 +102,6 @@ impl MemberActor {
                 tracing::error!(
                     "the ledger has lost or replaced views: this member changes nothing until they are back"
                 );
-                self.shared.change(|state| state.is_frozen = true);
                 Vec::new()
             }
             Effect::Ended(end) => self.ended(end, ctx),
@@ -111,13 +111,12 @@ impl MemberActor {
     /// Ends the life. Begins another one, unless the program wants to leave.
     fn ended(&mut self, end: End, ctx: &mut Context<Self>) -> Vec<Input> {
         self.shared.stop();
-        self.shared.change(|state| (state.end, state.is_frozen) = (Some(end), false));
+        self.shared.change(|state| state.end = Some(end));
         let me = self.life.take().map(|life| life.me);
         let id = me.map_or(0, |me| me.0);
         if self.is_leaving {
             tracing::info!("this member ({id:016x}) has left");
             self.left.drain(..).for_each(|reply| reply.send(()));
-            self.tell_watchers();
             ctx.stop();
             return Vec::new();
         }

@@ -15,7 +15,7 @@ use playhouse_toolbox::resource::{Job, ResourcePool};
 
 use super::member::{Event, MemberActor};
 use crate::membership::{Outcome, ReadError, RequestId, Stored};
-use crate::view::View;
+use crate::view::{MemberId, View};
 
 /// The key of the view.
 const KEY: &str = "playhouse/view";
@@ -32,6 +32,8 @@ pub(super) struct LedgerPort {
     read: Option<Job<()>>,
     write: Option<Job<()>>,
     watch: Watching,
+    /// Whether the last request has failed.
+    is_failing: bool,
 }
 
 enum Watching {
@@ -46,7 +48,7 @@ impl LedgerPort {
     pub(super) fn new(system: &System, ledger: Arc<dyn Ledger>) -> io::Result<LedgerPort> {
         let pool = ResourcePool::start(system, THREADS, THREADS)?;
         pool.simulate_times(SIMULATED[0], SIMULATED[1]);
-        Ok(LedgerPort { ledger, pool, read: None, write: None, watch: Watching::No })
+        Ok(LedgerPort { ledger, pool, read: None, write: None, watch: Watching::No, is_failing: false })
     }
 
     /// Runs `request` on a thread, and tells the actor the event. Returns `None` if there is no thread.
@@ -60,29 +62,63 @@ impl LedgerPort {
     }
 
     /// Reads the view. Returns `false` if a read is running.
-    pub(super) fn read(&mut self, id: RequestId, this: ActorRef<MemberActor>) -> bool {
+    pub(super) fn read(&mut self, by: MemberId, id: RequestId, this: ActorRef<MemberActor>) -> bool {
         if self.read.is_none() {
-            self.read = self.run(this, move |ledger| Event::Read { id, result: load(ledger) });
+            self.read = self.run(this, move |ledger| Event::Read { by, id, result: load(ledger) });
             return self.read.is_some();
         }
         false
     }
 
     /// Writes the view. Returns `false` if a write is running.
-    pub(super) fn write(&mut self, id: RequestId, expected: u64, view: Arc<View>, this: ActorRef<MemberActor>) -> bool {
+    pub(super) fn write(
+        &mut self,
+        by: MemberId,
+        id: RequestId,
+        expected: u64,
+        view: Arc<View>,
+        this: ActorRef<MemberActor>,
+    ) -> bool {
         if self.write.is_none() {
-            self.write = self.run(this, move |ledger| Event::Wrote { id, outcome: save(ledger, expected, &view) });
+            self.write = self.run(this, move |ledger| Event::Wrote {
+                by,
+                id,
+                result: contained(|| ledger.save(KEY, expected, &view.encode())),
+            });
             return self.write.is_some();
         }
         false
     }
 
-    pub(super) fn has_read(&mut self) {
+    /// Notes that the read has ended.
+    pub(super) fn has_read(&mut self, result: Result<Option<Stored>, Failure>) -> Result<Option<Stored>, ReadError> {
         self.read = None;
+        self.note("read", result.as_ref().err());
+        result.map_err(|_| ReadError)
     }
 
-    pub(super) fn has_written(&mut self) {
+    /// Notes that the write has ended.
+    pub(super) fn has_written(&mut self, result: Result<u64, Failure>) -> Outcome {
         self.write = None;
+        match result {
+            Ok(revision) => Outcome::Written { revision },
+            Err(Failure::Store(StoreError::Conflict { .. })) => Outcome::Conflict,
+            // Errors other than `Io` change nothing. The machine reads after each of them, so that they need no outcome of their own.
+            Err(error) => {
+                self.note("write", Some(&error));
+                Outcome::Unknown
+            }
+        }
+    }
+
+    /// Logs that requests begin to fail, or succeed again.
+    fn note(&mut self, request: &str, error: Option<&Failure>) {
+        match error {
+            Some(error) if !self.is_failing => tracing::warn!(request, %error, "requests to the ledger fail"),
+            None if self.is_failing => tracing::info!("the ledger answers again"),
+            _ => {}
+        }
+        self.is_failing = error.is_some();
     }
 
     /// Begins to watch, if that has not begun.
@@ -90,7 +126,7 @@ impl LedgerPort {
         if let Watching::No = self.watch {
             let begin = move |ledger: &dyn Ledger| {
                 let changed = Box::new(move || _ = this.try_tell(Event::Changed));
-                Event::Watches(contained(|| ledger.watch(KEY, changed)).inspect_err(|error| warn("watch", error)).ok())
+                Event::Watches(contained(|| ledger.watch(KEY, changed)))
             };
             if let Some(job) = self.run(this, begin) {
                 self.watch = Watching::Begins { _job: job };
@@ -99,13 +135,16 @@ impl LedgerPort {
     }
 
     /// Notes the result of a watch. Without one, the next [`LedgerPort::watch`] tries again.
-    pub(super) fn watches(&mut self, watch: Option<LedgerWatch>) {
+    pub(super) fn watches(&mut self, watch: Result<LedgerWatch, Failure>) {
+        if let Err(error) = &watch {
+            self.note("watch", Some(error));
+        }
         self.watch = watch.map_or(Watching::No, |watch| Watching::Yes { _watch: watch });
     }
 }
 
 /// An error of the ledger, or of its code.
-enum Failure {
+pub(super) enum Failure {
     Store(StoreError),
     Text(String),
 }
@@ -131,30 +170,8 @@ fn contained<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result<R, Failu
     }
 }
 
-fn warn(request: &str, error: &Failure) {
-    tracing::warn!(request, %error, "a request to the ledger has failed");
-}
-
-fn load(ledger: &dyn Ledger) -> Result<Option<Stored>, ReadError> {
-    let saved = contained(|| ledger.load(KEY)).and_then(|saved| {
-        let Some(saved) = saved else { return Ok(None) };
-        let view = View::decode(&saved.bytes).map_err(|error| Failure::Text(error.to_string()))?;
-        Ok(Some(Stored { view: Arc::new(view), revision: saved.revision }))
-    });
-    saved.map_err(|error| {
-        warn("read", &error);
-        ReadError
-    })
-}
-
-fn save(ledger: &dyn Ledger, expected: u64, view: &View) -> Outcome {
-    match contained(|| ledger.save(KEY, expected, &view.encode())) {
-        Ok(revision) => Outcome::Written { revision },
-        Err(Failure::Store(StoreError::Conflict { .. })) => Outcome::Conflict,
-        // Errors other than `Io` change nothing. The machine reads after each of them, so that they need no outcome of their own.
-        Err(error) => {
-            warn("write", &error);
-            Outcome::Unknown
-        }
-    }
+fn load(ledger: &dyn Ledger) -> Result<Option<Stored>, Failure> {
+    let Some(saved) = contained(|| ledger.load(KEY))? else { return Ok(None) };
+    let view = View::decode(&saved.bytes).map_err(|error| Failure::Text(error.to_string()))?;
+    Ok(Some(Stored { view: Arc::new(view), revision: saved.revision }))
 }

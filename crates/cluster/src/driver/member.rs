@@ -10,13 +10,13 @@ use playhouse_theater::Theater;
 use playhouse_toolbox::durable::LedgerWatch;
 use siphasher::sip::SipHasher13;
 
-use super::ledger_port::LedgerPort;
+use super::ledger_port::{Failure, LedgerPort};
 use super::letters::{Content, Letter};
 use super::options::ClusterOptions;
 use super::peers::Peers;
 use super::requests::{Activated, Leave, Watch};
 use super::state::{ClusterState, Shared};
-use crate::membership::{ConfigError, Input, Membership, Outcome, ReadError, RequestId, Stored, Time};
+use crate::membership::{ConfigError, Input, Membership, RequestId, Stored, Time};
 use crate::view::MemberId;
 
 /// The number of looks at the peers in each period.
@@ -33,15 +33,18 @@ pub(super) enum Event {
     /// The ledger has changed.
     Changed,
     Read {
+        /// The life that has asked. The numbers of the requests begin anew with each life.
+        by: MemberId,
         id: RequestId,
-        result: Result<Option<Stored>, ReadError>,
+        result: Result<Option<Stored>, Failure>,
     },
     Wrote {
+        by: MemberId,
         id: RequestId,
-        outcome: Outcome,
+        result: Result<u64, Failure>,
     },
     /// The ledger is watched, or cannot be watched.
-    Watches(Option<LedgerWatch>),
+    Watches(Result<LedgerWatch, Failure>),
     /// The look-up of a member has its result.
     Found(MemberId),
     /// No theater listens at the address of a member.
@@ -143,6 +146,7 @@ impl Handler<Event> for MemberActor {
     fn handle(&mut self, event: Event, ctx: &mut Context<Self>) {
         match event {
             Event::Begin => {
+                self.ledger.watch(ctx.this());
                 // `Cluster::join` has checked the options.
                 let _ = self.begin(ctx);
                 self.step(Input::Tick, ctx);
@@ -153,7 +157,6 @@ impl Handler<Event> for MemberActor {
                 self.step(Input::Tick, ctx);
             }
             Event::Look => {
-                self.ledger.watch(ctx.this());
                 let inputs = self.life.as_mut().map(|life| life.peers.look()).unwrap_or_default();
                 inputs.into_iter().for_each(|input| self.step(input, ctx));
                 self.tell_watchers();
@@ -161,13 +164,16 @@ impl Handler<Event> for MemberActor {
                 ctx.send_after(renew / LOOKS, Event::Look);
             }
             Event::Changed => self.step(Input::Changed, ctx),
-            Event::Read { id, result } => {
-                self.ledger.has_read();
-                self.step(Input::Read { id, result }, ctx);
+            Event::Read { by, id, result } => {
+                let result = self.ledger.has_read(result);
+                if result.is_ok() {
+                    self.ledger.watch(ctx.this());
+                }
+                self.step_of(by, Input::Read { id, result }, ctx);
             }
-            Event::Wrote { id, outcome } => {
-                self.ledger.has_written();
-                self.step(Input::Wrote { id, outcome }, ctx);
+            Event::Wrote { by, id, result } => {
+                let outcome = self.ledger.has_written(result);
+                self.step_of(by, Input::Wrote { id, outcome }, ctx);
             }
             Event::Watches(watch) => {
                 self.ledger.watches(watch);
@@ -184,6 +190,13 @@ impl Handler<Event> for MemberActor {
 }
 
 impl MemberActor {
+    /// Passes on a result, if the life that has asked for it goes on.
+    fn step_of(&mut self, by: MemberId, input: Input, ctx: &mut Context<Self>) {
+        if self.life.as_ref().is_some_and(|life| life.me == by) {
+            self.step(input, ctx);
+        }
+    }
+
     fn gone(&mut self, id: MemberId, ctx: &mut Context<Self>) {
         let input = self.life.as_mut().and_then(|life| life.peers.gone(id));
         input.into_iter().for_each(|input| self.step(input, ctx));

@@ -169,9 +169,10 @@ impl Peers {
         let ids: Vec<MemberId> = self.peers.keys().copied().collect();
         let inputs = ids.iter().filter_map(|id| self.found(*id)).collect();
         for (id, peer) in &self.peers {
-            let Some(address) = peer.address.filter(|address| !self.theater.is_connected_to(*address)) else {
-                continue;
-            };
+            // A member of a former process may have had this theater's address. The look-up finds out that it has ended.
+            let is_own = |address: SocketAddr| Some(address) == self.theater.address();
+            let is_reached = |address: SocketAddr| is_own(address) || self.theater.is_connected_to(address);
+            let Some(address) = peer.address.filter(|address| !is_reached(*address)) else { continue };
             // Relaxed: the flag alone counts.
             if peer.is_called.swap(true, Ordering::Relaxed) {
                 continue;

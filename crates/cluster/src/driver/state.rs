@@ -20,8 +20,6 @@ pub struct ClusterState {
     pub view: Option<Arc<View>>,
     /// The number of slots that this member runs, as long as its lease lasts.
     pub open: usize,
-    /// Whether the ledger has lost or replaced views. This member changes nothing until they are back: a person must look.
-    pub is_frozen: bool,
     /// The end of the last life of this member, if there was one. After [`End::Left`] there is no other life.
     pub end: Option<End>,
 }
@@ -42,7 +40,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(clock: Clock) -> Shared {
-        let state = ClusterState { me: MemberId(0), view: None, open: 0, is_frozen: false, end: None };
+        let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None };
         // A later life may find a cluster with another number of slots. Room for all costs 512 KiB.
         let epochs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
         Shared { clock, lease_end: AtomicU64::new(0), epochs, state: Mutex::new(state) }

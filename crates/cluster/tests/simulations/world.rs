@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use playhouse_actor::System;
 use playhouse_cluster::{Cluster, ClusterOptions, MemberId, Status};
 use playhouse_theater::{Simulation, Theater};
 use playhouse_toolbox::durable::{Changed, Ledger, LedgerWatch, MemoryStore, Saved, Store, StoreError};
@@ -134,7 +135,8 @@ impl World {
     }
 
     pub fn start_at(&mut self, address: &str) -> usize {
-        let theater = self.net.theater(Theater::builder().listen(address)).unwrap();
+        let theater =
+            self.net.theater(Theater::builder().listen(address).system(System::builder().workers(2))).unwrap();
         let way = Way {
             store: self.store.clone(),
             is_cut: Arc::default(),
