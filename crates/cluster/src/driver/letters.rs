@@ -46,8 +46,6 @@ pub(super) enum Content {
     },
     /// The bytes of a view.
     View(Vec<u8>),
-    /// The receiver's ask has come, and the machine has nothing to say to it. A member that knows another version is no silent one.
-    Heard,
     /// The life to which a letter was addressed has ended.
     Ended(MemberId),
 }
@@ -78,7 +76,7 @@ impl Content {
                     None
                 }
             },
-            Content::Heard | Content::Ended(_) => None,
+            Content::Ended(_) => None,
         }
     }
 }

@@ -197,6 +197,17 @@ impl MemberActor {
         }
     }
 
+    /// Asks a member that has asked at a later version. Its answer is the view, and this member follows it without the ledger. Without the ask, a
+    /// member that joins would take those that do not reach the ledger for silent ones.
+    fn ask_back(&mut self, from: MemberId) {
+        let at = self.shared.clock.now();
+        let Some(Life { machine, peers, .. }) = &mut self.life else { return };
+        if let Some(view) = machine.view() {
+            let ask = Content::Ask { version: view.version, fingerprint: view.fingerprint(), at };
+            peers.send(from, ask);
+        }
+    }
+
     fn gone(&mut self, id: MemberId, ctx: &mut Context<Self>) {
         let input = self.life.as_mut().and_then(|life| life.peers.gone(id));
         input.into_iter().for_each(|input| self.step(input, ctx));
@@ -220,11 +231,8 @@ impl Handler<Letter> for MemberActor {
             content => {
                 let message = content.into_message();
                 let has_answered = message.is_some_and(|message| self.receive(from, message, ctx));
-                if is_ask
-                    && !has_answered
-                    && let Some(life) = &mut self.life
-                {
-                    life.peers.send(from, Content::Heard);
+                if is_ask && !has_answered {
+                    self.ask_back(from);
                 }
             }
         }

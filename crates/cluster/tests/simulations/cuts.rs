@@ -112,3 +112,14 @@ fn without_the_ledger_all_run_for_the_outage_and_none_joins() {
     world.until_whole(s(5));
     assert_eq!(ids, (0..3).map(|node| world.id(node)).collect::<Vec<_>>());
 }
+
+#[test]
+fn one_member_that_reaches_the_ledger_keeps_all_running_and_joins_over_the_links() {
+    let mut world = World::of(18, 2);
+    world.ledger(&[0, 1], true);
+    let late = world.start();
+    world.until_whole(s(3));
+    assert_eq!(world.status(late, 0), Some(Status::Active));
+    // Longer than the outage.
+    world.always(s(40), World::is_whole);
+}

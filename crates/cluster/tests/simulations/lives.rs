@@ -61,12 +61,16 @@ fn the_slots_of_a_killed_member_run_at_the_others_after_a_lease() {
 #[test]
 fn a_member_that_is_started_again_at_its_address_is_another_one() {
     let mut world = World::of(5, 3);
-    let former = world.id(1);
-    world.kill(1);
-    let again = world.restart(1);
+    let former = world.id(0);
+    world.kill(0);
+    let again = world.restart(0);
     assert_ne!(world.id(again), former);
+    let begun = world.net.now();
     world.until_whole(s(20));
-    assert_eq!(world.status(again, 0), Some(Status::Active));
+    // Its address answers, and the answer says that the former life has ended.
+    let took = world.net.now() - begun;
+    assert!(took < s(4), "{took:?}");
+    assert_eq!(world.status(again, 1), Some(Status::Active));
 }
 
 #[test]
