@@ -62,8 +62,6 @@ pub(super) struct MemberActor {
     pub(super) shared: Arc<Shared>,
     pub(super) ledger: LedgerPort,
     pub(super) life: Option<Life>,
-    /// The number of lives.
-    lives: u64,
     pub(super) is_leaving: bool,
     /// The time of the next tick, and its timer.
     tick: Option<(Time, TimerKey)>,
@@ -93,7 +91,6 @@ impl MemberActor {
             shared,
             ledger,
             life: None,
-            lives: 0,
             is_leaving: false,
             tick: None,
             activated: Vec::new(),
@@ -104,10 +101,9 @@ impl MemberActor {
 
     /// Begins a life with an id of its own.
     pub(super) fn begin(&mut self, ctx: &mut Context<Self>) -> Result<(), ConfigError> {
-        self.lives += 1;
         let mut hasher = SipHasher13::new();
-        // The time tells apart the actors of one theater, the number tells apart the lives of one actor.
-        for part in [self.theater.incarnation(), self.shared.clock.now().as_nanos() as u64, self.lives] {
+        // The time tells apart the lives of one theater.
+        for part in [self.theater.incarnation(), self.shared.clock.now().as_nanos() as u64] {
             hasher.write_u64(part);
         }
         let me = MemberId(hasher.finish());

@@ -27,7 +27,7 @@
 //! of the incarnation and of the time of the join.
 //!
 //! *Refusals.* Only the end that called first restores a broken link, so that the other end would not notice that the caller's process has ended. A
-//! member without a connection is called in any case, several times in each period.
+//! member that is silent or without a connection is called in any case, several times in each period.
 
 mod carry_out;
 pub(crate) mod clock;

@@ -164,15 +164,17 @@ impl Peers {
         }
     }
 
-    /// Looks after all members: takes results of look-ups, and calls members without a connection. A refused call is reported as an event.
+    /// Looks after all members: takes results of look-ups, and calls members that are silent or without a connection. A refused call
+    /// is reported as an event.
     pub(super) fn look(&mut self) -> Vec<Input> {
         let ids: Vec<MemberId> = self.peers.keys().copied().collect();
         let inputs = ids.iter().filter_map(|id| self.found(*id)).collect();
         for (id, peer) in &self.peers {
             // A member of a former process may have had this theater's address. The look-up finds out that it has ended.
             let is_own = |address: SocketAddr| Some(address) == self.theater.address();
-            let is_reached = |address: SocketAddr| is_own(address) || self.theater.is_connected_to(address);
-            let Some(address) = peer.address.filter(|address| !is_reached(*address)) else { continue };
+            let is_heard = |address: SocketAddr| peer.missed == 0 && self.theater.is_connected_to(address);
+            let unheard = peer.address.filter(|address| !is_own(*address) && !is_heard(*address));
+            let Some(address) = unheard else { continue };
             // Relaxed: the flag alone counts.
             if peer.is_called.swap(true, Ordering::Relaxed) {
                 continue;

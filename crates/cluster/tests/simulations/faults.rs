@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::world::{World, s};
 
 /// The time in which faults happen.
-const FAULTY: Duration = s(15);
+const FAULTY: Duration = s(10);
 /// The time after which a healed cluster is whole: an outage, a lease, the detection, and some rounds.
 const HEALED: Duration = s(60);
 

@@ -23,20 +23,20 @@ pub(crate) struct Callee {
     pub(crate) address: SocketAddr,
     /// The incarnation of the called theater, or `None` for any theater at this address.
     pub(crate) theater: Option<u64>,
-    /// Whether only a link with a connection counts. The address is called if there is none, which shows whether a theater listens at it.
-    pub(crate) connected: bool,
+    /// Whether the address is called although there is a link. That shows whether a theater listens at it.
+    pub(crate) anew: bool,
 }
 
 impl Callee {
     /// Returns the theater of this incarnation.
     pub(crate) fn of(address: SocketAddr, theater: u64) -> Callee {
-        Callee { address, theater: Some(theater), connected: false }
+        Callee { address, theater: Some(theater), anew: false }
     }
 }
 
 impl From<SocketAddr> for Callee {
     fn from(address: SocketAddr) -> Callee {
-        Callee { address, theater: None, connected: false }
+        Callee { address, theater: None, anew: false }
     }
 }
 

@@ -49,16 +49,18 @@ impl Links {
     ///
     /// An address alone means an address that this theater has called, because the listening address that a caller states is only
     /// its claim. Of several theaters that were called at the address, the connected one is meant, and of those the latest.
-    pub(crate) fn at(&self, Callee { address, theater, connected }: Callee) -> Option<&Arc<Link>> {
-        let counts = |link: &&Arc<Link>| !link.is_lost() && (!connected || link.connection().is_some());
+    pub(crate) fn at(&self, Callee { address, theater, anew }: Callee) -> Option<&Arc<Link>> {
+        if anew {
+            return None;
+        }
         if let Some(theater) = theater {
-            return self.by_incarnation.get(&theater).map(|known| &known.link).filter(counts);
+            return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
         }
         let alias = self.aliases.get(&address);
         let is_there =
             |known: &&KnownTheater| alias == Some(&known.link.incarnation) || known.called_at == Some(address);
         let links = self.by_incarnation.values().filter(is_there).map(|known| &known.link);
-        links.filter(counts).max_by_key(|link| (link.connection().is_some(), link.number()))
+        links.filter(|link| !link.is_lost()).max_by_key(|link| (link.connection().is_some(), link.number()))
     }
 
     /// Makes room for one more link. The table is full only if callers make links that they do not use. In that case the oldest

@@ -279,14 +279,14 @@ impl Theater {
     /// Returns whether this theater has a connection with the theater that it has called at `address`.
     #[doc(hidden)]
     pub fn is_connected_to(&self, address: SocketAddr) -> bool {
-        self.theater_core.links().at(Callee { connected: true, ..Callee::from(address) }).is_some()
+        self.theater_core.known_link(address).is_some_and(|link| link.connection().is_some())
     }
 
-    /// Finds out whether no theater listens at `address`, and passes the result to `take`, which must not block. A theater with a connection is not
-    /// called. In all other cases this theater calls, also if it has a link whose other end is to call again.
+    /// Finds out whether no theater listens at `address`, and passes the result to `take`, which must not block. The address is called, also if there is
+    /// a link. The end that was called first does not call by itself if a connection breaks, and a connection may be silent.
     #[doc(hidden)]
     pub fn is_refused_at(&self, address: SocketAddr, take: impl FnOnce(bool) + Send + 'static) {
-        let callee = Callee { connected: true, ..Callee::from(address) };
+        let callee = Callee { anew: true, ..Callee::from(address) };
         let over = |link: Result<Arc<Link>, TheaterError>| take(link.is_err_and(|error| error.is_refusal()));
         self.theater_core.reach_later(callee, Duration::ZERO, Box::new(over));
     }
