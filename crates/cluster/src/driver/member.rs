@@ -47,8 +47,12 @@ pub(super) enum Event {
     Watches(Result<LedgerWatch, Failure>),
     /// The look-up of a member has its result.
     Found(MemberId),
-    /// No theater listens at the address of a member.
-    Refused(MemberId),
+    /// The address of a silent member was called.
+    Called {
+        id: MemberId,
+        /// Whether no theater listens at the address.
+        is_refused: bool,
+    },
 }
 
 impl ActorMessage for Event {
@@ -180,7 +184,10 @@ impl Handler<Event> for MemberActor {
                 let input = self.life.as_mut().and_then(|life| life.peers.found(id));
                 input.into_iter().for_each(|input| self.step(input, ctx));
             }
-            Event::Refused(id) => self.gone(id, ctx),
+            Event::Called { id, is_refused } => {
+                let input = self.life.as_mut().and_then(|life| life.peers.called(id, is_refused));
+                input.into_iter().for_each(|input| self.step(input, ctx));
+            }
         }
     }
 }

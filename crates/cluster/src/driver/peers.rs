@@ -40,6 +40,8 @@ struct Peer {
     missed: u32,
     /// Whether the machine was told that it is silent or gone.
     is_suspected: bool,
+    /// Whether no theater listens at its address.
+    is_refused: bool,
 }
 
 /// The other members of the adopted view.
@@ -71,7 +73,11 @@ impl Peers {
 
     /// Follows the view: begins with new members, and forgets those that are gone.
     pub(super) fn follow(&mut self, view: &View) {
-        self.peers.retain(|id, _| view.members.contains_key(id));
+        let (theater, is_member) = (&self.theater, |id: &MemberId| view.members.contains_key(id));
+        // Asks to the actors of a dead process fail at once, and a shutdown does not wait for its acknowledgements.
+        let dead = self.peers.iter().filter(|(id, peer)| !is_member(id) && peer.is_refused);
+        dead.filter_map(|(_, peer)| peer.address).for_each(|address| theater.give_up(address));
+        self.peers.retain(|id, _| is_member(id));
         for (id, member) in view.members.iter().filter(|(id, _)| **id != self.me) {
             let route = self.guest.filter(|guest| guest.0 == *id).map(|guest| guest.1);
             self.peers.entry(*id).or_insert_with(|| Peer {
@@ -84,6 +90,7 @@ impl Peers {
                 is_heard: false,
                 missed: 0,
                 is_suspected: false,
+                is_refused: false,
             });
         }
     }
@@ -92,7 +99,7 @@ impl Peers {
     pub(super) fn heard(&mut self, from: MemberId, sender: ActorRef<MemberActor>) -> Option<Input> {
         self.guest = Some((from, sender));
         let peer = self.peers.get_mut(&from)?;
-        (peer.route, peer.is_heard, peer.missed) = (Some(sender), true, 0);
+        (peer.route, peer.is_heard, peer.missed, peer.is_refused) = (Some(sender), true, 0, false);
         std::mem::take(&mut peer.is_suspected).then_some(Input::Trust(from))
     }
 
@@ -117,6 +124,19 @@ impl Peers {
         }
         let is_new = peer.missed >= MISSED_MAX && !std::mem::replace(&mut peer.is_suspected, peer.missed >= MISSED_MAX);
         is_new.then_some(Input::Suspect(id))
+    }
+
+    /// Takes the result of a call. A theater that has answered may be a later one at the address: a look-up over the link with the former one would
+    /// wait until that link is lost, and begins anew.
+    pub(super) fn called(&mut self, id: MemberId, is_refused: bool) -> Option<Input> {
+        if is_refused {
+            self.peers.get_mut(&id)?.is_refused = true;
+            return self.gone(id);
+        }
+        let peer = self.peers.get_mut(&id).filter(|peer| peer.missed > 0)?;
+        peer.finding = None;
+        let content = peer.parked.take()?;
+        self.look_up(id, content)
     }
 
     /// Sends a letter to a member of the view, or to the sender of the last letter.
@@ -182,9 +202,7 @@ impl Peers {
             let (this, id, is_called) = (self.this, *id, Arc::clone(&peer.is_called));
             self.theater.is_refused_at(address, move |is_refused| {
                 is_called.store(false, Ordering::Relaxed);
-                if is_refused {
-                    let _ = this.try_tell(Event::Refused(id));
-                }
+                let _ = this.try_tell(Event::Called { id, is_refused });
             });
         }
         inputs

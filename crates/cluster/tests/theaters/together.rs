@@ -22,6 +22,11 @@ pub fn theater() -> Theater {
     Theater::builder().listen("127.0.0.1:0").system(System::builder().workers(2)).start().unwrap()
 }
 
+/// Lets other threads run, also on a machine with few cores.
+fn give_way() {
+    std::thread::park_timeout(Duration::from_millis(1));
+}
+
 /// Waits until `done`.
 ///
 /// # Panics
@@ -30,7 +35,7 @@ pub fn until(what: &str, done: impl Fn() -> bool) {
     let begun = Instant::now();
     while !done() {
         assert!(begun.elapsed() < LIMIT, "{what}");
-        std::thread::yield_now();
+        give_way();
     }
 }
 
@@ -56,7 +61,7 @@ impl Checker {
                     check(&clusters, slot);
                 }
                 looks += 1;
-                std::thread::yield_now();
+                give_way();
             }
             looks
         };

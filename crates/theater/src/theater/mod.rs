@@ -291,6 +291,16 @@ impl Theater {
         self.theater_core.reach_later(callee, Duration::ZERO, Box::new(over));
     }
 
+    /// Gives up the link with the theater that this one has called at `address`, if it has no connection: messages to it become dead letters, and asks
+    /// fail.
+    #[doc(hidden)]
+    pub fn give_up(&self, address: SocketAddr) {
+        if let Some(link) = self.theater_core.known_link(address).filter(|link| link.connection().is_none()) {
+            // The loss of a link may run user code.
+            self.theater_core.soon(Box::new(move || link.lose()));
+        }
+    }
+
     /// Returns the theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Calls
     /// it if necessary, which may take some seconds and blocks this thread.
     ///
