@@ -51,7 +51,11 @@ impl Cluster {
     /// Makes `theater` a member of the cluster in `ledger`, or begins a cluster if the ledger has none. All members use the same ledger and the same
     /// options.
     ///
-    /// Returns at once. The theater joins in the background for as long as it takes: see [`Cluster::activated`].
+    /// Returns at once. The theater joins in the background for as long as it takes: see [`Cluster::activated`]. A member that the others declare dead
+    /// drops its slots, and joins again as another one.
+    ///
+    /// The [`lost_after`](playhouse_theater::TheaterBuilder::lost_after) of the theater stays in force. Set it above the lease, as its default is: a
+    /// theater that is lost sooner loses messages, although the cluster still counts on it.
     ///
     /// # Errors
     /// The theater has no address or is a member already, the options are not possible, or threads could not be started.
@@ -120,7 +124,7 @@ impl Cluster {
     }
 
     /// Sends the present state to `watcher`, and each later one. A watcher that is overloaded misses states between two others, and never the
-    /// last one.
+    /// last one. The end of a lease is no new state, because it comes with the time: see [`Cluster::runs`].
     pub fn watch<A, Mode>(&self, watcher: ActorRef<A>)
     where
         A: playhouse_actor::Actor,

@@ -50,3 +50,45 @@ fn slots(former: Option<&View>, view: &View, me: MemberId) -> (usize, usize) {
         (gained + usize::from(now && !before), lost + usize::from(before && !now))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::view::{Accusation, Holder, Member, Slot};
+
+    #[test]
+    fn a_line_names_each_change_and_counts_the_slots() {
+        let member = |status| {
+            let address = "127.0.0.1:7000".to_owned();
+            Member { address, status, program: 0, accusations: BTreeMap::new() }
+        };
+        let mut view = View::first(1, 3);
+        view.members.insert(MemberId(1), member(Status::Active));
+        view.members.insert(MemberId(2), member(Status::Leaving));
+        view.members.insert(MemberId(3), member(Status::Active));
+        view.slots[0] = Slot { epoch: 1, holder: Holder::Owned(MemberId(1)) };
+        assert_eq!(describe(None, &view).matches("is active").count(), 2);
+
+        let mut next = view.clone();
+        next.remove(&[MemberId(2)].into());
+        next.members.insert(MemberId(4), member(Status::Joining));
+        let accusation = Accusation { version: 1, is_refuted: false };
+        next.members.get_mut(&MemberId(3)).unwrap().accusations.insert(MemberId(1), accusation);
+        let line = describe(Some(&view), &next);
+        let expected = [
+            " 127.0.0.1:7000 (0000000000000003) is suspected;",
+            " 127.0.0.1:7000 (0000000000000004) joins;",
+            " 127.0.0.1:7000 (0000000000000002) has left;",
+        ];
+        assert_eq!(line, expected.concat());
+
+        view.slots[1] = Slot { epoch: 1, holder: Holder::Owned(MemberId(3)) };
+        next.slots[1] = Slot { epoch: 2, holder: Holder::Inherited(MemberId(1)) };
+        next.slots[0] = Slot { epoch: 2, holder: Holder::Owned(MemberId(3)) };
+        assert_eq!([slots(Some(&view), &next, MemberId(1)), slots(None, &next, MemberId(3))], [(1, 1), (1, 0)]);
+        next.remove(&[MemberId(3)].into());
+        assert!(describe(Some(&view), &next).contains("(0000000000000003) was declared dead;"));
+    }
+}

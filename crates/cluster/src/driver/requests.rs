@@ -5,7 +5,7 @@ use playhouse_actor::{Message, Recipient};
 use super::state::ClusterState;
 use crate::view::MemberId;
 
-/// A request that is answered when the member is active: see [`Cluster::activated`](crate::Cluster::activated).
+/// A request that is answered when the member is active: [`Cluster::activated`](crate::Cluster::activated) sends it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Activated;
@@ -14,7 +14,7 @@ impl Message for Activated {
     type Reply = MemberId;
 }
 
-/// A request to leave the cluster: see [`Cluster::leave`](crate::Cluster::leave).
+/// A request to leave the cluster: [`Cluster::leave`](crate::Cluster::leave) sends it.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Leave;

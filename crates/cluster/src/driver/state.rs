@@ -11,6 +11,22 @@ use crate::membership::{End, Time};
 use crate::view::{MemberId, SLOTS_MAX, View};
 
 /// The cluster from the view of one member. [`Cluster::watch`](crate::Cluster::watch) sends it as a message.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::{Actor, Context, Handler};
+/// use playhouse_cluster::ClusterState;
+///
+/// struct Display;
+/// impl Actor for Display {}
+/// impl Handler<ClusterState> for Display {
+///     fn handle(&mut self, state: ClusterState, _: &mut Context<Self>) {
+///         let members = state.view.map_or(0, |view| view.members.len());
+///         println!("{members} members, {} slots are open", state.open);
+///     }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClusterState {
