@@ -1,5 +1,6 @@
 //! Ledgers that hang, fail or panic.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -21,11 +22,13 @@ enum Mood {
 struct Moody {
     store: MemoryStore,
     mood: Arc<(Mutex<Mood>, Condvar)>,
+    /// The number of requests that hang.
+    hanging: Arc<AtomicUsize>,
 }
 
 impl Moody {
     fn new(mood: Mood) -> Moody {
-        Moody { store: MemoryStore::new(), mood: Arc::new((Mutex::new(mood), Condvar::new())) }
+        Moody { store: MemoryStore::new(), mood: Arc::new((Mutex::new(mood), Condvar::new())), hanging: Arc::default() }
     }
 
     fn set(&self, mood: Mood) {
@@ -35,7 +38,9 @@ impl Moody {
 
     fn check(&self, key: &str) -> Result<(), StoreError> {
         let mood = self.mood.0.lock().unwrap();
+        self.hanging.fetch_add(1, Ordering::Relaxed);
         let mood = *self.mood.1.wait_while(mood, |mood| *mood == Mood::Hangs).unwrap();
+        self.hanging.fetch_sub(1, Ordering::Relaxed);
         match mood {
             Mood::Well | Mood::Hangs => Ok(()),
             Mood::Fails => Err(StoreError::Io { key: key.to_owned(), error: std::io::ErrorKind::TimedOut.into() }),
@@ -79,6 +84,8 @@ fn a_theater_ends_promptly_beside_a_ledger_that_hangs_or_fails() {
         let cluster = Cluster::join(&theater, ledger.clone(), options()).unwrap();
         let activated = cluster.activated().within(Duration::from_millis(500)).wait();
         assert!(activated.is_err(), "{activated:?}");
+        // One read, and the start of the watch.
+        assert!(ledger.hanging.load(Ordering::Relaxed) <= 2, "requests pile up");
         let begun = Instant::now();
         theater.shutdown().unwrap();
         assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
