@@ -126,11 +126,12 @@ impl MemberActor {
         vec![Input::Tick]
     }
 
-    /// Answers those that wait until this member is active.
+    /// Answers those that wait until this member is active and has a lease. Its vacant slots are open by then.
     pub(super) fn answer_activated(&mut self) {
         let Some(life) = &self.life else { return };
         let status = life.machine.view().and_then(|view| view.members.get(&life.me)).map(|member| member.status);
-        if status == Some(Status::Active) {
+        let has_lease = life.machine.lease_end().is_some_and(|end| self.shared.clock.now() < end);
+        if status == Some(Status::Active) && has_lease {
             self.activated.drain(..).for_each(|reply| reply.send(life.me));
         }
     }

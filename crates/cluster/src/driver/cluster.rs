@@ -77,7 +77,7 @@ impl Cluster {
         Ok(Cluster { shared, member })
     }
 
-    /// Waits until this member is active: `.await` or `.wait()`. The answer is its id.
+    /// Waits until this member is active and has a lease: `.await` or `.wait()`. The answer is its id.
     ///
     /// # Errors
     /// When awaited: the member has left, or its theater has ended. The wait has no limit of its own, because the ledger may be away.
