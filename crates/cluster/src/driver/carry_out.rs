@@ -36,6 +36,9 @@ impl MemberActor {
                 has_answered |= matches!(&effect, Effect::Send { to, .. } if Some(*to) == asker);
                 inputs.extend(self.carry_out(effect, now, ctx));
             }
+            if std::mem::take(&mut self.has_closed) {
+                inputs.push_back(Input::Tick);
+            }
         }
         self.answer_activated();
         self.tell_watchers();
@@ -95,7 +98,9 @@ impl MemberActor {
             Effect::Close { slot, epoch, .. } => {
                 self.shared.set_epoch(slot, 0);
                 self.shared.change(|state| state.open = state.open.saturating_sub(1));
-                vec![Input::Closed { slot, epoch }]
+                life.machine.closed(slot, epoch);
+                self.has_closed = true;
+                Vec::new()
             }
             Effect::Refused { .. } => Vec::new(),
             Effect::Frozen => {

@@ -67,6 +67,8 @@ pub(super) struct MemberActor {
     pub(super) ledger: LedgerPort,
     pub(super) life: Option<Life>,
     pub(super) is_leaving: bool,
+    /// Whether slots were closed since the last step.
+    pub(super) has_closed: bool,
     /// The time of the next tick, and its timer.
     tick: Option<(Time, TimerKey)>,
     pub(super) activated: Vec<Reply<MemberId>>,
@@ -96,6 +98,7 @@ impl MemberActor {
             ledger,
             life: None,
             is_leaving: false,
+            has_closed: false,
             tick: None,
             activated: Vec::new(),
             left: Vec::new(),
