@@ -1,16 +1,27 @@
 //! The membership of a cluster: the ordered views, the leases of the members, and the owners of the slots.
 //!
-//! [`Membership`] is a pure state machine without input, output, clock or thread. A host passes it results and messages by
-//! [`Membership::step`] and carries out the [`Effect`]s. The only shared state is one [`View`], in a ledger under one key.
+//! [`Cluster::join`] makes a theater a member. The folders:
+//!
+//! - `driver`: the actor that runs a theater's part in the membership, and the handle to it.
+//! - `membership`: [`Membership`], a pure state machine without input, output, clock or thread. A host passes it results and messages by
+//!   [`Membership::step`] and carries out the [`Effect`]s.
+//!
+//! The only shared state is one [`View`], in a ledger under one key.
 
 #![forbid(unsafe_code)]
 
+mod driver;
 mod membership;
 mod view;
 
 #[cfg(test)]
 mod explored;
 
+pub use driver::cluster::Cluster;
+pub use driver::errors::JoinError;
+pub use driver::options::ClusterOptions;
+pub use driver::requests::{Activated, Leave};
+pub use driver::state::ClusterState;
 pub use membership::{
     Config, ConfigError, Effect, End, Input, Membership, Message, Outcome, ReadError, RequestId, Stored, Time,
 };

@@ -153,6 +153,11 @@ impl Membership {
         effects
     }
 
+    /// Notes [`Input::Closed`] without a step. The next step takes it up. A step visits all slots, and many slots close at once.
+    pub fn closed(&mut self, slot: usize, epoch: u64) {
+        self.slots.closed(slot, epoch);
+    }
+
     /// Does everything that is due.
     fn proceed(&mut self, effects: &mut Vec<Effect>) {
         let is_member = self.view().is_some_and(|view| view.members.contains_key(&self.me));

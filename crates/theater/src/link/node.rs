@@ -23,11 +23,20 @@ pub(crate) struct Callee {
     pub(crate) address: SocketAddr,
     /// The incarnation of the called theater, or `None` for any theater at this address.
     pub(crate) theater: Option<u64>,
+    /// Whether the address is called although there is a link. That shows whether a theater listens at it.
+    pub(crate) anew: bool,
+}
+
+impl Callee {
+    /// Returns the theater of this incarnation.
+    pub(crate) fn of(address: SocketAddr, theater: u64) -> Callee {
+        Callee { address, theater: Some(theater), anew: false }
+    }
 }
 
 impl From<SocketAddr> for Callee {
     fn from(address: SocketAddr) -> Callee {
-        Callee { address, theater: None }
+        Callee { address, theater: None, anew: false }
     }
 }
 

@@ -218,7 +218,7 @@ impl RerouteAll {
         let retry_for = self.deadline.saturating_sub(self.theater_core.now());
         for (theater, address) in &theaters {
             let call = Arc::clone(&calls);
-            let callee = Callee { address: *address, theater: Some(*theater) };
+            let callee = Callee::of(*address, *theater);
             self.theater_core.reach_later(callee, retry_for, Box::new(move |_| drop(call)));
         }
         self.step = Step::Reach { theaters: theaters.into_keys().collect(), calls };

@@ -116,7 +116,7 @@ impl BirthTheaters {
             // Another theater has this address, or none.
             Ok(_) | Err(_) => here.note_unreached(host, here.now().saturating_add(here.settings.lost_after)),
         };
-        theater_core.reach_later(Callee { address, theater: Some(theater) }, HOST_CALL_MAX, Box::new(take));
+        theater_core.reach_later(Callee::of(address, theater), HOST_CALL_MAX, Box::new(take));
     }
 }
 

@@ -516,7 +516,7 @@ impl TheaterCore {
                 let is_unknown = host.theater != self.incarnation && self.link_table.link(host.theater).is_none();
                 let address = host.address.filter(|_| is_unknown && cycles.called.len() < CALLS_MAX)?;
                 let is_new = cycles.called.insert(host.theater, now).is_none();
-                is_new.then_some(Callee { address, theater: Some(host.theater) })
+                is_new.then_some(Callee::of(address, host.theater))
             };
             hosts.iter().filter_map(callee).collect()
         };

@@ -49,7 +49,10 @@ impl Links {
     ///
     /// An address alone means an address that this theater has called, because the listening address that a caller states is only
     /// its claim. Of several theaters that were called at the address, the connected one is meant, and of those the latest.
-    pub(crate) fn at(&self, Callee { address, theater }: Callee) -> Option<&Arc<Link>> {
+    pub(crate) fn at(&self, Callee { address, theater, anew }: Callee) -> Option<&Arc<Link>> {
+        if anew {
+            return None;
+        }
         if let Some(theater) = theater {
             return self.by_incarnation.get(&theater).map(|known| &known.link).filter(|link| !link.is_lost());
         }

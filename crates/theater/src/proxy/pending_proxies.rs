@@ -105,7 +105,7 @@ impl PendingProxies {
             }
             called.push((host, now.saturating_add(node.lost_after())));
         }
-        let callee = Callee { address, theater: Some(remote.theater) };
+        let callee = Callee::of(address, remote.theater);
         // One attempt.
         node.reach_later(callee, Duration::from_millis(1), Box::new(drop));
     }

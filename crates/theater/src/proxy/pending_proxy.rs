@@ -399,7 +399,7 @@ impl PendingProxy {
         };
         // The attempts last as long as a silent theater with a link is not lost; they are fewer if the calls are refused.
         let retry_for = node.lost_after();
-        node.reach_later(Callee { address, theater: Some(remote.theater) }, retry_for, Box::new(called));
+        node.reach_later(Callee::of(address, remote.theater), retry_for, Box::new(called));
     }
 
     /// Has the theater called before anything is sent to it: it tells which actors have ended. If it cannot be reached, nothing changes.
@@ -419,7 +419,7 @@ impl PendingProxy {
             Ok(link) if link.incarnation == theater => this.open_ahead(link),
             Ok(_) | Err(_) => {}
         };
-        let callee = Callee { address, theater: Some(theater) };
+        let callee = Callee::of(address, theater);
         let limit = node.call_limit();
         node.reach_later(callee, limit, Box::new(called));
     }

@@ -29,6 +29,7 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{FindError, PublishError, TheaterError};
 use crate::link::Link;
+use crate::link::node::Callee;
 use crate::migration::announce_evacuation::SHUTDOWN_NOTICE_MAX;
 use crate::migration::rebalance::{Rebalance, RebalanceGuard};
 use crate::node::core::TheaterCore;
@@ -267,6 +268,37 @@ impl Theater {
     /// [`address`](Self::address) if another one is [advertised](TheaterBuilder::advertise).
     pub fn bound_address(&self) -> Option<SocketAddr> {
         self.theater_core.bound
+    }
+
+    /// Returns the number that tells this theater from all others, also from earlier ones at its address.
+    #[doc(hidden)]
+    pub fn incarnation(&self) -> u64 {
+        self.theater_core.incarnation
+    }
+
+    /// Returns whether this theater has a connection with the theater that it has called at `address`.
+    #[doc(hidden)]
+    pub fn is_connected_to(&self, address: SocketAddr) -> bool {
+        self.theater_core.known_link(address).is_some_and(|link| link.connection().is_some())
+    }
+
+    /// Finds out whether no theater listens at `address`, and passes the result to `take`, which must not block. The address is called, also if there is
+    /// a link. The end that was called first does not call by itself if a connection breaks, and a connection may be silent.
+    #[doc(hidden)]
+    pub fn is_refused_at(&self, address: SocketAddr, take: impl FnOnce(bool) + Send + 'static) {
+        let callee = Callee { anew: true, ..Callee::from(address) };
+        let over = |link: Result<Arc<Link>, TheaterError>| take(link.is_err_and(|error| error.is_refusal()));
+        self.theater_core.reach_later(callee, Duration::ZERO, Box::new(over));
+    }
+
+    /// Gives up the link with the theater that this one has called at `address`, if it has no connection: messages to it become dead letters, and asks
+    /// fail.
+    #[doc(hidden)]
+    pub fn give_up(&self, address: SocketAddr) {
+        if let Some(link) = self.theater_core.known_link(address).filter(|link| link.connection().is_none()) {
+            // The loss of a link may run user code.
+            self.theater_core.soon(Box::new(move || link.lose()));
+        }
     }
 
     /// Returns the theater at `address`: `host:port` or `playhouse://host:port`, with an IP address or a name as the host. Calls

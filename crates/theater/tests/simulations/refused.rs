@@ -57,3 +57,31 @@ fn a_peer_whose_connection_is_restored_has_no_error() {
     assert_eq!(peer.state().link, LinkState::Linked);
     assert!(peer.call_error().is_none());
 }
+
+/// Only the end that called first restores a link. The other end would not notice that no theater listens any more.
+#[test]
+fn either_end_of_a_link_finds_out_that_the_other_one_has_ended() {
+    let is_refused = |net: &Simulation, theater: &Theater, address| {
+        let (tell, told) = std::sync::mpsc::channel();
+        theater.is_refused_at(address, move |is_refused| tell.send(is_refused).unwrap());
+        let mut found = None;
+        net.run_until(|| {
+            found = found.or_else(|| told.try_recv().ok());
+            found.is_some()
+        });
+        found
+    };
+    for (seed, is_called) in (0..20).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let net = Simulation::new(seed);
+        let [one, other] = [(); 2].map(|()| net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap());
+        let [at, to] = [&one, &other].map(|theater| theater.address().unwrap());
+        let _peer = if is_called { other.connect(at).unwrap() } else { one.connect(to).unwrap() };
+        assert_eq!(is_refused(&net, &one, to), Some(false), "seed {seed}");
+        assert!(one.is_connected_to(to), "seed {seed}");
+        net.cut(&one, &other);
+        assert_eq!(is_refused(&net, &one, to), Some(false), "seed {seed}: a network that is cut refuses nothing");
+        net.heal(&one, &other);
+        net.kill(&other);
+        assert_eq!(is_refused(&net, &one, to), Some(true), "seed {seed}");
+    }
+}

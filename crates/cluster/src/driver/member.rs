@@ -1,0 +1,270 @@
+//! The actor that runs a theater's part in the membership.
+
+use std::hash::Hasher;
+use std::sync::Arc;
+
+use playhouse_actor::{
+    Actor, Context, DeferredHandler, Handler, Message as ActorMessage, Recipient, Reply, TimerKey, remote,
+};
+use playhouse_theater::Theater;
+use playhouse_toolbox::durable::LedgerWatch;
+use siphasher::sip::SipHasher13;
+
+use super::ledger_port::{Failure, LedgerPort};
+use super::letters::{Content, Letter};
+use super::options::ClusterOptions;
+use super::peers::Peers;
+use super::requests::{Activated, Leave, Watch};
+use super::state::{ClusterState, Shared};
+use crate::membership::{ConfigError, Input, Membership, RequestId, Stored, Time};
+use crate::view::MemberId;
+
+/// The number of looks at the peers in each period.
+const LOOKS: u32 = 5;
+
+/// An event of the actor's own parts.
+pub(super) enum Event {
+    /// The actor has been published, and may begin.
+    Begin,
+    /// The machine wants to be stepped.
+    Tick,
+    /// The peers are to be looked after.
+    Look,
+    /// The ledger has changed.
+    Changed,
+    Read {
+        /// The life that has asked. The numbers of the requests begin anew with each life.
+        by: MemberId,
+        id: RequestId,
+        result: Result<Option<Stored>, Failure>,
+    },
+    Wrote {
+        by: MemberId,
+        id: RequestId,
+        result: Result<u64, Failure>,
+    },
+    /// The ledger is watched, or cannot be watched.
+    Watches(Result<LedgerWatch, Failure>),
+    /// The look-up of a member has its result.
+    Found(MemberId),
+    /// The address of a silent member was called.
+    Called {
+        id: MemberId,
+        /// Whether no theater listens at the address.
+        is_refused: bool,
+    },
+}
+
+impl ActorMessage for Event {
+    type Reply = ();
+}
+
+/// The actor of a member.
+pub(super) struct MemberActor {
+    pub(super) theater: Theater,
+    options: ClusterOptions,
+    pub(super) shared: Arc<Shared>,
+    pub(super) ledger: LedgerPort,
+    pub(super) life: Option<Life>,
+    pub(super) is_leaving: bool,
+    /// Whether slots were closed since the last step.
+    pub(super) has_closed: bool,
+    /// The time of the next tick, and its timer.
+    tick: Option<(Time, TimerKey)>,
+    pub(super) activated: Vec<Reply<MemberId>>,
+    pub(super) left: Vec<Reply<()>>,
+    /// The actors that watch, and whether they lack the last state.
+    pub(super) watchers: Vec<(Recipient<ClusterState>, bool)>,
+}
+
+/// One life of a member: from its join until it has left or was declared dead.
+pub(super) struct Life {
+    pub(super) me: MemberId,
+    pub(super) machine: Membership,
+    pub(super) peers: Peers,
+}
+
+impl MemberActor {
+    pub(super) fn new(
+        theater: &Theater,
+        options: ClusterOptions,
+        shared: Arc<Shared>,
+        ledger: LedgerPort,
+    ) -> MemberActor {
+        MemberActor {
+            theater: theater.clone(),
+            options,
+            shared,
+            ledger,
+            life: None,
+            is_leaving: false,
+            has_closed: false,
+            tick: None,
+            activated: Vec::new(),
+            left: Vec::new(),
+            watchers: Vec::new(),
+        }
+    }
+
+    /// Begins a life with an id of its own.
+    pub(super) fn begin(&mut self, ctx: &mut Context<Self>) -> Result<(), ConfigError> {
+        let mut hasher = SipHasher13::new();
+        // The time tells apart the lives of one theater.
+        for part in [self.theater.incarnation(), self.shared.clock.now().as_nanos() as u64] {
+            hasher.write_u64(part);
+        }
+        let me = MemberId(hasher.finish());
+        let config = self.options.config(me.0);
+        let renew = config.renew;
+        let address = self.theater.address().map(|address| address.to_string()).unwrap_or_default();
+        let machine = Membership::new(me, address, self.options.version(), config)?;
+        let peers = Peers::new(self.theater.clone(), ctx.this(), me, renew);
+        self.life = Some(Life { me, machine, peers });
+        self.shared.change(|state| (state.me, state.view) = (me, None));
+        Ok(())
+    }
+
+    /// Lets the timer of the machine fire when its next tick is due. A timer that fires too early does no harm.
+    pub(super) fn set_timer(&mut self, ctx: &mut Context<Self>) {
+        let next = self.life.as_ref().and_then(|life| life.machine.next_tick());
+        let Some(next) = next.filter(|next| self.tick.as_ref().is_none_or(|(due, _)| next < due)) else { return };
+        if let Some((_, timer)) = self.tick.take() {
+            ctx.cancel(timer);
+        }
+        let delay = next.saturating_sub(self.shared.clock.now());
+        self.tick = Some((next, ctx.send_after(delay, Event::Tick)));
+    }
+}
+
+impl Drop for MemberActor {
+    /// Nothing renews the lease any more.
+    fn drop(&mut self) {
+        self.shared.stop();
+    }
+}
+
+impl Actor for MemberActor {}
+
+impl Handler<Event> for MemberActor {
+    fn handle(&mut self, event: Event, ctx: &mut Context<Self>) {
+        match event {
+            Event::Begin => {
+                self.ledger.watch(ctx.this());
+                // `Cluster::join` has checked the options.
+                let _ = self.begin(ctx);
+                self.step(Input::Tick, ctx);
+                ctx.this().tell(Event::Look);
+            }
+            Event::Tick => {
+                self.tick = None;
+                self.step(Input::Tick, ctx);
+            }
+            Event::Look => {
+                let inputs = self.life.as_mut().map(|life| life.peers.look()).unwrap_or_default();
+                inputs.into_iter().for_each(|input| self.step(input, ctx));
+                self.tell_watchers();
+                let renew = self.options.config(0).renew;
+                ctx.send_after(renew / LOOKS, Event::Look);
+            }
+            Event::Changed => self.step(Input::Changed, ctx),
+            Event::Read { by, id, result } => {
+                let result = self.ledger.has_read(result);
+                if result.is_ok() {
+                    self.ledger.watch(ctx.this());
+                }
+                self.step_of(by, Input::Read { id, result }, ctx);
+            }
+            Event::Wrote { by, id, result } => {
+                let outcome = self.ledger.has_written(result);
+                self.step_of(by, Input::Wrote { id, outcome }, ctx);
+            }
+            Event::Watches(watch) => {
+                self.ledger.watches(watch);
+                // A change before the watch was not told.
+                self.step(Input::Changed, ctx);
+            }
+            Event::Found(id) => {
+                let input = self.life.as_mut().and_then(|life| life.peers.found(id));
+                input.into_iter().for_each(|input| self.step(input, ctx));
+            }
+            Event::Called { id, is_refused } => {
+                let input = self.life.as_mut().and_then(|life| life.peers.called(id, is_refused));
+                input.into_iter().for_each(|input| self.step(input, ctx));
+            }
+        }
+    }
+}
+
+impl MemberActor {
+    /// Passes on a result, if the life that has asked for it goes on.
+    fn step_of(&mut self, by: MemberId, input: Input, ctx: &mut Context<Self>) {
+        if self.life.as_ref().is_some_and(|life| life.me == by) {
+            self.step(input, ctx);
+        }
+    }
+
+    /// Asks a member that has asked at a later version. Its answer is the view, and this member follows it without the ledger. Without the ask, a
+    /// member that joins would take those that do not reach the ledger for silent ones.
+    fn ask_back(&mut self, from: MemberId) {
+        let at = self.shared.clock.now();
+        let Some(Life { machine, peers, .. }) = &mut self.life else { return };
+        if let Some(view) = machine.view() {
+            let ask = Content::Ask { version: view.version, fingerprint: view.fingerprint(), at };
+            peers.send(from, ask);
+        }
+    }
+
+    fn gone(&mut self, id: MemberId, ctx: &mut Context<Self>) {
+        let input = self.life.as_mut().and_then(|life| life.peers.gone(id));
+        input.into_iter().for_each(|input| self.step(input, ctx));
+    }
+}
+
+impl Handler<Letter> for MemberActor {
+    fn handle(&mut self, letter: Letter, ctx: &mut Context<Self>) {
+        let Letter { from, to, sender, content } = letter;
+        let Some(life) = &mut self.life else { return };
+        let heard = life.peers.heard(from, sender);
+        heard.into_iter().for_each(|input| self.step(input, ctx));
+        let is_ask = matches!(content, Content::Ask { .. });
+        match content {
+            Content::Ended(id) => self.gone(id, ctx),
+            _ if self.life.as_ref().is_none_or(|life| life.me != to) => {
+                if is_ask && let Some(life) = &mut self.life {
+                    life.peers.send(from, Content::Ended(to));
+                }
+            }
+            content => {
+                let message = content.into_message();
+                let has_answered = message.is_some_and(|message| self.receive(from, message, ctx));
+                if is_ask && !has_answered {
+                    self.ask_back(from);
+                }
+            }
+        }
+    }
+}
+
+impl DeferredHandler<Activated> for MemberActor {
+    fn handle(&mut self, _: Activated, reply: Reply<MemberId>, _: &mut Context<Self>) {
+        self.activated.push(reply);
+        self.answer_activated();
+    }
+}
+
+impl DeferredHandler<Leave> for MemberActor {
+    fn handle(&mut self, _: Leave, reply: Reply<()>, ctx: &mut Context<Self>) {
+        self.left.push(reply);
+        self.is_leaving = true;
+        self.step(Input::Leave, ctx);
+    }
+}
+
+impl Handler<Watch> for MemberActor {
+    fn handle(&mut self, Watch(watcher): Watch, _: &mut Context<Self>) {
+        self.watchers.push((watcher, true));
+        self.tell_watchers();
+    }
+}
+
+remote!(MemberActor: Letter);

@@ -1,0 +1,113 @@
+//! The state of a member that other threads read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use playhouse_actor::Message;
+
+use super::clock::Clock;
+use crate::membership::{End, Time};
+use crate::view::{MemberId, SLOTS_MAX, View};
+
+/// The cluster from the view of one member. [`Cluster::watch`](crate::Cluster::watch) sends it as a message.
+///
+/// # Examples
+///
+/// ```
+/// use playhouse_actor::{Actor, Context, Handler};
+/// use playhouse_cluster::ClusterState;
+///
+/// struct Display;
+/// impl Actor for Display {}
+/// impl Handler<ClusterState> for Display {
+///     fn handle(&mut self, state: ClusterState, _: &mut Context<Self>) {
+///         let members = state.view.map_or(0, |view| view.members.len());
+///         println!("{members} members, {} slots are open", state.open);
+///     }
+/// }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClusterState {
+    /// The present id of this member. A member that was declared dead has another one afterwards.
+    pub me: MemberId,
+    /// The last adopted view, or `None` before the ledger was read.
+    pub view: Option<Arc<View>>,
+    /// The number of slots that this member runs, as long as its lease lasts.
+    pub open: usize,
+    /// The end of the last life of this member, if there was one. After [`End::Left`] there is no other life.
+    pub end: Option<End>,
+}
+
+impl Message for ClusterState {
+    type Reply = ();
+}
+
+/// The state that the actor writes, and all threads read.
+pub(crate) struct Shared {
+    pub(crate) clock: Clock,
+    /// The end of the lease in nanoseconds, or 0 without a lease.
+    lease_end: AtomicU64,
+    /// The epoch of each slot that is open, or 0. An epoch never comes back once it was replaced.
+    epochs: Box<[AtomicU64]>,
+    state: Mutex<ClusterState>,
+}
+
+impl Shared {
+    pub(crate) fn new(clock: Clock) -> Shared {
+        let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None };
+        // A later life may find a cluster with another number of slots. Room for all costs 512 KiB.
+        let epochs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
+        Shared { clock, lease_end: AtomicU64::new(0), epochs, state: Mutex::new(state) }
+    }
+
+    /// Returns the epoch of a slot that this member runs now.
+    pub(crate) fn runs(&self, slot: usize) -> Option<u64> {
+        let epoch = self.epochs.get(slot)?.load(Ordering::Acquire);
+        if epoch == 0 {
+            return None;
+        }
+        let lease_end = self.lease_end.load(Ordering::Acquire);
+        let now = self.clock.now();
+        // The lease may be that of a later life, in which the slot is not open. An equal epoch shows that it is the lease of this one, because the
+        // epochs of a life are cleared before the next one has a lease.
+        let is_same = self.epochs[slot].load(Ordering::Acquire) == epoch;
+        (is_same && now < Duration::from_nanos(lease_end)).then_some(epoch)
+    }
+
+    pub(crate) fn set_lease_end(&self, end: Option<Time>) {
+        let nanos = end.map_or(0, |end| u64::try_from(end.as_nanos()).unwrap_or(u64::MAX));
+        // Release: pairs with the Acquire in `runs`. A slot is opened after the lease is written.
+        self.lease_end.store(nanos, Ordering::Release);
+    }
+
+    /// Sets the epoch of an open slot, or 0 for a closed one. Only the actor calls it.
+    pub(crate) fn set_epoch(&self, slot: usize, epoch: u64) {
+        if let Some(shared) = self.epochs.get(slot)
+            && shared.load(Ordering::Relaxed) != epoch
+        {
+            // Release: pairs with the Acquire in `runs`.
+            shared.store(epoch, Ordering::Release);
+        }
+    }
+
+    /// Ends the life of this member: nothing runs.
+    pub(crate) fn stop(&self) {
+        self.set_lease_end(None);
+        (0..self.epochs.len()).for_each(|slot| self.set_epoch(slot, 0));
+        self.change(|state| state.open = 0);
+    }
+
+    pub(crate) fn state(&self) -> ClusterState {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the state, and returns whether it is another one.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut ClusterState)) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let former = state.clone();
+        change(&mut state);
+        *state != former
+    }
+}

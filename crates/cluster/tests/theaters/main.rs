@@ -1,0 +1,6 @@
+//! Members in real theaters: threads, sockets, processes and ledgers that hang.
+
+mod ledgers;
+mod processes;
+mod takeover;
+mod together;
