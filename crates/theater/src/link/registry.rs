@@ -3,7 +3,7 @@
 use std::any::TypeId;
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use playhouse_actor::ActorId;
 use playhouse_actor::wire::{self, Codec, Controls, Handles, MigrationVTable, Spawns, WireError};
@@ -19,12 +19,7 @@ const KINDS_BYTES_MAX: usize = GREETING_BYTES_MAX as usize - 2 * 10 * THEATERS_M
 
 /// The messages and actors that this theater takes, and its published actors.
 pub(crate) struct Registry {
-    messages: Vec<&'static Handles>,
-    spawns: Vec<&'static Spawns>,
-    /// The kinds of the messages, and behind them those of the spawns.
-    kinds: Vec<Kind>,
-    controls: FxHashMap<TypeId, Controls>,
-    moves: FxHashMap<TypeId, (MigrationVTable, &'static Spawns)>,
+    entries: &'static Entries,
     published: Mutex<HashMap<String, Published>>,
 }
 
@@ -33,12 +28,18 @@ struct Published {
     actor: &'static str,
 }
 
-impl Registry {
-    /// Collects all entries of the binary.
-    ///
-    /// # Errors
-    /// Two entries share a name, or there are more than other theaters read.
-    pub(crate) fn new() -> Result<Registry, TheaterError> {
+/// All entries of the binary.
+struct Entries {
+    messages: Vec<&'static Handles>,
+    spawns: Vec<&'static Spawns>,
+    /// The kinds of the messages, and behind them those of the spawns.
+    kinds: Vec<Kind>,
+    controls: FxHashMap<TypeId, Controls>,
+    moves: FxHashMap<TypeId, (MigrationVTable, &'static Spawns)>,
+}
+
+impl Entries {
+    fn collect() -> Result<Entries, TheaterError> {
         // Sorted by name, because the binary's order depends on the linker, and other theaters learn the numbers.
         let mut messages: Vec<_> = wire::handles().collect();
         messages.sort_by_key(|entry| ((entry.actor_name)(), (entry.message_name)()));
@@ -76,30 +77,49 @@ impl Registry {
         let of_spawns = spawns.iter().map(|entry| ((entry.resident)(), entry.controls));
         let controls = of_messages.chain(of_spawns).collect();
         let moves = spawns.iter().filter_map(|entry| Some(((entry.resident)(), (entry.moves?, *entry)))).collect();
-        Ok(Registry { messages, spawns, kinds, controls, moves, published: Mutex::default() })
+        Ok(Entries { messages, spawns, kinds, controls, moves })
+    }
+}
+
+impl Registry {
+    /// Creates a registry with all entries of the binary.
+    ///
+    /// # Errors
+    /// Two entries share a name, or there are more than other theaters read.
+    pub(crate) fn new() -> Result<Registry, TheaterError> {
+        // The theaters of a process share the entries, because the shapes of all types take a millisecond.
+        static ENTRIES: OnceLock<Entries> = OnceLock::new();
+        let entries = match ENTRIES.get() {
+            Some(entries) => entries,
+            None => {
+                let entries = Entries::collect()?;
+                ENTRIES.get_or_init(|| entries)
+            }
+        };
+        Ok(Registry { entries, published: Mutex::default() })
     }
 
     /// Returns the list for the other end of a link.
     pub(crate) fn kinds(&self) -> &[Kind] {
-        &self.kinds
+        &self.entries.kinds
     }
 
     pub(crate) fn message(&self, kind: u32) -> Option<&'static Handles> {
-        self.messages.get(kind as usize).copied()
+        self.entries.messages.get(kind as usize).copied()
     }
 
     /// Returns the entry by which actors of this type take this message.
     pub(crate) fn message_of(&self, actor: TypeId, message: TypeId) -> Option<&'static Handles> {
-        self.messages.iter().copied().find(|entry| ((entry.actor)(), (entry.message)()) == (actor, message))
+        self.entries.messages.iter().copied().find(|entry| ((entry.actor)(), (entry.message)()) == (actor, message))
     }
 
     pub(crate) fn spawn(&self, kind: u32) -> Option<&'static Spawns> {
-        self.spawns.get((kind as usize).checked_sub(self.messages.len())?).copied()
+        self.entries.spawns.get((kind as usize).checked_sub(self.entries.messages.len())?).copied()
     }
 
     /// Returns the controls of the actor.
     pub(crate) fn controls(&self, id: ActorId) -> Option<&Controls> {
-        self.controls.get(&id.address().resident_type()?)
+        self.entries.controls.get(&id.address().resident_type()?)
     }
 
     /// Ends an arrival buffer whose mail has no receiver.
@@ -111,12 +131,12 @@ impl Registry {
 
     /// Returns the functions that migrate the actor, if it is mobile.
     pub(crate) fn migration_vtable(&self, id: ActorId) -> Option<&(MigrationVTable, &'static Spawns)> {
-        self.moves.get(&id.address().resident_type()?)
+        self.entries.moves.get(&id.address().resident_type()?)
     }
 
     /// Returns whether actors of this type of resident are mobile.
     pub(crate) fn is_mobile(&self, resident: TypeId) -> bool {
-        self.moves.contains_key(&resident)
+        self.entries.moves.contains_key(&resident)
     }
 
     /// Publishes `id` as `name`, unless another living actor has that name.
@@ -175,8 +195,8 @@ impl Registry {
         let number = |actor: &'static str, message| numbers.get(&(actor, message)).copied();
         let mut table =
             Table { messages: FxHashMap::default(), spawns: FxHashMap::default(), names: FxHashMap::default() };
-        let (messages, spawns) = self.kinds.split_at(self.messages.len());
-        for (entry, ours) in self.messages.iter().zip(messages) {
+        let (messages, spawns) = self.entries.kinds.split_at(self.entries.messages.len());
+        for (entry, ours) in self.entries.messages.iter().zip(messages) {
             let names = ((entry.actor_name)(), (entry.message_name)());
             let kind = number(names.0, Some(names.1)).map(|number| {
                 table.names.insert(number, names);
@@ -184,7 +204,7 @@ impl Registry {
             });
             table.messages.insert(((entry.actor)(), (entry.message)()), kind);
         }
-        for (entry, ours) in self.spawns.iter().zip(spawns) {
+        for (entry, ours) in self.entries.spawns.iter().zip(spawns) {
             let kind = number((entry.actor_name)(), None).map(|number| (number, codec(&kinds[number as usize], ours)));
             table.spawns.insert((entry.actor)(), kind);
         }
