@@ -17,7 +17,7 @@ use super::peers::Peers;
 use super::requests::{Activated, Leave, Watch};
 use super::state::{ClusterState, Shared};
 use crate::membership::{ConfigError, Input, Membership, RequestId, Stored, Time};
-use crate::view::MemberId;
+use crate::view::{MemberId, Timing};
 
 /// The number of looks at the peers in each period.
 const LOOKS: u32 = 5;
@@ -114,11 +114,9 @@ impl MemberActor {
             hasher.write_u64(part);
         }
         let me = MemberId(hasher.finish());
-        let config = self.options.config(me.0);
-        let renew = config.renew;
         let address = self.theater.address().map(|address| address.to_string()).unwrap_or_default();
-        let machine = Membership::new(me, address, self.options.version(), config)?;
-        let peers = Peers::new(self.theater.clone(), ctx.this(), me, renew);
+        let machine = Membership::new(me, address, self.options.version(), self.options.config(me.0))?;
+        let peers = Peers::new(self.theater.clone(), ctx.this(), me, machine.timing().renew);
         self.life = Some(Life { me, machine, peers });
         self.shared.change(|state| (state.me, state.view) = (me, None));
         Ok(())
@@ -163,7 +161,8 @@ impl Handler<Event> for MemberActor {
                 let inputs = self.life.as_mut().map(|life| life.peers.look()).unwrap_or_default();
                 inputs.into_iter().for_each(|input| self.step(input, ctx));
                 self.tell_watchers();
-                let renew = self.options.config(0).renew;
+                let timing = self.life.as_ref().map(|life| life.machine.timing());
+                let Timing { renew, .. } = timing.unwrap_or_else(|| self.options.config(0).timing);
                 ctx.send_after(renew / LOOKS, Event::Look);
             }
             Event::Changed => self.step(Input::Changed, ctx),

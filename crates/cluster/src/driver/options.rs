@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::membership::Config;
+use crate::view::Timing;
 
-/// The options of a cluster. All members have the same ones.
+/// The options of a cluster that begins, and the version of the program. A member of a cluster that exists takes over its durations and slots.
 ///
 /// # Examples
 ///
@@ -56,8 +57,7 @@ impl ClusterOptions {
         self
     }
 
-    /// Sets the number of slots of a cluster that begins, from 1 to [`SLOTS_MAX`](crate::SLOTS_MAX). Later members take over the number of
-    /// the cluster. Default: 4,096.
+    /// Sets the number of slots of a cluster that begins, from 1 to [`SLOTS_MAX`](crate::SLOTS_MAX). Default: 4,096.
     pub fn slots(mut self, slots: u32) -> ClusterOptions {
         self.slots = slots;
         self
@@ -76,6 +76,7 @@ impl ClusterOptions {
     /// Returns the settings of the machine. `cluster`: the number of a cluster that begins.
     pub(super) fn config(&self, cluster: u64) -> Config {
         let ClusterOptions { lease, outage, slots, .. } = *self;
-        Config { renew: lease / 6, lease, wait: lease + lease / 10, outage, cluster, slots }
+        let timing = Timing { renew: lease / 6, lease, wait: lease + lease / 10, outage };
+        Config { timing, cluster, slots }
     }
 }

@@ -73,6 +73,7 @@ impl Peers {
 
     /// Follows the view: begins with new members, and forgets those that are gone.
     pub(super) fn follow(&mut self, view: &View) {
+        self.renew = view.timing.renew;
         let (theater, is_member) = (&self.theater, |id: &MemberId| view.members.contains_key(id));
         // Asks to the actors of a dead process fail at once, and a shutdown does not wait for its acknowledgements.
         let dead = self.peers.iter().filter(|(id, peer)| !is_member(id) && peer.is_refused);

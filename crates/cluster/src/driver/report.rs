@@ -56,6 +56,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+    use crate::driver::options::ClusterOptions;
     use crate::view::{Accusation, Holder, Member, Slot};
 
     #[test]
@@ -64,7 +65,7 @@ mod tests {
             let address = "127.0.0.1:7000".to_owned();
             Member { address, status, program: 0, accusations: BTreeMap::new() }
         };
-        let mut view = View::first(1, 3);
+        let mut view = View::first(1, ClusterOptions::new().config(1).timing, 3);
         view.members.insert(MemberId(1), member(Status::Active));
         view.members.insert(MemberId(2), member(Status::Leaving));
         view.members.insert(MemberId(3), member(Status::Active));

@@ -363,7 +363,7 @@ impl Membership {
     }
 
     /// Returns the durations: those of the view, because all members have the same ones.
-    fn timing(&self) -> Timing {
+    pub fn timing(&self) -> Timing {
         self.view().map_or(self.config.timing, |view| view.timing)
     }
 

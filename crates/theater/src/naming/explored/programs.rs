@@ -206,7 +206,7 @@ fn explore(program: Roaming) -> Vec<&'static str> {
 /// Returns whether a state of a program breaks the property. The program is explored no further.
 fn breaks(property: &'static str, program: Roaming) -> bool {
     let is_found = HasDiscoveries::AllOf([property].into());
-    let checker = program.checker().finish_when(is_found).threads(2).spawn_bfs().join();
+    let checker = program.checker().finish_when(is_found).threads(2).spawn_dfs().join();
     checker.discovery(property).is_some()
 }
 
