@@ -13,9 +13,6 @@ use crate::error::{ConnectError, RequestError};
 use crate::message::{Authenticate, Authenticated, Failure};
 use crate::options::EtcdOptions;
 
-/// The longest time that a request to one member may take. etcd itself gives up after 7 s.
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
-
 /// The largest size of an answer. Those of this crate are smaller, because lists come in parts.
 const ANSWER_BYTES_MAX: u64 = 16 << 20;
 
@@ -51,7 +48,7 @@ impl Client {
         request: &impl Serialize,
         repeat: Repeat,
     ) -> Result<A, RequestError> {
-        let limit = Limit { whole: Some(REQUEST_TIME_MAX), read: None };
+        let limit = Limit { whole: Some(self.options.request_limit), read: None };
         self.anywhere(repeat, |endpoint| read(endpoint, self.send(endpoint, path, request, limit)?))
     }
 
@@ -97,7 +94,7 @@ impl Client {
             // The members refuse the token of a user before they execute anything.
             (Err(error), Some((name, password))) if error.is_unauthenticated => {
                 *self.token() = None;
-                let limit = Limit { whole: Some(REQUEST_TIME_MAX), read: None };
+                let limit = Limit { whole: Some(self.options.request_limit), read: None };
                 let answer = self.send(endpoint, "/v3/auth/authenticate", &Authenticate { name, password }, limit)?;
                 let Authenticated { token } = read(endpoint, answer)?;
                 *self.token() = Some(token);

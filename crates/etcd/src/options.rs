@@ -30,6 +30,7 @@ pub struct EtcdOptions {
     root_certificates: Option<Vec<u8>>,
     identity: Option<(Vec<u8>, Vec<u8>)>,
     pub(crate) user: Option<(String, String)>,
+    pub(crate) request_limit: Duration,
 }
 
 impl EtcdOptions {
@@ -44,7 +45,16 @@ impl EtcdOptions {
             root_certificates: None,
             identity: None,
             user: None,
+            request_limit: Duration::from_secs(10),
         }
+    }
+
+    /// Sets the longest time that one member may take for an answer, also before [`EtcdStore::connect`](crate::EtcdStore::connect)
+    /// returns. It is 10 s otherwise. etcd itself gives up after 7 s. A request fails no sooner than this, and with several
+    /// members later. A connection may take 2 s, but no longer than this.
+    pub fn request_limit(mut self, limit: Duration) -> EtcdOptions {
+        self.request_limit = limit;
+        self
     }
 
     /// Sets the first part of all keys in etcd, which separates this store from others in the same cluster. It is
@@ -109,7 +119,7 @@ impl EtcdOptions {
             .proxy(None)
             .max_redirects(0)
             .http_status_as_error(false)
-            .timeout_connect(Some(CONNECT_TIME_MAX))
+            .timeout_connect(Some(CONNECT_TIME_MAX.min(self.request_limit)))
             .max_idle_connections_per_host(4)
             .build())
     }

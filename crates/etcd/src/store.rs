@@ -35,7 +35,7 @@ const KEYS_OF_REQUEST: u64 = 10_000;
 /// # Connections
 /// Requests go to the gateway for JSON of one member. If this member does not answer, a load goes to the next one. A
 /// save or removal goes to the next one only if no connection to the first one was made. A connection may take 2 s and
-/// the answer of one member 10 s. Then the request fails with [`StoreError::Io`], whose kind is
+/// the answer of one member 10 s, or the [limit](EtcdOptions::request_limit) of the options. Then the request fails with [`StoreError::Io`], whose kind is
 /// [`TimedOut`](std::io::ErrorKind::TimedOut).
 ///
 /// A save or removal that fails with [`StoreError::Io`] may have taken effect. It may also take effect later, if the

@@ -19,13 +19,12 @@ use crate::schema::{self, Statements};
 /// The longest time that a connection to one host may take, unless the parameters have another.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// The longest time that a request may take. The server gives up earlier, see [`OPTIONS`].
+/// The longest time that a request may take, unless the store has another.
 pub(crate) const REQUEST_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Settings of each connection, which override those of the server and of the role. A statement sees what other
 /// transactions have committed while it waited for their locks.
-const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off \
-                       -c statement_timeout=8s";
+const OPTIONS: &str = "-c default_transaction_isolation=read\\ committed -c default_transaction_read_only=off";
 
 /// Makes connections to a database.
 #[derive(Clone)]
@@ -35,15 +34,19 @@ pub(crate) struct Connector {
     tls: Option<MakeRustlsConnect>,
     /// The longest time that a connection to one host may take.
     time_max: Duration,
+    pub(crate) request_limit: Duration,
 }
 
 impl Connector {
     /// Reads the parameters of connections.
-    pub(crate) fn new(parameters: &str) -> Result<Connector, ConnectError> {
+    pub(crate) fn new(parameters: &str, request_limit: Duration) -> Result<Connector, ConnectError> {
         let wrong = |why: String| ConnectError::Parameters { why };
         let mut config: Config =
             parameters.parse().map_err(|error: tokio_postgres::Error| wrong(crate::error::with_causes(&error)))?;
-        let options = config.get_options().map_or_else(|| OPTIONS.to_owned(), |given| format!("{given} {OPTIONS}"));
+        // The server gives up before the store does. 0 would be no limit.
+        let statement_ms = (request_limit * 4 / 5).as_millis().clamp(1, i32::MAX as u128);
+        let given = config.get_options().unwrap_or_default();
+        let options = format!("{given} {OPTIONS} -c statement_timeout={statement_ms}");
         config.options(options).target_session_attrs(TargetSessionAttrs::ReadWrite);
         if config.get_application_name().is_none() {
             config.application_name("playhouse");
@@ -52,7 +55,15 @@ impl Connector {
         // A host may have several addresses.
         config.connect_timeout(time_max / 2);
         let tls = if config.get_ssl_mode() == SslMode::Require { Some(tls().map_err(wrong)?) } else { None };
-        Ok(Connector { hosts: each_host(&config).map_err(wrong)?, tls, time_max })
+        Ok(Connector { hosts: each_host(&config).map_err(wrong)?, tls, time_max, request_limit })
+    }
+
+    /// Returns the outcome of a request, or an error after the limit.
+    pub(crate) async fn within<T, E: Into<RequestError>>(
+        &self,
+        request: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, RequestError> {
+        within(self.request_limit, "the server has not answered in time", request).await
     }
 
     /// Makes a connection to the first host that accepts writes. `message` takes what the server sends without a request,
@@ -166,7 +177,7 @@ fn tls() -> Result<MakeRustlsConnect, String> {
 }
 
 /// Ends a future after some time.
-pub(crate) async fn within<T, E: Into<RequestError>>(
+async fn within<T, E: Into<RequestError>>(
     time: Duration,
     what: &'static str,
     request: impl Future<Output = Result<T, E>>,

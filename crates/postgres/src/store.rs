@@ -5,6 +5,7 @@ use std::future::Future;
 use std::hash::BuildHasher;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use playhouse::durable::{
     Changed, Ledger, LedgerWatch, Saved, Store, StoreError, check_key, check_revision, check_state,
@@ -12,7 +13,7 @@ use playhouse::durable::{
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
-use crate::connection::{Connector, REQUEST_TIME_MAX, Session, Slot, within};
+use crate::connection::{Connector, REQUEST_TIME_MAX, Session, Slot};
 use crate::engine::Engine;
 use crate::error::{ConnectError, RequestError};
 use crate::notify::{self, Unsent};
@@ -35,7 +36,7 @@ const ATTEMPTS: usize = 10;
 /// # Connections
 /// A store has at most 4 connections, and each watch has 1. They are made when they are needed, and made again after
 /// they have failed. All run on one thread of the store. A connection to one host may take 5 s, or the `connect_timeout`
-/// of the parameters, and the same time again until it is ready. A statement on it may take 10 s. After that time the
+/// of the parameters, and the same time again until it is ready. A statement on it may take 10 s, or the limit of [`PostgresStore::connect_within`]. After that time the
 /// request fails with [`StoreError::Io`], whose kind is [`TimedOut`](std::io::ErrorKind::TimedOut).
 ///
 /// A save or removal that fails with [`StoreError::Io`] may have taken effect. It may also take effect later, if the
@@ -106,13 +107,22 @@ impl PostgresStore {
     /// # Errors
     /// [`ConnectError`].
     pub fn connect(parameters: &str) -> Result<PostgresStore, ConnectError> {
-        let connector = Connector::new(parameters)?;
+        PostgresStore::connect_within(parameters, REQUEST_TIME_MAX)
+    }
+
+    /// Connects as [`connect`](PostgresStore::connect) does, with another longest time for each statement than 10 s. The
+    /// server gives a statement up after four fifths of it.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    pub fn connect_within(parameters: &str, request_limit: Duration) -> Result<PostgresStore, ConnectError> {
+        let connector = Connector::new(parameters, request_limit)?;
         let engine = Arc::new(Engine::start().map_err(|error| ConnectError::Io { error })?);
         let shared = Arc::new(Shared { connector, slots: Default::default(), unsent: Unsent::default() });
         let first = Arc::clone(&shared);
         let connected = engine.run(async move {
             let connection = first.connector.connect(drop).await?;
-            within(REQUEST_TIME_MAX, "the server has not answered in time", schema::create(&connection.client)).await?;
+            first.connector.within(schema::create(&connection.client)).await?;
             first.slots[0].session(&first.connector).await.map(drop)
         });
         connected.unwrap_or(Err(RequestError::Panicked)).map_err(RequestError::into_connect)?;
@@ -178,7 +188,7 @@ impl PostgresStore {
                     }
                     if let Ok(session) = shared.slots[0].session(&shared.connector).await {
                         let sent = notify::send(&session.connection.client, &session.statements, &keys);
-                        let _watches_ask = tokio::time::timeout(REQUEST_TIME_MAX, sent).await;
+                        let _watches_ask = tokio::time::timeout(shared.connector.request_limit, sent).await;
                     }
                     sleep(notify::INTERVAL).await;
                 }
@@ -193,8 +203,7 @@ type Request<T> = Pin<Box<dyn Future<Output = Result<T, tokio_postgres::Error>> 
 impl Shared {
     async fn attempt<T>(&self, slot: usize, request: impl Fn(Arc<Session>) -> Request<T>) -> Result<T, RequestError> {
         let session = self.slots[slot].session(&self.connector).await?;
-        let outcome =
-            within(REQUEST_TIME_MAX, "the server has not answered in time", request(Arc::clone(&session))).await;
+        let outcome = self.connector.within(request(Arc::clone(&session))).await;
         if matches!(outcome, Err(RequestError::TimedOut(_))) {
             self.slots[slot].close(&session).await;
         }

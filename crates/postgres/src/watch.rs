@@ -7,7 +7,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{AsyncMessage, Client};
 
-use crate::connection::{Connection, Connector, REQUEST_TIME_MAX, within};
+use crate::connection::{Connection, Connector};
 use crate::error::RequestError;
 
 /// The time between two questions, and between two attempts to connect again.
@@ -34,13 +34,13 @@ impl Listening {
             })
             .await?;
         let listen = connection.client.batch_execute("LISTEN playhouse_state");
-        within(REQUEST_TIME_MAX, "the server has not answered in time", listen).await?;
-        let seen = visible(&connection.client).await?;
+        connector.within(listen).await?;
+        let seen = visible(connector, &connection.client).await?;
         Ok(Listening { connection, keys, seen })
     }
 
     /// Calls `changed` after changes, until the connection fails.
-    async fn run(&mut self, prefix: &str, changed: &Changed) -> Result<(), RequestError> {
+    async fn run(&mut self, connector: &Connector, prefix: &str, changed: &Changed) -> Result<(), RequestError> {
         loop {
             let deadline = Instant::now() + INTERVAL;
             while let Ok(key) = timeout_at(deadline, self.keys.recv()).await {
@@ -55,7 +55,7 @@ impl Listening {
                     }
                 }
             }
-            let now = visible(&self.connection.client).await?;
+            let now = visible(connector, &self.connection.client).await?;
             if now != self.seen {
                 self.seen = now;
                 changed();
@@ -65,15 +65,15 @@ impl Listening {
 }
 
 /// Returns a text that is the same as long as no transaction has committed.
-async fn visible(client: &Client) -> Result<String, RequestError> {
+async fn visible(connector: &Connector, client: &Client) -> Result<String, RequestError> {
     let row = client.query_one("SELECT pg_current_snapshot()::text", &[]);
-    Ok(within(REQUEST_TIME_MAX, "the server has not answered in time", row).await?.get(0))
+    Ok(connector.within(row).await?.get(0))
 }
 
 /// Calls `changed` after changes, and connects again after failures.
 pub(crate) async fn watch(mut listening: Listening, connector: Connector, prefix: String, changed: Changed) {
     loop {
-        let _it_connects_again = listening.run(&prefix, &changed).await;
+        let _it_connects_again = listening.run(&connector, &prefix, &changed).await;
         listening = loop {
             // The reader learns what is wrong, and sees what was changed without a notification.
             changed();

@@ -8,7 +8,7 @@ use playhouse::durable::{Ledger, Store, StoreError};
 use playhouse_etcd::{ConnectError, EtcdOptions, EtcdStore, STATE_BYTES_MAX};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
-use crate::server::{self, Cluster};
+use crate::server::{self, Cluster, HASTE};
 
 #[test]
 fn wrong_options_are_named() {
@@ -119,13 +119,13 @@ fn saved(store: &EtcdStore, mut expected: u64, bytes: &[u8]) -> u64 {
 #[test]
 fn requests_to_a_paused_member_end_and_it_is_used_again_later() {
     let Some(cluster) = Cluster::start(1) else { return };
-    let store = cluster.store();
+    let store = cluster.hasty_store();
     let revision = store.save("key", 0, b"one").unwrap();
     cluster.signal(0, "STOP");
     let begin = Instant::now();
     let StoreError::Io { error, .. } = store.save("key", revision, b"two").unwrap_err() else { panic!() };
     assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
-    assert!(begin.elapsed() < Duration::from_secs(30));
+    assert!((HASTE..3 * HASTE).contains(&begin.elapsed()), "{:?}", begin.elapsed());
     cluster.signal(0, "CONT");
     let saved = store.load("key").unwrap().unwrap();
     assert!((saved.revision == revision) == (saved.bytes == b"one"), "{saved:?}");
@@ -135,7 +135,7 @@ fn requests_to_a_paused_member_end_and_it_is_used_again_later() {
 #[test]
 fn a_save_after_one_to_a_paused_member_goes_to_another_one() {
     let Some(cluster) = Cluster::start(3) else { return };
-    let store = cluster.store();
+    let store = cluster.hasty_store();
     let revision = saved(&store, 0, b"one");
     cluster.signal(0, "STOP");
     // A load would find another member, too.

@@ -14,6 +14,9 @@ use playhouse_etcd::{EtcdOptions, EtcdStore};
 const MISSING: &str = "etcd is not installed, so its store is not tested. On Debian: `apt-get install etcd-server`. \
                        Elsewhere: put the program `etcd` into PATH.";
 
+/// The limit of requests of a store that gives up soon.
+pub const HASTE: Duration = Duration::from_secs(3);
+
 /// A cluster, which ends with the process of the test, in any way that this process may end.
 pub struct Cluster {
     folder: PathBuf,
@@ -84,10 +87,19 @@ impl Cluster {
 
     /// Opens an empty store.
     pub fn store(&self) -> EtcdStore {
+        self.opened(&self.options(&namespace()))
+    }
+
+    /// Opens an empty store whose requests end soon if a member does not answer.
+    pub fn hasty_store(&self) -> EtcdStore {
+        self.opened(&self.options(&namespace()).request_limit(HASTE))
+    }
+
+    fn opened(&self, options: &EtcdOptions) -> EtcdStore {
         // A new cluster may still elect its leader.
-        let (options, deadline) = (self.options(&namespace()), Instant::now() + Duration::from_secs(60));
+        let deadline = Instant::now() + Duration::from_secs(60);
         loop {
-            match EtcdStore::connect(&options) {
+            match EtcdStore::connect(options) {
                 Ok(store) => return store,
                 Err(error) => assert!(Instant::now() < deadline, "{error}"),
             }

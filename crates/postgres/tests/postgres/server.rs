@@ -13,6 +13,9 @@ use playhouse_postgres::PostgresStore;
 const MISSING: &str = "PostgreSQL is not installed, so its store is not tested. On Debian: `apt-get install postgresql`. \
                        Elsewhere: put the folder with `initdb`, `postgres` and `psql` into PATH.";
 
+/// The limit of requests of a store that gives up soon.
+pub const HASTE: Duration = Duration::from_secs(3);
+
 /// A server, which ends with the process of the test, in any way that this process may end.
 pub struct Server {
     folder: PathBuf,
@@ -122,6 +125,12 @@ impl Server {
     /// Opens an empty store.
     pub fn store(&self) -> PostgresStore {
         PostgresStore::connect(&self.parameters(&self.schema())).unwrap()
+    }
+
+    /// Opens an empty store whose requests end soon if the server does not answer.
+    pub fn hasty_store(&self) -> PostgresStore {
+        let parameters = format!("{} connect_timeout=1", self.parameters(&self.schema()));
+        PostgresStore::connect_within(&parameters, HASTE).unwrap()
     }
 
     fn wait_until_ready(&self) {
