@@ -167,9 +167,9 @@ impl Drop for Server {
     }
 }
 
-/// Runs a server below a shell. The shell ends it when its standard input is closed.
+/// Runs a server below a shell. The shell ends it when its standard input is closed, also if it is paused.
 fn run(programs: &Path, folder: &Path, owner: &Owner, arguments: &[String]) -> Child {
-    let script = "\"$@\" >> \"$0\" 2>&1 < /dev/null & while read -r _; do :; done; kill -QUIT $! 2> /dev/null; wait $!";
+    let script = "\"$@\" >> \"$0\" 2>&1 < /dev/null & while read -r _; do :; done; kill -QUIT $! 2> /dev/null; kill -CONT $! 2> /dev/null; wait $!";
     let mut shell = owner.command(Path::new("sh"));
     shell
         .arg("-c")
