@@ -292,7 +292,10 @@ impl Model for Program {
             }
             Step::Closed(place) => {
                 let (slot, epoch) = state.closing[place].pop()?;
-                state.give(place, Input::Closed { slot, epoch });
+                if let Some(machine) = &mut state.machines[place] {
+                    machine.closed(slot, epoch);
+                }
+                state.give(place, Input::Tick);
             }
             Step::Leave(place) => {
                 state.left[LEAVES] -= 1;

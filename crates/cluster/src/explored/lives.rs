@@ -188,7 +188,7 @@ fn an_ask_at_a_newer_version_causes_a_read() {
 #[test]
 fn a_report_of_a_slot_that_does_not_close_changes_nothing() {
     let (mut world, [a]) = cluster::<1>(1);
-    world.step(a, Input::Closed { slot: 0, epoch: 1 });
+    world.closed(a, 0, 1);
     assert_eq!(world.runners(0), [(a, 1)]);
 }
 

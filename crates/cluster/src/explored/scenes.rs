@@ -200,13 +200,13 @@ fn a_report_of_an_earlier_epoch_closes_nothing() {
     world.step(c, Input::Gone(b));
     world.run(50);
     assert_eq!(world.runners(0), [(a, 2)], "the owner goes on at a new epoch");
-    world.step(a, Input::Closed { slot: 0, epoch: 1 });
+    world.closed(a, 0, 1);
     world.step(a, Input::HandOver { slot: 0, to: c });
     world.run(50);
-    world.step(a, Input::Closed { slot: 0, epoch: 1 });
+    world.closed(a, 0, 1);
     world.run(50);
     assert_eq!(world.runners(0), [(a, 2)]);
-    world.step(a, Input::Closed { slot: 0, epoch: 2 });
+    world.closed(a, 0, 2);
     world.run(50);
     assert_eq!(world.runners(0), [(c, 3)]);
 }

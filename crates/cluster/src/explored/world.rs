@@ -179,6 +179,14 @@ impl World {
         Duration::from_micros(place.offset + self.now * place.rate / 1000)
     }
 
+    /// Reports a closed slot to a place.
+    pub(super) fn closed(&mut self, id: MemberId, slot: usize, epoch: u64) {
+        if let Some(machine) = &mut self.place(id).machine {
+            machine.closed(slot, epoch);
+        }
+        self.step(id, Input::Tick);
+    }
+
     /// Gives an event to a place, and carries out the effects.
     pub(super) fn step(&mut self, id: MemberId, input: Input) {
         let clock = self.clock(id);
@@ -323,7 +331,7 @@ impl World {
             }
             if self.place(id).closes {
                 for (slot, epoch) in std::mem::take(&mut self.place(id).closing) {
-                    self.step(id, Input::Closed { slot, epoch });
+                    self.closed(id, slot, epoch);
                 }
             }
             let clock = self.clock(id);

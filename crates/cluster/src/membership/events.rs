@@ -50,13 +50,6 @@ pub enum Input {
         /// The next owner, an active member.
         to: MemberId,
     },
-    /// The host has closed a slot, after [`Effect::Close`].
-    Closed {
-        /// The index of the slot.
-        slot: usize,
-        /// The epoch of the effect.
-        epoch: u64,
-    },
     /// The program wants to leave the cluster.
     Leave,
 }
@@ -92,7 +85,7 @@ pub enum Effect {
         /// The epoch of the ownership.
         epoch: u64,
     },
-    /// Close a slot, and report [`Input::Closed`].
+    /// Close a slot, and report it by [`Membership::closed`](super::Membership::closed).
     Close {
         /// The index of the slot.
         slot: usize,

@@ -146,16 +146,17 @@ impl Membership {
             Input::Gone(member) => self.failures.suspect(member, true),
             Input::Trust(member) => self.failures.trust(member),
             Input::HandOver { slot, to } => self.slots.wish(slot, to, &mut effects),
-            Input::Closed { slot, epoch } => self.slots.closed(slot, epoch),
             Input::Leave => self.is_leaving = true,
         }
         self.proceed(&mut effects);
         effects
     }
 
-    /// Notes [`Input::Closed`] without a step. The next step takes it up. A step visits all slots, and many slots close at once.
+    /// Notes that the host has closed a slot, after [`Effect::Close`]. A step takes it up, for example one with [`Input::Tick`]. Many
+    /// slots close at once, and one step for all is enough.
     pub fn closed(&mut self, slot: usize, epoch: u64) {
         self.slots.closed(slot, epoch);
+        self.settled_until = Time::ZERO;
     }
 
     /// Does everything that is due.
