@@ -49,9 +49,8 @@ impl EtcdOptions {
         }
     }
 
-    /// Sets the longest time that one member may take for an answer, also before [`EtcdStore::connect`](crate::EtcdStore::connect)
-    /// returns. It is 10 s otherwise. etcd itself gives up after 7 s. A request fails no sooner than this, and with several
-    /// members later. A connection may take 2 s, but no longer than this.
+    /// Sets the longest time that one member may take for an answer. It is 10 s otherwise. etcd itself gives up after 7 s. A
+    /// request that is sent to several members may take as long for each. A connection may take 2 s, but no longer than this.
     pub fn request_limit(mut self, limit: Duration) -> EtcdOptions {
         self.request_limit = limit;
         self

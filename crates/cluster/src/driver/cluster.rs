@@ -48,8 +48,8 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Makes `theater` a member of the cluster in `ledger`, or begins a cluster if the ledger has none. All members use the same ledger and the same
-    /// options.
+    /// Makes `theater` a member of the cluster in `ledger`, or begins a cluster if the ledger has none. All members use the same ledger. A
+    /// member of a cluster that exists takes over its durations and slots.
     ///
     /// Returns at once. The theater joins in the background for as long as it takes: see [`Cluster::activated`]. A member that the others declare dead
     /// drops its slots, and joins again as another one.

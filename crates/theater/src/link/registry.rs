@@ -87,7 +87,7 @@ impl Registry {
     /// # Errors
     /// Two entries share a name, or there are more than other theaters read.
     pub(crate) fn new() -> Result<Registry, TheaterError> {
-        // The theaters of a process share the entries, because the shapes of all types take a millisecond.
+        // The theaters of a process share the entries, because the shapes of all types are surveyed for them.
         static ENTRIES: OnceLock<Entries> = OnceLock::new();
         let entries = match ENTRIES.get() {
             Some(entries) => entries,
