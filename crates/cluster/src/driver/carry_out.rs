@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use playhouse_actor::Context;
 
-use super::letters::Content;
-use super::member::{Life, MemberActor};
+use super::letters::{Content, NAME};
+use super::member::{Event, Life, MemberActor};
 use super::report::report;
-use crate::membership::{Effect, End, Input, Message, Outcome, ReadError};
+use crate::membership::{Effect, End, Input, Message, Outcome, ReadError, Time};
 use crate::view::{MemberId, Status, View};
+
+/// The shortest time between the beginnings of two lives, in leases. Without it, a member at whose address nothing listens would be declared dead and
+/// join again 40 times per second, and each life writes 3 views.
+const LEASES_PER_LIFE: u32 = 3;
 
 impl MemberActor {
     /// Gives the machine an event, and does everything that follows.
@@ -48,7 +52,7 @@ impl MemberActor {
 
     /// Lets other threads see the lease, the slots and the view. This comes before the effects, because a letter may let another member open a slot.
     fn publish(&mut self, former: Option<&Arc<View>>, effects: &[Effect]) {
-        let Some(Life { me, machine, peers }) = &mut self.life else { return };
+        let Some(Life { me, machine, peers, .. }) = &mut self.life else { return };
         // The lease comes before the slots: a slot that opens has one.
         self.shared.set_lease_end(machine.lease_end());
         let view = machine.view();
@@ -62,20 +66,23 @@ impl MemberActor {
             let slots = view.map_or(0, |view| view.slots.len());
             let mut open = 0;
             for slot in 0..slots {
-                // The earliest time: the lease is checked at each use.
-                let epoch = machine.runs(slot, Default::default()).unwrap_or(0);
+                // A view may come without a lease, and the lease may come without a view. It is checked at each use.
+                let epoch = machine.open_epoch(slot).unwrap_or(0);
                 self.shared.set_epoch(slot, epoch);
                 open += usize::from(epoch != 0);
             }
             self.shared.change(|state| state.open = open);
         }
-        if is_new || effects.iter().any(|effect| !matches!(effect, Effect::Send { .. } | Effect::Read { .. })) {
+        let is_frozen = machine.is_frozen();
+        let is_changed = self.shared.change(|state| std::mem::replace(&mut state.is_frozen, is_frozen) != is_frozen);
+        let is_news = |effect: &Effect| !matches!(effect, Effect::Send { .. } | Effect::Read { .. });
+        if is_new || is_changed || effects.iter().any(is_news) {
             self.watchers.iter_mut().for_each(|(_, is_behind)| *is_behind = true);
         }
     }
 
     /// Carries out an effect. Returns the events that follow at once.
-    fn carry_out(&mut self, effect: Effect, now: crate::membership::Time, ctx: &mut Context<Self>) -> Vec<Input> {
+    fn carry_out(&mut self, effect: Effect, now: Time, ctx: &mut Context<Self>) -> Vec<Input> {
         let Some(life) = &mut self.life else { return Vec::new() };
         match effect {
             Effect::Read { id } => {
@@ -109,26 +116,33 @@ impl MemberActor {
                 );
                 Vec::new()
             }
-            Effect::Ended(end) => self.ended(end, ctx),
+            Effect::Ended(end) => {
+                self.ended(end, now, ctx);
+                Vec::new()
+            }
         }
     }
 
-    /// Ends the life. Begins another one, unless the program wants to leave.
-    fn ended(&mut self, end: End, ctx: &mut Context<Self>) -> Vec<Input> {
+    /// Ends the life. Another one begins later, unless the program wants to leave.
+    fn ended(&mut self, end: End, now: Time, ctx: &mut Context<Self>) {
         self.shared.stop();
         self.shared.change(|state| state.end = Some(end));
-        let me = self.life.take().map(|life| life.me);
-        let id = me.map_or(0, |me| me.0);
+        let Some(Life { me, machine, begun, .. }) = self.life.take() else { return };
         if self.is_leaving {
-            tracing::info!("this member ({id:016x}) has left");
-            self.left.drain(..).for_each(|reply| reply.send(()));
-            ctx.stop();
-            return Vec::new();
+            return self.has_left(ctx);
         }
-        tracing::warn!("this member ({id:016x}) has ended: {end:?}; it joins as another one");
-        // The options were checked at the first life.
-        let _ = self.begin(ctx);
-        vec![Input::Tick]
+        let pause = begun.saturating_add(machine.timing().lease.saturating_mul(LEASES_PER_LIFE)).saturating_sub(now);
+        tracing::warn!("this member ({:016x}) has ended: {end:?}; it joins as another one in {pause:?}", me.0);
+        ctx.send_after(pause, Event::Begin);
+    }
+
+    /// Ends the actor of a member that has left.
+    pub(super) fn has_left(&mut self, ctx: &mut Context<Self>) {
+        tracing::info!("this member ({:016x}) has left", self.shared.state().me.0);
+        // The theater may join again before this actor has ended.
+        self.theater.unpublish(NAME);
+        self.left.drain(..).for_each(|reply| reply.send(()));
+        ctx.stop();
     }
 
     /// Answers those that wait until this member is active and has a lease. Its vacant slots are open by then.

@@ -4,6 +4,7 @@
 //! threads and no more. No part of a shutdown waits for these threads.
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -32,8 +33,8 @@ pub(super) struct LedgerPort {
     read: Option<Job<()>>,
     write: Option<Job<()>>,
     watch: Watching,
-    /// Whether the last request has failed.
-    is_failing: bool,
+    /// The kinds of requests of which the last one has failed.
+    failing: BTreeSet<&'static str>,
 }
 
 enum Watching {
@@ -48,7 +49,7 @@ impl LedgerPort {
     pub(super) fn new(system: &System, ledger: Arc<dyn Ledger>) -> io::Result<LedgerPort> {
         let pool = ResourcePool::start(system, THREADS, THREADS)?;
         pool.simulate_times(SIMULATED[0], SIMULATED[1]);
-        Ok(LedgerPort { ledger, pool, read: None, write: None, watch: Watching::No, is_failing: false })
+        Ok(LedgerPort { ledger, pool, read: None, write: None, watch: Watching::No, failing: BTreeSet::new() })
     }
 
     /// Runs `request` on a thread, and tells the actor the event. Returns `None` if there is no thread.
@@ -100,25 +101,25 @@ impl LedgerPort {
     /// Notes that the write has ended.
     pub(super) fn has_written(&mut self, result: Result<u64, Failure>) -> Outcome {
         self.write = None;
+        let is_conflict = matches!(result, Err(Failure::Store(StoreError::Conflict { .. })));
+        self.note("write", result.as_ref().err().filter(|_| !is_conflict));
         match result {
             Ok(revision) => Outcome::Written { revision },
-            Err(Failure::Store(StoreError::Conflict { .. })) => Outcome::Conflict,
+            Err(_) if is_conflict => Outcome::Conflict,
             // Errors other than `Io` change nothing. The machine reads after each of them, so that they need no outcome of their own.
-            Err(error) => {
-                self.note("write", Some(&error));
-                Outcome::Unknown
-            }
+            Err(_) => Outcome::Unknown,
         }
     }
 
-    /// Logs that requests begin to fail, or succeed again.
-    fn note(&mut self, request: &str, error: Option<&Failure>) {
+    /// Logs that requests of one kind begin to fail, or succeed again. A full disk lets reads succeed between failed writes.
+    fn note(&mut self, request: &'static str, error: Option<&Failure>) {
         match error {
-            Some(error) if !self.is_failing => tracing::warn!(request, %error, "requests to the ledger fail"),
-            None if self.is_failing => tracing::info!("the ledger answers again"),
+            Some(error) if self.failing.insert(request) => {
+                tracing::warn!(request, %error, "requests to the ledger fail");
+            }
+            None if self.failing.remove(request) => tracing::info!(request, "the ledger answers again"),
             _ => {}
         }
-        self.is_failing = error.is_some();
     }
 
     /// Begins to watch, if that has not begun.
@@ -136,9 +137,7 @@ impl LedgerPort {
 
     /// Notes the result of a watch. Without one, the next [`LedgerPort::watch`] tries again.
     pub(super) fn watches(&mut self, watch: Result<LedgerWatch, Failure>) {
-        if let Err(error) = &watch {
-            self.note("watch", Some(error));
-        }
+        self.note("watch", watch.as_ref().err());
         self.watch = watch.map_or(Watching::No, |watch| Watching::Yes { _watch: watch });
     }
 }
@@ -174,4 +173,61 @@ fn load(ledger: &dyn Ledger) -> Result<Option<Stored>, Failure> {
     let Some(saved) = contained(|| ledger.load(KEY))? else { return Ok(None) };
     let view = View::decode(&saved.bytes).map_err(|error| Failure::Text(error.to_string()))?;
     Ok(Some(Stored { view: Arc::new(view), revision: saved.revision }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use playhouse_toolbox::durable::MemoryStore;
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Level, Metadata};
+
+    use super::*;
+
+    /// Collects the levels of the lines.
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<Level>>>);
+
+    impl tracing::Subscriber for Lines {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+        fn event(&self, event: &Event<'_>) {
+            self.0.lock().unwrap().push(*event.metadata().level());
+        }
+
+        fn enter(&self, _: &Id) {}
+
+        fn exit(&self, _: &Id) {}
+    }
+
+    #[test]
+    fn requests_that_fail_for_long_log_one_line_although_others_succeed() {
+        let system = System::start().unwrap();
+        let mut port = LedgerPort::new(&system, Arc::new(MemoryStore::new())).unwrap();
+        let failure = || Failure::Text("the disk is full".to_owned());
+        let lines = Lines::default();
+        tracing::subscriber::with_default(lines.clone(), || {
+            for _ in 0..100 {
+                assert_eq!(port.has_read(Ok(None)), Ok(None));
+                assert_eq!(port.has_written(Err(failure())), Outcome::Unknown);
+                port.watches(Err(failure()));
+            }
+            assert_eq!(*lines.0.lock().unwrap(), [Level::WARN; 2]);
+            let conflict = StoreError::Conflict { key: KEY.to_owned(), expected: 1, found: 2 };
+            assert_eq!(port.has_written(Err(Failure::Store(conflict))), Outcome::Conflict);
+            assert_eq!(*lines.0.lock().unwrap(), [Level::WARN, Level::WARN, Level::INFO]);
+        });
+        system.shutdown().unwrap();
+    }
 }

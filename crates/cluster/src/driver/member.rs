@@ -24,7 +24,7 @@ const LOOKS: u32 = 5;
 
 /// An event of the actor's own parts.
 pub(super) enum Event {
-    /// The actor has been published, and may begin.
+    /// A life begins. The actor was published before.
     Begin,
     /// The machine wants to be stepped.
     Tick,
@@ -82,6 +82,7 @@ pub(super) struct Life {
     pub(super) me: MemberId,
     pub(super) machine: Membership,
     pub(super) peers: Peers,
+    pub(super) begun: Time,
 }
 
 impl MemberActor {
@@ -107,17 +108,18 @@ impl MemberActor {
     }
 
     /// Begins a life with an id of its own.
-    pub(super) fn begin(&mut self, ctx: &mut Context<Self>) -> Result<(), ConfigError> {
+    fn begin(&mut self, ctx: &mut Context<Self>) -> Result<(), ConfigError> {
         let mut hasher = SipHasher13::new();
         // The time tells apart the lives of one theater.
-        for part in [self.theater.incarnation(), self.shared.clock.now().as_nanos() as u64] {
+        let begun = self.shared.clock.now();
+        for part in [self.theater.incarnation(), begun.as_nanos() as u64] {
             hasher.write_u64(part);
         }
         let me = MemberId(hasher.finish());
         let address = self.theater.address().map(|address| address.to_string()).unwrap_or_default();
         let machine = Membership::new(me, address, self.options.version(), self.options.config(me.0))?;
         let peers = Peers::new(self.theater.clone(), ctx.this(), me, machine.timing().renew);
-        self.life = Some(Life { me, machine, peers });
+        self.life = Some(Life { me, machine, peers, begun });
         self.shared.change(|state| (state.me, state.view) = (me, None));
         Ok(())
     }
@@ -141,7 +143,11 @@ impl Drop for MemberActor {
     }
 }
 
-impl Actor for MemberActor {}
+impl Actor for MemberActor {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        ctx.this().tell(Event::Look);
+    }
+}
 
 impl Handler<Event> for MemberActor {
     fn handle(&mut self, event: Event, ctx: &mut Context<Self>) {
@@ -151,7 +157,6 @@ impl Handler<Event> for MemberActor {
                 // `Cluster::join` has checked the options.
                 let _ = self.begin(ctx);
                 self.step(Input::Tick, ctx);
-                ctx.this().tell(Event::Look);
             }
             Event::Tick => {
                 self.tick = None;
@@ -255,6 +260,10 @@ impl DeferredHandler<Leave> for MemberActor {
     fn handle(&mut self, _: Leave, reply: Reply<()>, ctx: &mut Context<Self>) {
         self.left.push(reply);
         self.is_leaving = true;
+        if self.life.is_none() {
+            // The others have removed the former life.
+            return self.has_left(ctx);
+        }
         self.step(Input::Leave, ctx);
     }
 }

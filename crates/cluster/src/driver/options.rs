@@ -76,7 +76,7 @@ impl ClusterOptions {
     /// Returns the settings of the machine. `cluster`: the number of a cluster that begins.
     pub(super) fn config(&self, cluster: u64) -> Config {
         let ClusterOptions { lease, outage, slots, .. } = *self;
-        let timing = Timing { renew: lease / 6, lease, wait: lease + lease / 10, outage };
+        let timing = Timing { renew: lease / 6, lease, wait: lease.saturating_add(lease / 10), outage };
         Config { timing, cluster, slots }
     }
 }

@@ -113,10 +113,10 @@ impl Peers {
 
     /// Counts an ask. Returns the event for the machine, if too many had no answer.
     pub(super) fn asked(&mut self, id: MemberId, now: Time) -> Option<Input> {
-        let renew = self.renew;
+        let pause = self.renew - self.renew / 4;
         let peer = self.peers.get_mut(&id)?;
         // A new view brings an ask at once, which is no period of its own.
-        if peer.asked_at.is_some_and(|asked| now < asked + renew * 3 / 4) {
+        if peer.asked_at.is_some_and(|asked| now < asked.saturating_add(pause)) {
             return None;
         }
         if peer.asked_at.replace(now).is_some() && !std::mem::take(&mut peer.is_heard) {
@@ -180,7 +180,8 @@ impl Peers {
                 self.send(id, content)
             }
             // A theater without a member is a later one at the address: a member is published before it begins.
-            Err(FindError::Unknown(_) | FindError::WrongType { .. }) => self.gone(id),
+            Err(FindError::Unknown(_)) => self.gone(id),
+            // A member of another version of this crate may have another type, and live.
             Err(_) => None,
         }
     }

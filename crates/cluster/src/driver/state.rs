@@ -38,6 +38,9 @@ pub struct ClusterState {
     pub open: usize,
     /// The end of the last life of this member, if there was one. After [`End::Left`] there is no other life.
     pub end: Option<End>,
+    /// Whether the ledger has lost or replaced views that this member knows. The member then changes nothing, and its lease ends. It goes on
+    /// when the views are back. Otherwise end all members, and start them again.
+    pub is_frozen: bool,
 }
 
 impl Message for ClusterState {
@@ -56,7 +59,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(clock: Clock) -> Shared {
-        let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None };
+        let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None, is_frozen: false };
         // A later life may find a cluster with another number of slots. Room for all costs 512 KiB.
         let epochs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
         Shared { clock, lease_end: AtomicU64::new(0), epochs, state: Mutex::new(state) }
@@ -103,11 +106,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes the state, and returns whether it is another one.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut ClusterState)) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let former = state.clone();
-        change(&mut state);
-        *state != former
+    /// Changes the state.
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut ClusterState) -> R) -> R {
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

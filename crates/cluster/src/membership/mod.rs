@@ -358,6 +358,12 @@ impl Membership {
         if has_lease { self.slots.running(slot) } else { None }
     }
 
+    /// Returns the epoch of a slot that is open, also while this member has no lease. It runs only while the lease lasts: see
+    /// [`Membership::runs`].
+    pub fn open_epoch(&self, slot: usize) -> Option<u64> {
+        if self.end.is_some() { None } else { self.slots.running(slot) }
+    }
+
     /// Returns the time at which this member pauses, unless a step extends it. `None`: it has no lease.
     pub fn lease_end(&self) -> Option<Time> {
         if self.end.is_some() { None } else { self.lease.end(&self.timing()) }
@@ -366,6 +372,11 @@ impl Membership {
     /// Returns the durations: those of the view, because all members have the same ones.
     pub fn timing(&self) -> Timing {
         self.view().map_or(self.config.timing, |view| view.timing)
+    }
+
+    /// Returns whether this member changes nothing, because the ledger has lost or replaced views: see [`Effect::Frozen`].
+    pub fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// Returns the adopted view.

@@ -124,3 +124,17 @@ fn one_member_that_reaches_the_ledger_keeps_all_running_and_joins_over_the_links
     // Longer than the outage.
     world.always(s(40), World::is_whole);
 }
+
+#[test]
+fn a_paused_member_that_adopts_a_view_of_its_peers_runs_its_slots_when_it_has_a_lease() {
+    let mut world = World::of(19, 3);
+    let (x, others) = pick(&world);
+    let runs = world.runs(x);
+    world.ledger(&[0, 1, 2], true);
+    assert!(world.until(s(20), |world| world.runs(x).is_empty()));
+    // The removal of this member is a view that gives `x` no slot. `x` adopts it over the link, because it reads nothing.
+    world.kill(others[0]);
+    world.ledger(&others[1..], false);
+    assert!(world.until(s(10), |world| world.runs(x) == runs), "{:?}", world.clusters());
+    world.always(s(20), |world| world.runs(x) == runs);
+}

@@ -1,6 +1,9 @@
 //! Joins, hand-overs and ends.
 
+use playhouse_actor::System;
 use playhouse_cluster::{Cluster, ClusterOptions, JoinError, Status};
+use playhouse_theater::Theater;
+use playhouse_toolbox::durable::Store;
 
 use crate::world::{SLOTS, World, s};
 
@@ -92,12 +95,69 @@ fn a_theater_is_a_member_once_and_needs_an_address() {
     let node = &world.nodes[0];
     let second = Cluster::join(&node.theater, node.way.clone(), world.options.clone());
     assert!(matches!(second, Err(JoinError::Member(_))), "{second:?}");
-    let guest = world.net.theater(playhouse_theater::Theater::builder()).unwrap();
+    let guest = world.net.theater(Theater::builder()).unwrap();
     let joined = Cluster::join(&guest, node.way.clone(), world.options.clone());
     assert!(matches!(joined, Err(JoinError::NoAddress)), "{joined:?}");
     let joined = Cluster::join(&guest, node.way.clone(), ClusterOptions::new().slots(0));
     assert!(matches!(joined, Err(JoinError::NoAddress)), "{joined:?}");
-    let third = world.net.theater(playhouse_theater::Theater::builder().listen("127.0.0.1:0")).unwrap();
+    let third = world.net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
     let joined = Cluster::join(&third, node.way.clone(), ClusterOptions::new().slots(0));
     assert!(matches!(joined, Err(JoinError::Options(_))), "{joined:?}");
+}
+
+#[test]
+fn a_member_with_other_options_follows_those_of_the_view() {
+    let mut world = World::of(8, 1);
+    let timing = |world: &World, node: usize| world.nodes[node].cluster.view().unwrap().timing;
+    let first = timing(&world, 0);
+    world.options = ClusterOptions::new().slots(64).lease(s(30)).outage(s(100));
+    let late = world.start();
+    world.until_whole(s(3));
+    assert_eq!((timing(&world, late), world.nodes[late].cluster.view().unwrap().slots.len()), (first, SLOTS));
+    world.nodes[0].cluster.leave().within(s(3)).wait().unwrap();
+    world.nodes[0].lives = false;
+    world.until_whole(s(3));
+    // It is alone, and runs for the outage and the lease of the view without the ledger.
+    world.ledger(&[late], true);
+    let begun = world.net.now();
+    assert!(world.until(s(20), |world| world.runs(late).is_empty()));
+    let took = world.net.now() - begun;
+    assert!(took > s(12) && took < s(14), "{took:?}");
+}
+
+#[test]
+fn members_are_frozen_while_the_ledger_lacks_their_view() {
+    let mut world = World::of(9, 2);
+    let key = "playhouse/view";
+    let saved = world.store.load(key).unwrap().unwrap();
+    world.store.remove(key, saved.revision).unwrap();
+    let is_frozen = |world: &World, node: usize| world.nodes[node].cluster.state().is_frozen;
+    assert!(world.until(s(2), |world| is_frozen(world, 0) && is_frozen(world, 1)));
+    world.always(s(8), World::is_whole);
+    assert!(world.until(s(8), |world| world.runs(0).len() + world.runs(1).len() == 0));
+    world.store.save(key, 0, &saved.bytes).unwrap();
+    assert!(world.until(s(2), |world| !is_frozen(world, 0) && !is_frozen(world, 1)));
+    world.until_whole(s(2));
+}
+
+#[test]
+fn a_member_that_is_declared_dead_in_each_life_writes_few_views_and_can_leave() {
+    let mut world = World::of(10, 1);
+    let builder = Theater::builder().listen("127.0.0.1:0").advertise("127.0.0.1:9");
+    let theater = world.net.theater(builder.system(System::builder().workers(2))).unwrap();
+    let wrong = Cluster::join(&theater, world.nodes[0].way.clone(), world.options.clone()).unwrap();
+    wrong.activated().wait().unwrap();
+    // Nothing listens at its address: a call that is refused counts as its end.
+    world.net.cut(&theater, &world.nodes[0].theater);
+    let writes = world.writes();
+    world.always(s(60), |world| world.runs(0).len() == SLOTS);
+    let writes = world.writes() - writes;
+    assert!(writes > 2 && writes < 60, "{writes} writes");
+    let is_between_lives = |_: &World| {
+        let state = wrong.state();
+        state.end.is_some() && state.view.is_some_and(|view| !view.members.contains_key(&state.me))
+    };
+    assert!(world.until(s(20), is_between_lives));
+    wrong.leave().within(s(1)).wait().unwrap();
+    world.always(s(20), World::is_whole);
 }

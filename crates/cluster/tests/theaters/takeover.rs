@@ -74,3 +74,14 @@ fn a_quiet_cluster_writes_nothing() {
     assert!(is_quiet());
     theaters.into_iter().for_each(|theater| _ = theater.shutdown().unwrap());
 }
+
+#[test]
+fn a_theater_joins_again_as_soon_as_it_has_left() {
+    let (ledger, theater) = (MemoryStore::new(), theater());
+    for _ in 0..50 {
+        let cluster = Cluster::join(&theater, ledger.clone(), options()).unwrap();
+        cluster.activated().within(LIMIT).wait().unwrap();
+        cluster.leave().within(LIMIT).wait().unwrap();
+    }
+    theater.shutdown().unwrap();
+}
