@@ -137,9 +137,11 @@ impl MemberActor {
 }
 
 impl Drop for MemberActor {
-    /// Nothing renews the lease any more.
+    /// Nothing renews the lease any more, also after a crash.
     fn drop(&mut self) {
         self.shared.stop();
+        self.watchers.iter_mut().for_each(|(_, is_behind)| *is_behind = true);
+        self.tell_watchers();
     }
 }
 

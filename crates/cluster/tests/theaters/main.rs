@@ -1,5 +1,6 @@
 //! Members in real theaters: threads, sockets, processes and ledgers that hang.
 
+mod crashes;
 mod ledgers;
 mod processes;
 mod takeover;

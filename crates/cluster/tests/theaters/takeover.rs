@@ -10,7 +10,7 @@ use playhouse_toolbox::durable::{MemoryStore, Store};
 use crate::together::{Checker, LIMIT, SLOTS, options, runs, theater, until};
 
 /// Passes on the states that it is sent.
-struct Watcher(mpsc::Sender<ClusterState>);
+pub struct Watcher(pub mpsc::Sender<ClusterState>);
 
 impl Actor for Watcher {}
 
