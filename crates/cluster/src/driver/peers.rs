@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context as PollContext, Poll, Wake, Waker};
 use std::time::Duration;
 
-use playhouse_actor::{ActorRef, TrySendError};
+use playhouse_actor::ActorRef;
 use playhouse_theater::{Find, FindError, Theater};
 
 use super::letters::{Content, Letter, NAME};
@@ -145,13 +145,9 @@ impl Peers {
         let (from, sender) = (self.me, self.this);
         let guest = self.guest.filter(|guest| guest.0 == to).map(|guest| guest.1);
         let route = self.peers.get(&to).map_or(guest, |peer| peer.route);
-        if let Some(route) = route {
-            match route.try_tell(Letter { from, to, sender, content }) {
-                // A letter that finds no room is lost. The machine repeats what it needs.
-                Ok(()) | Err(TrySendError::Full(_)) => return None,
-                Err(TrySendError::Stopped(letter)) => return self.look_up(to, letter.content),
-                Err(_) => return None,
-            }
+        if let Some(route) = route.filter(|route| !route.is_stopped()) {
+            route.tell_urgent(Letter { from, to, sender, content });
+            return None;
         }
         self.look_up(to, content)
     }

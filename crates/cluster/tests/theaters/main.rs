@@ -2,6 +2,7 @@
 
 mod crashes;
 mod ledgers;
+mod load;
 mod processes;
 mod takeover;
 mod together;

@@ -1,0 +1,64 @@
+//! Members whose link is full of other messages.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use playhouse_actor::wire::WireForm;
+use playhouse_actor::{Actor, Context, Handler, Message, remote};
+use playhouse_cluster::{Cluster, ClusterOptions};
+use playhouse_toolbox::durable::MemoryStore;
+use serde::{Deserialize, Serialize};
+
+use crate::together::{LIMIT, theater, until};
+
+/// A message of a size at which few fit into the window of a link.
+#[derive(Debug, Serialize, Deserialize)]
+struct Bulk(Vec<u8>);
+
+impl Message for Bulk {
+    type Reply = ();
+    const WIRE: Option<WireForm<Bulk>> = Some(WireForm::of());
+}
+
+struct Sink;
+
+impl Actor for Sink {}
+
+impl Handler<Bulk> for Sink {
+    fn handle(&mut self, _: Bulk, _: &mut Context<Self>) {}
+}
+
+remote!(Sink: Bulk);
+
+#[test]
+fn a_full_link_ends_no_member() {
+    let (ledger, theaters) = (MemoryStore::new(), [theater(), theater()]);
+    let join = |at: usize| {
+        let cluster = Cluster::join(&theaters[at], ledger.clone(), ClusterOptions::new().slots(8)).unwrap();
+        cluster.activated().within(LIMIT).wait().unwrap();
+        cluster
+    };
+    let clusters = [join(0), join(1)];
+    until("both know the same view", || clusters[0].view() == clusters[1].view());
+    let view = clusters[0].view();
+    theaters[1].publish("sink", theaters[1].system().spawn(Sink)).unwrap();
+    let name = format!("playhouse://{}/sink", theaters[1].address().unwrap());
+    let sink = theaters[0].find::<Sink>(&name).wait().unwrap();
+    let is_done = Arc::new(AtomicBool::new(false));
+    let senders = [(); 2].map(|()| {
+        let is_done = Arc::clone(&is_done);
+        std::thread::spawn(move || {
+            while !is_done.load(Ordering::Relaxed) {
+                sink.tell(Bulk(vec![0; 100_000]));
+            }
+        })
+    });
+    // Longer than a lease: asks that found no room had no answer in that time.
+    let begun = Instant::now();
+    until("the time has passed", || begun.elapsed() > Duration::from_secs(5));
+    is_done.store(true, Ordering::Relaxed);
+    senders.into_iter().for_each(|sender| sender.join().unwrap());
+    assert_eq!([clusters[0].view(), clusters[1].view()], [view.clone(), view]);
+    theaters.into_iter().for_each(|theater| _ = theater.shutdown().unwrap());
+}
