@@ -54,6 +54,14 @@ impl Cluster {
     /// Returns at once. The theater joins in the background for as long as it takes: see [`Cluster::activated`]. A member that the others declare dead
     /// drops its slots, and joins again as another one.
     ///
+    /// Other members call the [`address`](Theater::address) of the theater. A call that is refused counts as the end of the member. An address at which
+    /// nothing listens, and a firewall that rejects packets instead of dropping them, therefore end a member that lives.
+    ///
+    /// Nobody restores, erases or deletes the data of the ledger while members run. They would run on for a time, and a theater that joins then would
+    /// begin another cluster beside them.
+    ///
+    /// A crash of the member, for example by a log that panics, ends it at once: nothing runs, and the theater may join again.
+    ///
     /// The [`lost_after`](playhouse_theater::TheaterBuilder::lost_after) of the theater stays in force. Set it above the lease, as its default is: a
     /// theater that is lost sooner loses messages, although the cluster still counts on it.
     ///
@@ -124,7 +132,7 @@ impl Cluster {
     }
 
     /// Sends the present state to `watcher`, and each later one. A watcher that is overloaded misses states between two others, and never the
-    /// last one. The end of a lease is no new state, because it comes with the time: see [`Cluster::runs`].
+    /// last one. The end of a lease is no new state, because it comes with the time: see [`Cluster::runs`]. After the end of the member, no state comes.
     pub fn watch<A, Mode>(&self, watcher: ActorRef<A>)
     where
         A: playhouse_actor::Actor,

@@ -211,6 +211,7 @@ mod tests {
         fn exit(&self, _: &Id) {}
     }
 
+    // GUARANTEE: A ledger that hangs or fails
     #[test]
     fn requests_that_fail_for_long_log_one_line_although_others_succeed() {
         let system = System::start().unwrap();

@@ -18,7 +18,7 @@
 //!
 //! *A thread of its own.* The actor is dedicated. A stage is muted while one of its actors sends to a full link or an overloaded actor. A member that
 //! shared a stage with such an actor would neither answer nor renew its lease, and a slow peer would pause the slots of the others. The cost: workers
-//! that make no progress do not end the lease.
+//! that make no progress do not end the lease, although they read the links. A theater whose workers are all held for half a lease hears nobody.
 //!
 //! *No asks between members.* An answer waits for room on a full link, and pauses its stage. Letters are urgent messages: they wait for no room, and
 //! overtake the messages that fill a link. A lost letter costs a period, because the machine repeats what it needs. Few letters wait on a broken link,

@@ -334,6 +334,7 @@ fn explore(program: Program) -> bool {
     checker.discovery("another owner").is_some()
 }
 
+// GUARANTEE: One owner of a slot
 #[test]
 fn a_member_that_seems_gone_runs_nothing_when_its_heir_does() {
     assert!(explore(Program { gone: 1, seconds: 4, ..PAIR }));
@@ -342,6 +343,7 @@ fn a_member_that_seems_gone_runs_nothing_when_its_heir_does() {
     assert!(!explore(Program { ..PAIR }));
 }
 
+// GUARANTEE: One owner of a slot
 #[test]
 fn a_hand_over_and_a_leave_need_no_wait() {
     assert!(explore(Program { hand_overs: 1, ..PAIR }));
@@ -349,11 +351,13 @@ fn a_hand_over_and_a_leave_need_no_wait() {
     explore(Program { hand_overs: 1, gone: 1, ..PAIR });
 }
 
+// GUARANTEE: One owner of a slot
 #[test]
 fn a_joining_place_takes_over_from_a_sole_one() {
     explore(Program { active: 1, gone: 1, outage: 0, seconds: 4, ..PAIR });
 }
 
+// GUARANTEE: One owner of a slot
 #[test]
 fn three_places_agree() {
     explore(Program { places: 3, active: 3, gone: 1, ..PAIR });

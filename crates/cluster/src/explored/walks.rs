@@ -246,6 +246,8 @@ fn restart(world: &mut World, is_faulty: bool, dice: &mut SmallRng) {
     }
 }
 
+// GUARANTEE: One owner of a slot
+// GUARANTEE: A cluster heals
 #[test]
 fn random_walks_keep_every_slot_at_one_place_and_heal() {
     let number =

@@ -10,6 +10,7 @@ fn pick(world: &World) -> (usize, Vec<usize>) {
     (picked, world.living().filter(|node| *node != picked).collect())
 }
 
+// GUARANTEE: An outage of the ledger
 #[test]
 fn a_member_without_the_ledger_runs_on() {
     let mut world = World::of(11, 3);
@@ -20,6 +21,7 @@ fn a_member_without_the_ledger_runs_on() {
     assert_eq!(world.nodes[x].cluster.view().unwrap().version, version);
 }
 
+// GUARANTEE: Cuts between members
 #[test]
 fn a_member_without_its_peers_is_declared_dead_and_joins_again_later() {
     let mut world = World::of(12, 3);
@@ -35,6 +37,7 @@ fn a_member_without_its_peers_is_declared_dead_and_joins_again_later() {
     world.until_whole(s(30));
 }
 
+// GUARANTEE: Cuts between members
 #[test]
 fn a_member_without_both_pauses_and_resumes_with_its_slots() {
     let mut world = World::of(13, 3);
@@ -54,6 +57,7 @@ fn a_member_without_both_pauses_and_resumes_with_its_slots() {
     assert!(world.is_whole());
 }
 
+// GUARANTEE: Cuts between members
 #[test]
 fn a_member_without_both_that_was_declared_dead_joins_as_another_one() {
     let mut world = World::of(14, 3);
@@ -70,6 +74,7 @@ fn a_member_without_both_that_was_declared_dead_joins_as_another_one() {
     assert_ne!(world.id(x), former);
 }
 
+// GUARANTEE: Cuts between members
 #[test]
 fn of_two_halves_the_one_without_the_ledger_pauses() {
     let mut world = World::of(15, 4);
@@ -83,6 +88,7 @@ fn of_two_halves_the_one_without_the_ledger_pauses() {
     world.until_whole(s(30));
 }
 
+// GUARANTEE: Cuts between members
 #[test]
 fn of_two_halves_with_the_ledger_the_larger_one_runs() {
     let mut world = World::of(16, 5);
@@ -96,6 +102,7 @@ fn of_two_halves_with_the_ledger_the_larger_one_runs() {
     world.until_whole(s(40));
 }
 
+// GUARANTEE: An outage of the ledger
 #[test]
 fn without_the_ledger_all_run_for_the_outage_and_none_joins() {
     let mut world = World::of(17, 3);
@@ -114,6 +121,7 @@ fn without_the_ledger_all_run_for_the_outage_and_none_joins() {
     assert_eq!(ids, (0..3).map(|node| world.id(node)).collect::<Vec<_>>());
 }
 
+// GUARANTEE: An outage of the ledger
 #[test]
 fn one_member_that_reaches_the_ledger_keeps_all_running_and_joins_over_the_links() {
     let mut world = World::of(18, 2);
@@ -125,6 +133,7 @@ fn one_member_that_reaches_the_ledger_keeps_all_running_and_joins_over_the_links
     world.always(s(40), World::is_whole);
 }
 
+// GUARANTEE: An outage of the ledger
 #[test]
 fn a_paused_member_that_adopts_a_view_of_its_peers_runs_its_slots_when_it_has_a_lease() {
     let mut world = World::of(19, 3);

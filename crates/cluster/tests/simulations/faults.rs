@@ -107,19 +107,32 @@ impl Drop for Told {
     }
 }
 
-macro_rules! quarters {
-    ($($name:ident: $number:literal;)*) => {$(
-        #[test]
-        fn $name() {
-            quarter($number);
-        }
-    )*};
+// Members under faults never run a slot twice, no epoch comes back, and they heal.
+
+// GUARANTEE: One owner of a slot
+// GUARANTEE: A cluster heals
+#[test]
+fn no_slot_runs_twice_under_faults_1() {
+    quarter(0);
 }
 
-// Members under faults never run a slot twice, no epoch comes back, and they heal.
-quarters! {
-    no_slot_runs_twice_under_faults_1: 0;
-    no_slot_runs_twice_under_faults_2: 1;
-    no_slot_runs_twice_under_faults_3: 2;
-    no_slot_runs_twice_under_faults_4: 3;
+// GUARANTEE: One owner of a slot
+// GUARANTEE: A cluster heals
+#[test]
+fn no_slot_runs_twice_under_faults_2() {
+    quarter(1);
+}
+
+// GUARANTEE: One owner of a slot
+// GUARANTEE: A cluster heals
+#[test]
+fn no_slot_runs_twice_under_faults_3() {
+    quarter(2);
+}
+
+// GUARANTEE: One owner of a slot
+// GUARANTEE: A cluster heals
+#[test]
+fn no_slot_runs_twice_under_faults_4() {
+    quarter(3);
 }

@@ -17,6 +17,7 @@ fn each_slot_runs_once_after_joins() {
     }
 }
 
+// GUARANTEE: A quiet cluster writes nothing
 #[test]
 fn a_quiet_cluster_writes_nothing() {
     let mut world = World::of(2, 3);
@@ -26,6 +27,7 @@ fn a_quiet_cluster_writes_nothing() {
     assert_eq!(world.writes(), writes);
 }
 
+// GUARANTEE: A leave hands the slots over
 #[test]
 fn a_leaving_member_hands_its_slots_over() {
     let mut world = World::of(3, 3);
@@ -49,6 +51,7 @@ fn a_leaving_member_hands_its_slots_over() {
     again.activated().wait().unwrap();
 }
 
+// GUARANTEE: Slots of a lost member
 #[test]
 fn the_slots_of_a_killed_member_run_at_the_others_after_a_lease() {
     let mut world = World::of(4, 3);
@@ -61,6 +64,7 @@ fn the_slots_of_a_killed_member_run_at_the_others_after_a_lease() {
     assert!(took > s(3) && took < s(3) + s(1), "{took:?}");
 }
 
+// GUARANTEE: Slots of a lost member
 #[test]
 fn a_member_that_is_started_again_at_its_address_is_another_one() {
     let mut world = World::of(5, 3);
@@ -77,6 +81,7 @@ fn a_member_that_is_started_again_at_its_address_is_another_one() {
     assert_eq!(world.status(again, again), Some(Status::Active));
 }
 
+// GUARANTEE: Slots of a lost member
 #[test]
 fn the_first_member_after_the_loss_of_all_waits_for_an_outage_and_a_lease() {
     let mut world = World::of(6, 3);
@@ -105,6 +110,7 @@ fn a_theater_is_a_member_once_and_needs_an_address() {
     assert!(matches!(joined, Err(JoinError::Options(_))), "{joined:?}");
 }
 
+// GUARANTEE: The first member sets the options
 #[test]
 fn a_member_with_other_options_follows_those_of_the_view() {
     let mut world = World::of(8, 1);
@@ -125,6 +131,7 @@ fn a_member_with_other_options_follows_those_of_the_view() {
     assert!(took > s(12) && took < s(14), "{took:?}");
 }
 
+// GUARANTEE: Lost views freeze a cluster
 #[test]
 fn members_are_frozen_while_the_ledger_lacks_their_view() {
     let mut world = World::of(9, 2);
@@ -140,6 +147,7 @@ fn members_are_frozen_while_the_ledger_lacks_their_view() {
     world.until_whole(s(2));
 }
 
+// GUARANTEE: Few views per life
 #[test]
 fn a_member_that_is_declared_dead_in_each_life_writes_few_views_and_can_leave() {
     let mut world = World::of(10, 1);

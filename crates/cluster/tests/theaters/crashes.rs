@@ -80,6 +80,7 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
+// GUARANTEE: A crash of a member
 #[test]
 fn nothing_runs_after_a_crash_of_the_actor_and_the_theater_may_join_again() {
     tracing::subscriber::set_global_default(Log).unwrap();

@@ -76,6 +76,7 @@ impl Ledger for Moody {
     }
 }
 
+// GUARANTEE: A ledger that hangs or fails
 #[test]
 fn a_theater_ends_promptly_beside_a_ledger_that_hangs_or_fails() {
     for mood in [Mood::Hangs, Mood::Fails, Mood::Panics] {
@@ -93,6 +94,8 @@ fn a_theater_ends_promptly_beside_a_ledger_that_hangs_or_fails() {
     }
 }
 
+// GUARANTEE: An outage of the ledger
+// GUARANTEE: A ledger that hangs or fails
 #[test]
 fn members_run_on_while_the_ledger_is_away_and_end_promptly() {
     for mood in [Mood::Hangs, Mood::Fails, Mood::Panics] {
@@ -122,6 +125,7 @@ fn members_run_on_while_the_ledger_is_away_and_end_promptly() {
     }
 }
 
+// GUARANTEE: A ledger that hangs or fails
 #[test]
 fn a_member_joins_when_the_ledger_comes_back() {
     let ledger = Moody::new(Mood::Hangs);

@@ -31,6 +31,7 @@ impl Handler<Bulk> for Sink {
 
 remote!(Sink: Bulk);
 
+// GUARANTEE: A full link ends no member
 #[test]
 fn a_full_link_ends_no_member() {
     let (ledger, theaters) = (MemoryStore::new(), [theater(), theater()]);

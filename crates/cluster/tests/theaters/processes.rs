@@ -94,6 +94,7 @@ fn kill_once(number: usize) -> [Duration; 2] {
     [took, joined]
 }
 
+// GUARANTEE: Slots of a lost member
 #[test]
 fn the_slots_of_a_killed_process_run_in_another_one() {
     let kills = std::env::var(KILLS).map_or(1, |kills| kills.parse().expect("a number"));

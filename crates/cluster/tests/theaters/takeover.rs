@@ -21,6 +21,8 @@ impl Handler<ClusterState> for Watcher {
     }
 }
 
+// GUARANTEE: One owner of a slot
+// GUARANTEE: A leave hands the slots over
 #[test]
 fn theaters_join_take_over_and_leave() {
     let ledger = MemoryStore::new();
@@ -57,6 +59,7 @@ fn theaters_join_take_over_and_leave() {
     third.shutdown().unwrap();
 }
 
+// GUARANTEE: A quiet cluster writes nothing
 #[test]
 fn a_quiet_cluster_writes_nothing() {
     let ledger = MemoryStore::new();
@@ -75,6 +78,7 @@ fn a_quiet_cluster_writes_nothing() {
     theaters.into_iter().for_each(|theater| _ = theater.shutdown().unwrap());
 }
 
+// GUARANTEE: A leave hands the slots over
 #[test]
 fn a_theater_joins_again_as_soon_as_it_has_left() {
     let (ledger, theater) = (MemoryStore::new(), theater());
