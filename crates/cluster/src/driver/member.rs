@@ -83,6 +83,8 @@ pub(super) struct Life {
     pub(super) machine: Membership,
     pub(super) peers: Peers,
     pub(super) begun: Time,
+    /// The last version at which another member was asked back, and the time until which its answer is awaited.
+    asked_back: Option<(u64, Time)>,
 }
 
 impl MemberActor {
@@ -119,7 +121,7 @@ impl MemberActor {
         let address = self.theater.address().map(|address| address.to_string()).unwrap_or_default();
         let machine = Membership::new(me, address, self.options.version(), self.options.config(me.0))?;
         let peers = Peers::new(self.theater.clone(), ctx.this(), me, machine.timing().renew);
-        self.life = Some(Life { me, machine, peers, begun });
+        self.life = Some(Life { me, machine, peers, begun, asked_back: None });
         self.shared.change(|state| (state.me, state.view) = (me, None));
         Ok(())
     }
@@ -211,11 +213,18 @@ impl MemberActor {
 
     /// Asks a member that has asked at a later version. Its answer is the view, and this member follows it without the ledger. Without the ask, a
     /// member that joins would take those that do not reach the ledger for silent ones.
-    fn ask_back(&mut self, from: MemberId) {
+    ///
+    /// All members ask at a new version at once, and a view is large: one of them is asked.
+    fn ask_back(&mut self, from: MemberId, newer: u64) {
         let at = self.shared.clock.now();
-        let Some(Life { machine, peers, .. }) = &mut self.life else { return };
+        let Some(Life { machine, peers, asked_back, .. }) = &mut self.life else { return };
+        let is_asked = |(version, until): (u64, Time)| newer <= version && at < until;
+        if asked_back.is_some_and(is_asked) {
+            return;
+        }
         if let Some(view) = machine.view() {
             let ask = Content::Ask { version: view.version, fingerprint: view.fingerprint(), at };
+            *asked_back = Some((newer, at.saturating_add(view.timing.renew / 2)));
             peers.send(from, ask);
         }
     }
@@ -232,19 +241,21 @@ impl Handler<Letter> for MemberActor {
         let Some(life) = &mut self.life else { return };
         let heard = life.peers.heard(from, sender);
         heard.into_iter().for_each(|input| self.step(input, ctx));
-        let is_ask = matches!(content, Content::Ask { .. });
+        let asked = if let Content::Ask { version, .. } = content { Some(version) } else { None };
         match content {
             Content::Ended(id) => self.gone(id, ctx),
             _ if self.life.as_ref().is_none_or(|life| life.me != to) => {
-                if is_ask && let Some(life) = &mut self.life {
+                if asked.is_some()
+                    && let Some(life) = &mut self.life
+                {
                     life.peers.send(from, Content::Ended(to));
                 }
             }
             content => {
                 let message = content.into_message();
                 let has_answered = message.is_some_and(|message| self.receive(from, message, ctx));
-                if is_ask && !has_answered {
-                    self.ask_back(from);
+                if let Some(version) = asked.filter(|_| !has_answered) {
+                    self.ask_back(from, version);
                 }
             }
         }
