@@ -238,7 +238,14 @@ impl MemberActor {
 impl Handler<Letter> for MemberActor {
     fn handle(&mut self, letter: Letter, ctx: &mut Context<Self>) {
         let Letter { from, to, sender, content } = letter;
-        let Some(life) = &mut self.life else { return };
+        let Some(life) = &mut self.life else {
+            // Between two lives. The view may still have the former one.
+            if let Content::Ask { .. } = content {
+                let content = Content::Ended(to);
+                sender.tell_urgent(Letter { from: to, to: from, sender: ctx.this(), content });
+            }
+            return;
+        };
         let heard = life.peers.heard(from, sender);
         heard.into_iter().for_each(|input| self.step(input, ctx));
         let asked = if let Content::Ask { version, .. } = content { Some(version) } else { None };

@@ -1,7 +1,7 @@
 //! Joins, hand-overs and ends.
 
 use playhouse_actor::System;
-use playhouse_cluster::{Cluster, ClusterOptions, JoinError, Status};
+use playhouse_cluster::{ANCESTORS_MAX, Cluster, ClusterOptions, End, JoinError, Status, View};
 use playhouse_theater::Theater;
 use playhouse_toolbox::durable::Store;
 
@@ -168,4 +168,29 @@ fn a_member_that_is_declared_dead_in_each_life_writes_few_views_and_can_leave() 
     assert!(world.until(s(20), is_between_lives));
     wrong.leave().within(s(1)).wait().unwrap();
     world.always(s(20), World::is_whole);
+}
+
+// GUARANTEE: Slots of a lost member
+#[test]
+fn a_member_that_is_too_far_behind_ends_and_says_so() {
+    let mut world = World::of(18, 2);
+    let behind = world.living().find(|node| !world.runs(*node).is_empty()).unwrap();
+    let other = 1 - behind;
+    world.net.pause(&world.nodes[behind].theater, s(1));
+    // More views than a member can skip, in steps that the other one follows.
+    for _ in 0..2 {
+        let saved = world.store.load("playhouse/view").unwrap().unwrap();
+        let mut view = View::decode(&saved.bytes).unwrap();
+        (0..ANCESTORS_MAX - 10).for_each(|_| view = view.successor(view.fingerprint()).unwrap());
+        world.store.save("playhouse/view", saved.revision, &view.encode()).unwrap();
+        world.run(s(1) / 4);
+    }
+    let ended = |world: &World| world.nodes[behind].cluster.state().end == Some(End::Behind);
+    assert!(world.until(s(2), ended), "{:?}", world.clusters());
+    let begun = world.net.now();
+    assert!(world.until(s(10), |world| world.runs(other).len() == SLOTS));
+    let took = world.net.now() - begun;
+    // The next ask is answered, and the heir waits for 3.3 s. A silent member would be suspected first.
+    assert!(took < s(4) + s(1) / 4, "{took:?}");
+    world.until_whole(s(30));
 }
