@@ -1,7 +1,7 @@
 //! The requests to the ledger, on threads that may block.
 //!
 //! At most one read and one write run at a time. A request that finds the former one unfinished fails at once, so that a ledger that hangs holds two
-//! threads and no more. No part of a shutdown waits for these threads.
+//! threads and no more. No part of a shutdown waits for these threads, or for the end of the watch and of the ledger.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -27,8 +27,10 @@ const SIMULATED: [Duration; 2] = [Duration::from_millis(1), Duration::from_milli
 
 /// The requests to one ledger.
 pub(super) struct LedgerPort {
-    ledger: Arc<dyn Ledger>,
+    /// `None` when the port ends.
+    ledger: Option<Arc<dyn Ledger>>,
     pool: ResourcePool,
+    is_simulated: bool,
     /// A job that is dropped is cancelled.
     read: Option<Job<()>>,
     write: Option<Job<()>>,
@@ -49,7 +51,16 @@ impl LedgerPort {
     pub(super) fn new(system: &System, ledger: Arc<dyn Ledger>) -> io::Result<LedgerPort> {
         let pool = ResourcePool::start(system, THREADS, THREADS)?;
         pool.simulate_times(SIMULATED[0], SIMULATED[1]);
-        Ok(LedgerPort { ledger, pool, read: None, write: None, watch: Watching::No, failing: BTreeSet::new() })
+        let (ledger, is_simulated) = (Some(ledger), system.core().is_simulated());
+        Ok(LedgerPort {
+            ledger,
+            pool,
+            is_simulated,
+            read: None,
+            write: None,
+            watch: Watching::No,
+            failing: BTreeSet::new(),
+        })
     }
 
     /// Runs `request` on a thread, and tells the actor the event. Returns `None` if there is no thread.
@@ -58,7 +69,7 @@ impl LedgerPort {
         this: ActorRef<MemberActor>,
         request: impl FnOnce(&dyn Ledger) -> Event + Send + 'static,
     ) -> Option<Job<()>> {
-        let ledger = Arc::clone(&self.ledger);
+        let ledger = Arc::clone(self.ledger.as_ref()?);
         self.pool.try_run(move |_| this.tell(request(&*ledger))).ok()
     }
 
@@ -139,6 +150,17 @@ impl LedgerPort {
     pub(super) fn watches(&mut self, watch: Result<LedgerWatch, Failure>) {
         self.note("watch", watch.as_ref().err());
         self.watch = watch.map_or(Watching::No, |watch| Watching::Yes { _watch: watch });
+    }
+}
+
+impl Drop for LedgerPort {
+    /// The ends of a watch and of a ledger may wait for a disk or a server.
+    fn drop(&mut self) {
+        let end = (std::mem::replace(&mut self.watch, Watching::No), self.ledger.take());
+        if !self.is_simulated {
+            // Without a thread, the error drops them.
+            let _ = std::thread::Builder::new().name("playhouse-ledger-end".to_owned()).spawn(move || drop(end));
+        }
     }
 }
 

@@ -72,7 +72,21 @@ impl Store for Moody {
 impl Ledger for Moody {
     fn watch(&self, prefix: &str, changed: Changed) -> Result<LedgerWatch, StoreError> {
         self.check(prefix)?;
-        self.store.watch(prefix, changed)
+        let watch = self.store.watch(prefix, changed)?;
+        Ok(LedgerWatch::new(Watching { _watch: watch, ledger: self.clone() }))
+    }
+}
+
+/// A watch whose end hangs with the ledger.
+struct Watching {
+    _watch: LedgerWatch,
+    ledger: Moody,
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let (mood, changed) = &*self.ledger.mood;
+        let _well = changed.wait_while(mood.lock().unwrap(), |mood| *mood == Mood::Hangs).unwrap();
     }
 }
 
