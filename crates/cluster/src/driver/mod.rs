@@ -20,9 +20,9 @@
 //! shared a stage with such an actor would neither answer nor renew its lease, and a slow peer would pause the slots of the others. The cost: workers
 //! that make no progress do not end the lease, although they read the links. A theater whose workers are all held for half a lease hears nobody.
 //!
-//! *No asks between members.* An answer waits for room on a full link, and pauses its stage. Letters are urgent messages: they wait for no room, and
-//! overtake the messages that fill a link. A lost letter costs a period, because the machine repeats what it needs. Few letters wait on a broken link,
-//! because a member that does not answer is looked up before the next ask.
+//! *No asks between members.* An answer waits for room on a full link, and pauses its stage. Letters pass a full link, and the stage of
+//! the link that waits for room. Otherwise one slow actor would stop the letters of its theater's peers. A lost letter costs a period, because the
+//! machine repeats what it needs. Few letters wait on a broken link, because a member that does not answer is looked up before the next ask.
 //!
 //! *An id for each life.* A member that was declared dead joins again in the same process. Its id is therefore no incarnation of a theater, but a hash
 //! of the incarnation and of the time of the join.

@@ -146,7 +146,11 @@ impl Peers {
         let guest = self.guest.filter(|guest| guest.0 == to).map(|guest| guest.1);
         let route = self.peers.get(&to).map_or(guest, |peer| peer.route);
         if let Some(route) = route.filter(|route| !route.is_stopped()) {
-            route.tell_urgent(Letter { from, to, sender, content });
+            let (letter, address) =
+                (Letter { from, to, sender, content }, self.peers.get(&to).and_then(|peer| peer.address));
+            if !address.is_some_and(|address| self.theater.tell_past_window(address, route, &letter)) {
+                route.tell_urgent(letter);
+            }
             return None;
         }
         self.look_up(to, content)

@@ -21,19 +21,24 @@ impl Message for Bulk {
     const WIRE: Option<WireForm<Bulk>> = Some(WireForm::of());
 }
 
-struct Sink;
+/// Takes messages, each for this time.
+struct Sink(Duration);
 
 impl Actor for Sink {}
 
 impl Handler<Bulk> for Sink {
-    fn handle(&mut self, _: Bulk, _: &mut Context<Self>) {}
+    fn handle(&mut self, _: Bulk, _: &mut Context<Self>) {
+        let begun = Instant::now();
+        while begun.elapsed() < self.0 {
+            std::thread::park_timeout(self.0);
+        }
+    }
 }
 
 remote!(Sink: Bulk);
 
-// GUARANTEE: A full link ends no member
-#[test]
-fn a_full_link_ends_no_member() {
+/// Fills the link with messages of this size, which take this time each, and checks that the members go on.
+fn flood(size: usize, time: Duration) {
     let (ledger, theaters) = (MemoryStore::new(), [theater(), theater()]);
     let join = |at: usize| {
         let cluster = Cluster::join(&theaters[at], ledger.clone(), ClusterOptions::new().slots(8)).unwrap();
@@ -43,7 +48,8 @@ fn a_full_link_ends_no_member() {
     let clusters = [join(0), join(1)];
     until("both know the same view", || clusters[0].view() == clusters[1].view());
     let view = clusters[0].view();
-    theaters[1].publish("sink", theaters[1].system().spawn(Sink)).unwrap();
+    let receiver = theaters[1].system().spawn(Sink(time));
+    theaters[1].publish("sink", receiver).unwrap();
     let name = format!("playhouse://{}/sink", theaters[1].address().unwrap());
     let sink = theaters[0].find::<Sink>(&name).wait().unwrap();
     let is_done = Arc::new(AtomicBool::new(false));
@@ -51,15 +57,29 @@ fn a_full_link_ends_no_member() {
         let is_done = Arc::clone(&is_done);
         std::thread::spawn(move || {
             while !is_done.load(Ordering::Relaxed) {
-                sink.tell(Bulk(vec![0; 100_000]));
+                sink.tell(Bulk(vec![0; size]));
             }
         })
     });
     // Longer than a lease: asks that found no room had no answer in that time.
     let begun = Instant::now();
     until("the time has passed", || begun.elapsed() > Duration::from_secs(5));
+    let views = [clusters[0].view(), clusters[1].view()];
     is_done.store(true, Ordering::Relaxed);
+    receiver.kill();
     senders.into_iter().for_each(|sender| sender.join().unwrap());
-    assert_eq!([clusters[0].view(), clusters[1].view()], [view.clone(), view]);
+    assert_eq!(views, [view.clone(), view]);
     theaters.into_iter().for_each(|theater| _ = theater.shutdown().unwrap());
+}
+
+// GUARANTEE: A full link ends no member
+#[test]
+fn a_full_link_ends_no_member() {
+    flood(100_000, Duration::ZERO);
+}
+
+// GUARANTEE: A full link ends no member
+#[test]
+fn a_slow_receiver_ends_no_member() {
+    flood(1_000, Duration::from_millis(20));
 }

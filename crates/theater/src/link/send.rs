@@ -220,6 +220,28 @@ impl Link {
         carried
     }
 
+    /// Sends a message to the actor `id` at once, also while the window is full and the stage of the link waits. It may overtake any other message.
+    /// Returns whether it is on its way: this end must have a handle for the actor.
+    pub(crate) fn tell_past_window(
+        &self,
+        id: ActorId,
+        (actor, message, name): (TypeId, TypeId, &str),
+        write: impl Fn(Codec, &mut Vec<u8>) -> Written,
+    ) -> bool {
+        let handle = || lock(&self.stubs).handles.get(&id).copied();
+        let (Some(to), Ok((kind, codec))) = (handle(), self.kind_of(actor, message, name, false)) else { return false };
+        let ref_codec = self.ref_codec();
+        let sent = self.send(Lane::Urgent, |out| {
+            // Under the lock of the frames: a handle is released behind this frame, or is not in use any more.
+            if handle() != Some(to) {
+                return Err(WireError::new("the actor has ended"));
+            }
+            Head::Tell { to, kind, codec: codec.into() }.write(out)?;
+            at_ref_codec(&ref_codec, || write(codec, out))
+        });
+        sent.is_ok()
+    }
+
     /// Notes that something was sent to an actor. Called behind the sending: a fence goes behind it.
     fn note_unfenced(&self) {
         if !self.is_unfenced.load(Ordering::Relaxed) {

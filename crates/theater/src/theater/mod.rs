@@ -20,7 +20,7 @@ use std::time::Duration;
 use playhouse_actor::away::{Found, Host, MakeStub, StubPlacement, Write, spawn_stub};
 use playhouse_actor::wire::{Codec, Remote, WireError};
 use playhouse_actor::{
-    ActorId, ActorRef, AskError, Ending, Group, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
+    ActorId, ActorRef, AskError, Ending, Group, Message, MigrateError, Mobile, ShutdownError, ShutdownReport, System,
     assert_outside,
 };
 use playhouse_executor::contained;
@@ -289,6 +289,19 @@ impl Theater {
         let callee = Callee { anew: true, ..Callee::from(address) };
         let over = |link: Result<Arc<Link>, TheaterError>| take(link.is_err_and(|error| error.is_refusal()));
         self.theater_core.reach_later(callee, Duration::ZERO, Box::new(over));
+    }
+
+    /// Sends `message` to an actor of the theater that this one has called at `address`, although messages to other actors of that theater fill the
+    /// link. It may overtake any other message, and nothing slows its sender. Returns `false` if it was not sent, for example without such a link.
+    #[doc(hidden)]
+    pub fn tell_past_window<A, M>(&self, address: SocketAddr, actor: ActorRef<A>, message: &M) -> bool
+    where
+        A: Remote,
+        M: Message + Serialize,
+    {
+        let write = |codec: Codec, out: &mut Vec<u8>| codec.write(message, out);
+        let types = (TypeId::of::<A>(), TypeId::of::<M>(), type_name::<M>());
+        self.theater_core.known_link(address).is_some_and(|link| link.tell_past_window(actor.id(), types, write))
     }
 
     /// Gives up the link with the theater that this one has called at `address`, if it has no connection: messages to it become dead letters, and asks
