@@ -106,8 +106,10 @@ fn a_theater_is_a_member_once_and_needs_an_address() {
     let joined = Cluster::join(&guest, node.way.clone(), ClusterOptions::new().slots(0));
     assert!(matches!(joined, Err(JoinError::NoAddress)), "{joined:?}");
     let third = world.net.theater(Theater::builder().listen("127.0.0.1:0")).unwrap();
-    let joined = Cluster::join(&third, node.way.clone(), ClusterOptions::new().slots(0));
-    assert!(matches!(joined, Err(JoinError::Options(_))), "{joined:?}");
+    for options in [ClusterOptions::new().slots(0), ClusterOptions::new().lease(std::time::Duration::MAX)] {
+        let joined = Cluster::join(&third, node.way.clone(), options);
+        assert!(matches!(joined, Err(JoinError::Options(_))), "{joined:?}");
+    }
 }
 
 // GUARANTEE: The first member sets the options
