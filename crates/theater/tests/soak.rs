@@ -1,7 +1,7 @@
 //! Actors that gossip, ask and roam, and others that are started, watched, migrate and end, for any length of time. Nothing is
 //! lost, doubled or reordered, and the memory does not grow.
 //!
-//! `PLAYHOUSE_SOAK_SECONDS=3600 cargo test --release -p playhouse-theater --test soak -- --nocapture` takes an hour and prints a
+//! `PLAYHOUSE_SOAK_SECONDS=3600 cargo test --release -p playhouse-theater-tests --test soak -- --nocapture` takes an hour and prints a
 //! line for each thirtieth of it. Without the variable it takes some seconds and does not check the memory, which grows until the
 //! program has warmed up.
 

@@ -27,6 +27,9 @@ const LOOKED_AT_MAX: usize = 16;
 /// The number of times that the victim tries for the thief's lock before it keeps its stages.
 const LOCK_ATTEMPTS_MAX: u32 = 64;
 
+/// A simulated worker looks through a queue of up to this many bytes in each step.
+const LOOKED_AT_EACH_STEP_BYTES: u64 = 4096;
+
 impl Worker {
     /// Leaves this worker's name with a victim that has stages to give.
     pub(crate) fn look_for_work(&self) {
@@ -101,9 +104,9 @@ impl Worker {
         }
         let Some(&thief) = thieves.first() else { return };
         let start_ns = system.now_ns();
-        // A simulation has no costs, and the victim therefore tries every request.
+        // A simulation has no costs, and the victim therefore tries requests in vain, too.
         let simulated = system.simulation.is_some();
-        let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
+        let may = self.may_look(start_ns) && (simulated || !self.keeps_short_work());
         let is_worth_it = |waiting, part| {
             simulated || decisions::is_worth_sharing(waiting, part, 0, Idle::Watching, system.idle.wake_ns)
         };
@@ -115,6 +118,17 @@ impl Worker {
         {
             self.ledger.steal_no_candidate.add(1);
         }
+    }
+
+    /// Returns whether a look through the whole queue is due at `now_ns`.
+    ///
+    /// The clock of a simulation stands still during a look, and measures no pause. A simulation looks through a long queue in some of its steps only, so
+    /// that the time of a run does not grow with the square of the queue.
+    pub(crate) fn may_look(&self, now_ns: u64) -> bool {
+        if self.system.simulation.is_some() {
+            return self.beat.load(Relaxed).is_multiple_of(1 + self.waiting_bytes() / LOOKED_AT_EACH_STEP_BYTES);
+        }
+        now_ns >= self.shared().shown.next_steal_ns.load(Relaxed)
     }
 
     /// Gives a part of the queue to `worker`, which is idle, if that is worth the hand-over. In RUNTIME, between two

@@ -493,13 +493,12 @@ mod tests {
 
     #[test]
     fn no_interleaving_of_moves_and_sends_changes_an_order_or_loses_a_message() {
-        // The set holds fingerprints, because the states themselves take gigabytes.
+        // The set holds fingerprints, because the states themselves take gigabytes. Two of ten million states have an equal one with a probability
+        // of 3 in a million.
         let fingerprint = |world: &World| {
-            [1u8, 2].map(|part| {
-                let mut hasher = DefaultHasher::new();
-                (part, world).hash(&mut hasher);
-                hasher.finish()
-            })
+            let mut hasher = DefaultHasher::new();
+            world.hash(&mut hasher);
+            hasher.finish()
         };
         let mut seen = HashSet::from([fingerprint(&World::new())]);
         let mut open = vec![World::new()];
