@@ -8,6 +8,7 @@ use playhouse_actor::Context;
 use super::letters::Content;
 use super::member::{Life, MemberActor};
 use super::report::report;
+use super::state::Run;
 use crate::membership::{Effect, End, Input, Message, Outcome, ReadError};
 use crate::view::{MemberId, Status, View};
 
@@ -58,14 +59,19 @@ impl MemberActor {
             report(former.map(|view| &**view), view, *me);
             self.shared.change(|state| state.view = Some(Arc::clone(view)));
         }
-        if is_new || effects.iter().any(|effect| matches!(effect, Effect::Open { .. } | Effect::Ended(_))) {
+        if is_new
+            || effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Own { .. } | Effect::Open { .. } | Effect::Ended(_)))
+        {
             let slots = view.map_or(0, |view| view.slots.len());
             let mut open = 0;
             for slot in 0..slots {
                 // The earliest time: the lease is checked at each use.
-                let epoch = machine.runs(slot, Default::default()).unwrap_or(0);
-                self.shared.set_epoch(slot, epoch);
-                open += usize::from(epoch != 0);
+                let is_exclusive = machine.runs(slot, Default::default()).is_some();
+                let epoch = machine.runs_fenced(slot, Default::default());
+                self.shared.set_run(slot, epoch.map_or(Run::NONE, |epoch| Run::new(epoch, is_exclusive)));
+                open += usize::from(is_exclusive);
             }
             self.shared.change(|state| state.open = open);
         }
@@ -93,10 +99,10 @@ impl MemberActor {
                 suspected.into_iter().chain(gone).collect()
             }
             // `publish` has opened it.
-            Effect::Open { .. } => Vec::new(),
+            Effect::Own { .. } | Effect::Open { .. } => Vec::new(),
             // Nothing but `runs` depends on the slot.
             Effect::Close { slot, epoch, .. } => {
-                self.shared.set_epoch(slot, 0);
+                self.shared.set_run(slot, Run::NONE);
                 self.shared.change(|state| state.open = state.open.saturating_sub(1));
                 life.machine.closed(slot, epoch);
                 self.has_closed = true;

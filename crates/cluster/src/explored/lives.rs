@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::scenes::{ACTIVE, cluster, cut, machine, ms, next, read, reads, view, written};
+use super::scenes::{ACTIVE, acknowledge, cluster, cut, machine, ms, next, read, reads, view, written};
 use super::world::{Fate, MS, World, config};
 use crate::{
     Accusation, Config, Effect, End, Holder, Input, MemberId, Membership, Message, Outcome, RequestId, Slot, Status,
@@ -297,6 +297,45 @@ fn a_tick_comes_as_soon_as_something_is_due() {
     joining.step(ms(0), Input::Gone(MemberId(1)));
     let removes = |effect: &Effect| matches!(effect, Effect::Write { view, .. } if view.members.len() == 1);
     assert_eq!(first(&mut joining, removes, &dead), ms(1045));
+}
+
+#[test]
+fn an_heir_runs_a_slot_fenced_at_once_and_exclusively_after_the_wait() {
+    let (mut world, [a, b]) = cluster::<2>(1);
+    cut(&mut world, a, b);
+    world.place(a).has_ledger = false;
+    world.step(b, Input::Gone(a));
+    world.run(20);
+    // The store decides between the two.
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![(a, 1)], vec![(a, 1), (b, 2)]));
+    world.run(350);
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![], vec![(b, 2)]));
+    world.run(100);
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![(b, 2)], vec![(b, 2)]));
+    // Both end with the lease.
+    world.place(b).has_ledger = false;
+    world.start();
+    world.run(1_500);
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![], vec![]));
+}
+
+#[test]
+fn an_heir_without_a_lease_owns_nothing_until_it_has_one() {
+    let three = view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]);
+    let (mut machine, _) = machine(2, &three);
+    let heir = next(&three, |view| view.remove(&[MemberId(1)].into()));
+    assert_eq!(heir.slots[0].holder, Holder::Inherited(MemberId(2)));
+    let message = Message::View(Arc::new(heir.clone()));
+    let effects = machine.step(ms(500), Input::Received { from: MemberId(3), message });
+    assert!(!effects.contains(&Effect::Own { slot: 0, epoch: 2 }), "{effects:?}");
+    assert_eq!(machine.runs_fenced(0, ms(500)), None);
+    assert!(reads(&effects));
+    let effects = machine.step(ms(520), read(2, &heir, 2));
+    assert_eq!(effects.first(), Some(&Effect::Own { slot: 0, epoch: 2 }), "{effects:?}");
+    assert_eq!((machine.runs_fenced(0, ms(520)), machine.runs(0, ms(520))), (Some(2), None));
+    let opens = |effects: Vec<Effect>| effects.contains(&Effect::Open { slot: 0, epoch: 2 });
+    // The wait began with the adoption.
+    assert_eq!([939, 940].map(|time| opens(machine.step(ms(time), acknowledge(3, &heir, ms(time))))), [false, true]);
 }
 
 #[test]

@@ -93,7 +93,9 @@ pub(super) struct World {
     pub(super) latency: Box<dyn FnMut() -> Option<u64>>,
     pub(super) fate: Box<dyn FnMut() -> Fate>,
     pub(super) has_hints: bool,
-    pub(super) opened: BTreeMap<(usize, u64), MemberId>,
+    /// The member of each ownership.
+    pub(super) owned: BTreeMap<(usize, u64), MemberId>,
+    /// The last epoch of each slot that a member has opened.
     pub(super) epochs: BTreeMap<usize, u64>,
     /// Whether the ledger was restored to an older state, so that epochs may repeat.
     pub(super) is_restored: bool,
@@ -119,7 +121,7 @@ impl World {
             latency: Box::new(|| Some(MS)),
             fate: Box::new(|| PROMPT),
             has_hints: true,
-            opened: BTreeMap::new(),
+            owned: BTreeMap::new(),
             epochs: BTreeMap::new(),
             is_restored: false,
             is_told: false,
@@ -223,11 +225,19 @@ impl World {
                     self.packets.push_back(Packet { from: id, to, at: self.now + latency, message });
                 }
             }
-            Effect::Open { slot, epoch } => {
+            Effect::Own { slot, epoch } => {
                 self.place(id).closing.retain(|(closing, _)| *closing != slot);
                 if !self.is_restored {
-                    let first = *self.opened.entry((slot, epoch)).or_insert(id);
-                    assert_eq!(first, id, "slot {slot}: two places have opened epoch {epoch}\n{}", self.story());
+                    let mut own = self.owned.iter().filter(|((owned, _), owner)| *owned == slot && **owner == id);
+                    assert!(own.all(|((_, last), _)| *last < epoch), "slot {slot}: {epoch} is old\n{}", self.story());
+                    let former = self.owned.insert((slot, epoch), id);
+                    assert_eq!(former, None, "slot {slot}: two places own epoch {epoch}\n{}", self.story());
+                }
+            }
+            Effect::Open { slot, epoch } => {
+                if !self.is_restored {
+                    let owner = self.owned.get(&(slot, epoch));
+                    assert_eq!(owner, Some(&id), "slot {slot}: the owner of epoch {epoch}\n{}", self.story());
                     let last = self.epochs.insert(slot, epoch);
                     assert!(
                         last.is_none_or(|last| last < epoch),
@@ -355,6 +365,12 @@ impl World {
         self.places.iter().filter_map(|(id, _)| runs(*id).map(|epoch| (*id, epoch))).collect()
     }
 
+    /// Returns the places that run a slot under the protection of its epochs, with these.
+    pub(super) fn fenced(&self, slot: usize) -> Vec<(MemberId, u64)> {
+        let runs = |id: MemberId| self.machine(id).and_then(|machine| machine.runs_fenced(slot, self.clock(id)));
+        self.places.iter().filter_map(|(id, _)| runs(*id).map(|epoch| (*id, epoch))).collect()
+    }
+
     pub(super) fn slots(&self) -> usize {
         self.stored.as_ref().map_or(self.config.slots as usize, |(view, _)| view.slots.len())
     }
@@ -363,6 +379,14 @@ impl World {
         for slot in 0..self.slots() {
             let runners = self.runners(slot);
             assert!(runners.len() <= 1, "slot {slot} runs at {runners:?}\n{}", self.story());
+            let fenced = self.fenced(slot);
+            if let Some(runner @ (_, epoch)) = runners.first()
+                && !self.is_restored
+            {
+                let is_last = |other: &(MemberId, u64)| other == runner || other.1 > *epoch;
+                let is_fenced = fenced.contains(runner) && fenced.iter().all(is_last);
+                assert!(is_fenced, "slot {slot}: {fenced:?} beside {runner:?}\n{}", self.story());
+            }
         }
     }
 

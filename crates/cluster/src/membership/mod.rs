@@ -9,7 +9,8 @@
 //!    at exactly the same version. A member that has adopted a removal is therefore at another version than the removed one.
 //! 3. **Asks are bounded by `outage`.** A round of asks counts only up to `outage` after the last read of the ledger by one of its
 //!    members. A joining member that finds only silent ones removes them after `outage`, and cannot do so earlier.
-//! 4. **Waiting.** The heir of a removed member's slot waits `wait` from its own adoption before it opens the slot.
+//! 4. **Waiting.** The heir of a removed member's slot waits `wait` from its own adoption before it opens the slot. It runs the slot at once
+//!    for users that the epoch protects ([`Effect::Own`]).
 //! 5. **Joining.** A member is active, and may own slots, after all others have acknowledged one version that contains it. A later
 //!    version needs new acknowledgements, because a removal may be in it.
 //! 6. **Leaving.** A leaving member closes or hands over its slots first. The last write removes its writer and nobody else.
@@ -31,6 +32,21 @@
 //!   members of v began before it joined, because they returned v or less. Their rounds counted up to that removal, before T.
 //!
 //! All leases of X therefore start before T, and end within `wait` after it.
+//!
+//! # The two kinds of running
+//!
+//! *Exclusive* ([`Membership::runs`], from [`Effect::Open`]): at most one member at any time.
+//!
+//! *Fenced* ([`Membership::runs_fenced`], from [`Effect::Own`]): several members, at different epochs. A store decides between them: a claim
+//! raises the slot's epoch in the store, and the store refuses claims and writes below it. This rests on three facts:
+//!
+//! - An epoch of a slot belongs to one member, because one write of the view gives it. At one member the epochs of a slot rise.
+//! - A member that runs a slot exclusively runs it fenced, too, at the same epoch.
+//! - Beside a member that runs a slot exclusively, others run it fenced only at higher epochs. A former owner at a lower one has closed the slot, or
+//!   its lease has ended by the proof above.
+//!
+//! The order of claims in time proves nothing: a member that adopts a view late claims an epoch after its successor has claimed a higher one. The
+//! store refuses that claim. Both kinds end with the lease, because a member that reads its own memory would otherwise return old states for ever.
 //!
 //! # Contracts of the host
 //!
@@ -172,7 +188,7 @@ impl Membership {
             let view = &*adopted.view;
             self.lease.renew(others(view, self.me), self.now, &self.timing());
             let leaves_nobody = self.is_leaving && is_alone(view, self.me);
-            let has_lease = self.lease_end().is_some_and(|end| self.now < end);
+            let has_lease = self.has_lease(self.now);
             let before = effects.len();
             self.slots.follow(view, self.now, has_lease, leaves_nobody, effects);
             if effects.len() > before {
@@ -351,11 +367,19 @@ impl Membership {
         self.adopted = Some(adopted);
     }
 
-    /// Returns the epoch of a slot that this member may run now.
+    /// Returns the epoch of a slot that this member may run now, and no other one.
     pub fn runs(&self, slot: usize, now: Time) -> Option<u64> {
+        if self.has_lease(now) { self.slots.running(slot) } else { None }
+    }
+
+    /// Returns the epoch of a slot that this member may run now for users that the epoch protects.
+    pub fn runs_fenced(&self, slot: usize, now: Time) -> Option<u64> {
+        if self.has_lease(now) { self.slots.running_fenced(slot) } else { None }
+    }
+
+    fn has_lease(&self, now: Time) -> bool {
         // Another thread may have read its clock before the last step.
-        let has_lease = self.lease_end().is_some_and(|end| self.now.max(now) < end);
-        if has_lease { self.slots.running(slot) } else { None }
+        self.lease_end().is_some_and(|end| self.now.max(now) < end)
     }
 
     /// Returns the time at which this member pauses, unless a step extends it. `None`: it has no lease.

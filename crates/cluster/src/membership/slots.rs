@@ -1,4 +1,4 @@
-//! The slots of this member: waiting, open, closing, closed.
+//! The slots of this member: owned, open, closing, closed.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,10 @@ use crate::view::{Holder, MemberId, Slot, Status, View};
 /// The state of an ownership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
-    /// It opens at this time.
-    Waiting,
+    /// This member has no lease yet.
+    Adopted,
+    /// This member has [`Effect::Own`]. The slot opens when the lease of its last owner has ended.
+    Owned,
     Open,
     /// The host closes it, and may still run it.
     Closing,
@@ -32,19 +34,19 @@ pub(super) struct Slots {
     holds: BTreeMap<usize, Hold>,
     /// The version that `holds` follows.
     version: u64,
-    /// The earliest time at which a waiting slot may open.
-    opens: Option<Time>,
+    /// The earliest time at which a slot that is not open may go on.
+    due: Option<Time>,
     /// The hand-overs that are not written yet.
     wishes: BTreeMap<usize, MemberId>,
 }
 
 impl Slots {
     pub(super) fn new(me: MemberId) -> Slots {
-        Slots { me, holds: BTreeMap::new(), version: 0, opens: None, wishes: BTreeMap::new() }
+        Slots { me, holds: BTreeMap::new(), version: 0, due: None, wishes: BTreeMap::new() }
     }
 
-    /// Follows the view: opens slots that have waited, and closes those that move. `leaves_nobody`: this member leaves, and no other one
-    /// can take its slots. Without a lease no slot opens, because its next owner has perhaps opened it already.
+    /// Follows the view: owns new slots, opens those that have waited, and closes those that move. `leaves_nobody`: this member leaves, and
+    /// no other one can take its slots. Without a lease no slot goes on, because its next owner has perhaps opened it already.
     ///
     /// A step at rest reads no slot, because a view has thousands of them.
     pub(super) fn follow(
@@ -55,12 +57,12 @@ impl Slots {
         leaves_nobody: bool,
         effects: &mut Vec<Effect>,
     ) {
-        let opens = has_lease && self.opens.is_some_and(|opens| opens <= now);
-        if self.version == view.version && !opens {
+        let is_due = has_lease && self.due.is_some_and(|due| due <= now);
+        if self.version == view.version && !is_due {
             return;
         }
         self.version = view.version;
-        self.opens = None;
+        self.due = None;
         self.holds.retain(|slot, _| view.slots.get(*slot).is_some_and(|slot| slot.holder.owner() == Some(self.me)));
         let me = Some(self.me);
         let own = view.slots.iter().enumerate().filter(|(_, slot)| slot.holder.owner() == me);
@@ -70,16 +72,23 @@ impl Slots {
                 // Vacant slots were closed, and a cancelled hand-over began with an open slot: both need no wait.
                 let is_owned = matches!(slot.holder, Holder::Owned(_));
                 let opens = if is_owned { now } else { now.saturating_add(view.timing.wait) };
-                self.holds.insert(index, Hold { epoch, opens, phase: Phase::Waiting });
+                self.holds.insert(index, Hold { epoch, opens, phase: Phase::Adopted });
             }
             let hold = self.holds.get_mut(&index).expect("it is there or was inserted");
-            if hold.phase == Phase::Waiting && hold.opens <= now && has_lease {
+            if hold.phase == Phase::Adopted && has_lease {
+                hold.phase = Phase::Owned;
+                effects.push(Effect::Own { slot: index, epoch });
+            }
+            if hold.phase == Phase::Owned && hold.opens <= now && has_lease {
                 hold.phase = Phase::Open;
                 effects.push(Effect::Open { slot: index, epoch });
             }
-            if hold.phase == Phase::Waiting {
-                self.opens = Some(self.opens.map_or(hold.opens, |opens| opens.min(hold.opens)));
-            }
+            let due = match hold.phase {
+                Phase::Adopted => Some(now),
+                Phase::Owned => Some(hold.opens),
+                Phase::Open | Phase::Closing | Phase::Closed => None,
+            };
+            self.due = [self.due, due].into_iter().flatten().min();
             let to = if let Holder::Moving { to, .. } = slot.holder { Some(to) } else { None };
             if hold.phase == Phase::Open && (to.is_some() || leaves_nobody) {
                 hold.phase = Phase::Closing;
@@ -140,7 +149,7 @@ impl Slots {
             let is_held = self
                 .holds
                 .get(&index)
-                .is_some_and(|hold| hold.epoch == slot.epoch && !matches!(hold.phase, Phase::Waiting));
+                .is_some_and(|hold| hold.epoch == slot.epoch && !matches!(hold.phase, Phase::Adopted | Phase::Owned));
             match slot.holder {
                 Holder::Moving { from, to } if from == me && self.is_closed(index) => {
                     *slot = Slot { epoch: slot.epoch + 1, holder: Holder::Owned(to) };
@@ -165,8 +174,14 @@ impl Slots {
         matches!(hold.phase, Phase::Open | Phase::Closing).then_some(hold.epoch)
     }
 
+    /// Returns the epoch of a slot that the host may run under the protection of epochs, if the lease allows it.
+    pub(super) fn running_fenced(&self, slot: usize) -> Option<u64> {
+        let hold = self.holds.get(&slot)?;
+        matches!(hold.phase, Phase::Owned | Phase::Open | Phase::Closing).then_some(hold.epoch)
+    }
+
     /// Returns the time at which the next slot opens.
     pub(super) fn times(&self) -> impl Iterator<Item = Time> {
-        self.opens.into_iter()
+        self.due.into_iter()
     }
 }
