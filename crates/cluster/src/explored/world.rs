@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Config, Effect, End, Input, MemberId, Membership, Message, Outcome, ReadError, RequestId, Status, Stored, Timing,
-    View,
+    Config, Effect, End, Holder, Input, MemberId, Membership, Message, Outcome, ReadError, RequestId, Status, Stored,
+    Timing, View,
 };
 
 /// The settings of all explorations but the exhaustive ones. Clocks differ by a tenth.
@@ -79,6 +79,8 @@ pub(super) const PROMPT: Fate = Fate { effect: Some(MS), result: Some(2 * MS), i
 
 pub(super) struct World {
     pub(super) config: Config,
+    /// The number of versions of the program. Places that start one after another have different ones.
+    pub(super) programs: u64,
     pub(super) now: u64,
     pub(super) places: Vec<(MemberId, Place)>,
     pub(super) packets: VecDeque<Packet>,
@@ -109,6 +111,7 @@ impl World {
     pub(super) fn new(config: Config) -> World {
         World {
             config,
+            programs: 1,
             now: 0,
             places: Vec::new(),
             packets: VecDeque::new(),
@@ -133,7 +136,7 @@ impl World {
     /// Starts a place with this clock, and returns its incarnation.
     pub(super) fn start_with(&mut self, offset: u64, rate: u64) -> MemberId {
         let id = MemberId(self.places.len() as u64 + 1);
-        let machine = Membership::new(id, format!("127.0.0.1:{}", id.0), 1, self.config.clone());
+        let machine = Membership::new(id, format!("127.0.0.1:{}", id.0), id.0 % self.programs, self.config.clone());
         let place = Place {
             machine: Some(machine.expect("the settings are possible")),
             offset,
@@ -401,7 +404,8 @@ impl World {
         self.stored.as_ref().and_then(|(view, _)| view.members.get(&id)).map(|member| member.status)
     }
 
-    /// Returns whether all live places are active and run all slots, and nothing is left of the dead.
+    /// Returns the first reason why the cluster is not at rest. At rest all live places are active and run all slots, their loads are level, and
+    /// nothing is left of the dead.
     pub(super) fn flaw(&self) -> Option<String> {
         let live = self.live();
         if live.is_empty() {
@@ -419,6 +423,19 @@ impl World {
         }
         if let Some(dead) = view.members.keys().find(|id| !live.contains(id)) {
             return Some(format!("{dead:?} is still a member"));
+        }
+        if let Some((accused, _)) = view.members.iter().find(|(_, member)| !member.accusations.is_empty()) {
+            return Some(format!("{accused:?} is accused"));
+        }
+        let loads = view.loads();
+        let spread = loads.values().max().zip(loads.values().min()).map_or(0, |(max, min)| max - min);
+        let mut programs = view.members.values().map(|member| member.program);
+        let first = programs.next();
+        if spread > 1 && programs.all(|program| Some(program) == first) {
+            return Some(format!("the loads are {loads:?}"));
+        }
+        if let Some(slot) = view.slots.iter().position(|slot| matches!(slot.holder, Holder::Moving { .. })) {
+            return Some(format!("slot {slot} moves"));
         }
         (0..self.slots()).find(|slot| self.runners(*slot).len() != 1).map(|slot| format!("slot {slot} runs nowhere"))
     }

@@ -14,7 +14,8 @@
 //! 5. **Joining.** A member is active, and may own slots, after all others have acknowledged one version that contains it. A later
 //!    version needs new acknowledgements, because a removal may be in it.
 //! 6. **Leaving.** A leaving member closes or hands over its slots first. The last write removes its writer and nobody else.
-//! 7. **Hand-over** ([`slots`]). The owner writes `Moving`, closes the slot, and writes the new owner with the next epoch.
+//! 7. **Hand-over** ([`slots`]). The owner writes `Moving`, closes the slot, and writes the new owner with the next epoch. Owners begin hand-overs by
+//!    themselves until the numbers of slots differ by at most 1 ([`balance`]).
 //! 8. **Lineage.** Each view has the fingerprints of its predecessors. A ledger that returns a view which is not the adopted one or
 //!    a successor freezes changes.
 //!
@@ -64,6 +65,7 @@
 //! - A suspicion of a member that is not in the view is remembered. It ends with [`Input::Trust`], or when the member has come and gone:
 //!   the detector then begins anew.
 
+mod balance;
 mod config;
 mod events;
 mod failures;

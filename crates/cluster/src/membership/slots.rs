@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Effect, Time};
+use super::{Effect, Time, balance};
 use crate::view::{Holder, MemberId, Slot, Status, View};
 
 /// The state of an ownership.
@@ -140,32 +140,66 @@ impl Slots {
         self.holds.get(&slot).is_some_and(|hold| hold.phase == Phase::Closed)
     }
 
-    /// Writes the hand-overs: `Moving` for wished ones and for all open slots of a leaving member, and the new owner for closed ones.
+    /// Writes the hand-overs: the new owners of closed slots, and `Moving` for wished slots, for all open ones of a leaving member, and for those
+    /// that level the loads.
     pub(super) fn hand_over(&self, is_leaving: bool, next: &mut View) {
         let me = self.me;
-        let mut loads = next.loads();
-        loads.remove(&me);
         for (index, slot) in next.slots.iter_mut().enumerate() {
-            let is_held = self
-                .holds
-                .get(&index)
-                .is_some_and(|hold| hold.epoch == slot.epoch && !matches!(hold.phase, Phase::Adopted | Phase::Owned));
-            match slot.holder {
-                Holder::Moving { from, to } if from == me && self.is_closed(index) => {
-                    *slot = Slot { epoch: slot.epoch + 1, holder: Holder::Owned(to) };
-                }
-                Holder::Owned(owner) | Holder::Inherited(owner) if owner == me && is_held => {
-                    let wished = self.wishes.get(&index).copied().filter(|to| loads.contains_key(to));
-                    let lightest = || loads.iter().min_by_key(|(_, load)| **load).map(|(id, _)| *id);
-                    let to = if is_leaving { lightest() } else { wished };
-                    if let Some(to) = to {
-                        *loads.get_mut(&to).expect("it is one of them") += 1;
-                        slot.holder = Holder::Moving { from: me, to };
-                    }
-                }
-                _ => {}
+            if let Holder::Moving { from, to } = slot.holder
+                && from == me
+                && self.is_closed(index)
+            {
+                *slot = Slot { epoch: slot.epoch + 1, holder: Holder::Owned(to) };
             }
         }
+        if is_leaving {
+            self.hand_all_over(next);
+            return;
+        }
+        for (index, to) in &self.wishes {
+            let is_active = next.members.get(to).is_some_and(|member| member.status == Status::Active);
+            if is_active && next.slots.get(*index).is_some_and(|slot| self.is_held(*index, slot)) {
+                next.slots[*index].holder = Holder::Moving { from: me, to: *to };
+            }
+        }
+        let targets = balance::targets(next, me);
+        if !targets.is_empty() {
+            let open = |(index, slot): &(usize, &Slot)| self.is_open(*index) && self.is_held(*index, slot);
+            let mut slots: Vec<(u64, usize)> =
+                next.slots.iter().enumerate().filter(open).map(|(index, slot)| (slot.epoch, index)).collect();
+            // A slot that was handed over lately stays: the program has perhaps wished it.
+            slots.sort_unstable();
+            for ((_, index), to) in slots.into_iter().zip(targets) {
+                next.slots[index].holder = Holder::Moving { from: me, to };
+            }
+        }
+    }
+
+    /// Begins to hand all slots over, each to the member with the fewest. Members with an older program get slots if no others are active.
+    fn hand_all_over(&self, next: &mut View) {
+        let mut loads = next.loads();
+        let program = |id: &MemberId| next.members.get(id).map(|member| member.program);
+        loads.remove(&self.me);
+        if loads.keys().any(|id| program(id) >= program(&self.me)) {
+            loads.retain(|id, _| program(id) >= program(&self.me));
+        }
+        for (index, slot) in next.slots.iter_mut().enumerate() {
+            if self.is_held(index, slot)
+                && let Some((to, load)) = loads.iter_mut().min_by_key(|(_, load)| **load)
+            {
+                *load += 1;
+                slot.holder = Holder::Moving { from: self.me, to: *to };
+            }
+        }
+    }
+
+    /// Returns whether this member holds a slot at its epoch, has opened it, and does not hand it over.
+    fn is_held(&self, index: usize, slot: &Slot) -> bool {
+        let is_own = matches!(slot.holder, Holder::Owned(owner) | Holder::Inherited(owner) if owner == self.me);
+        let has_opened = |hold: &Hold| {
+            hold.epoch == slot.epoch && matches!(hold.phase, Phase::Open | Phase::Closing | Phase::Closed)
+        };
+        is_own && self.holds.get(&index).is_some_and(has_opened)
     }
 
     /// Returns the epoch of a slot that the host may run, if the lease allows it.
