@@ -67,11 +67,10 @@ impl MemberActor {
             let slots = view.map_or(0, |view| view.slots.len());
             let mut open = 0;
             for slot in 0..slots {
-                // The earliest time: the lease is checked at each use.
-                let is_exclusive = machine.runs(slot, Default::default()).is_some();
-                let epoch = machine.runs_fenced(slot, Default::default());
-                self.shared.set_run(slot, epoch.map_or(Run::NONE, |epoch| Run::new(epoch, is_exclusive)));
-                open += usize::from(is_exclusive);
+                // The lease is checked at each use. A member without one has its slots again when the lease comes back.
+                let run = machine.running(slot);
+                self.shared.set_run(slot, run.map_or(Run::NONE, |(epoch, is_exclusive)| Run::new(epoch, is_exclusive)));
+                open += usize::from(run.is_some_and(|(_, is_exclusive)| is_exclusive));
             }
             self.shared.change(|state| state.open = open);
         }

@@ -371,12 +371,18 @@ impl Membership {
 
     /// Returns the epoch of a slot that this member may run now, and no other one.
     pub fn runs(&self, slot: usize, now: Time) -> Option<u64> {
-        if self.has_lease(now) { self.slots.running(slot) } else { None }
+        let (epoch, is_exclusive) = self.running(slot).filter(|_| self.has_lease(now))?;
+        is_exclusive.then_some(epoch)
     }
 
     /// Returns the epoch of a slot that this member may run now for users that the epoch protects.
     pub fn runs_fenced(&self, slot: usize, now: Time) -> Option<u64> {
-        if self.has_lease(now) { self.slots.running_fenced(slot) } else { None }
+        self.running(slot).filter(|_| self.has_lease(now)).map(|(epoch, _)| epoch)
+    }
+
+    /// Returns the epoch of a slot that this member may run as long as it has a lease, and whether no other one may.
+    pub fn running(&self, slot: usize) -> Option<(u64, bool)> {
+        self.slots.running(slot)
     }
 
     fn has_lease(&self, now: Time) -> bool {

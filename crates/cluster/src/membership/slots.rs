@@ -202,16 +202,14 @@ impl Slots {
         is_own && self.holds.get(&index).is_some_and(has_opened)
     }
 
-    /// Returns the epoch of a slot that the host may run, if the lease allows it.
-    pub(super) fn running(&self, slot: usize) -> Option<u64> {
+    /// Returns the epoch of a slot that the host may run, if the lease allows it, and whether no other member runs it.
+    pub(super) fn running(&self, slot: usize) -> Option<(u64, bool)> {
         let hold = self.holds.get(&slot)?;
-        matches!(hold.phase, Phase::Open | Phase::Closing).then_some(hold.epoch)
-    }
-
-    /// Returns the epoch of a slot that the host may run under the protection of epochs, if the lease allows it.
-    pub(super) fn running_fenced(&self, slot: usize) -> Option<u64> {
-        let hold = self.holds.get(&slot)?;
-        matches!(hold.phase, Phase::Owned | Phase::Open | Phase::Closing).then_some(hold.epoch)
+        match hold.phase {
+            Phase::Adopted | Phase::Closed => None,
+            Phase::Owned => Some((hold.epoch, false)),
+            Phase::Open | Phase::Closing => Some((hold.epoch, true)),
+        }
     }
 
     /// Returns the time at which the next slot opens.

@@ -10,6 +10,7 @@ fn each_slot_runs_once_after_joins() {
         let world = World::of(1, members);
         let loads: Vec<usize> = world.living().map(|node| world.runs(node).len()).collect();
         assert_eq!((loads.len(), loads.iter().sum::<usize>()), (members, SLOTS));
+        assert!(loads.iter().all(|load| load.abs_diff(SLOTS / members) <= 1), "{loads:?}");
         assert!(world.net.now() < s(3), "{members} members are active after {:?}", world.net.now());
     }
 }

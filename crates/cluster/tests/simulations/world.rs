@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_actor::System;
-use playhouse_cluster::{Cluster, ClusterOptions, MemberId, Status};
+use playhouse_cluster::{Cluster, ClusterOptions, Holder, MemberId, Status, View};
 use playhouse_theater::{Simulation, Theater};
 use playhouse_toolbox::durable::{Changed, Ledger, LedgerWatch, MemoryStore, Saved, Store, StoreError};
 
@@ -256,7 +256,7 @@ impl World {
     }
 
     /// Returns whether all living members are active, know the same view without others, and each slot runs.
-    pub fn is_whole(&self) -> bool {
+    pub fn runs_all(&self) -> bool {
         let view = |node: usize| self.nodes[node].cluster.view();
         let Some(first) = self.living().next() else { return true };
         let known = view(first);
@@ -265,6 +265,17 @@ impl World {
         living.all(is_active)
             && known.is_some_and(|known| known.members.len() == self.living().count())
             && self.living().map(|node| self.runs(node).len()).sum::<usize>() == SLOTS
+    }
+
+    /// Returns whether the members [run all slots](World::runs_all), in level numbers.
+    pub fn is_whole(&self) -> bool {
+        let view = self.living().next().and_then(|node| self.nodes[node].cluster.view());
+        let is_level = |view: &View| {
+            let loads = view.loads();
+            let moves = view.slots.iter().any(|slot| matches!(slot.holder, Holder::Moving { .. }));
+            !moves && loads.values().max().zip(loads.values().min()).is_some_and(|(most, least)| most - least <= 1)
+        };
+        self.runs_all() && view.is_none_or(|view| is_level(&view))
     }
 
     pub fn until_whole(&mut self, limit: Duration) {
