@@ -165,12 +165,52 @@ fn the_result_of_a_read_that_was_given_up_proves_nothing() {
     let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
     let (mut machine, _) = machine(1, &pair);
     assert!(reads(&machine.step(ms(100), Input::Tick)));
-    machine.step(ms(200), Input::Tick);
-    assert!(reads(&machine.step(ms(225), Input::Tick)));
-    machine.step(ms(230), read(2, &pair, 1));
+    machine.step(ms(500), Input::Tick);
+    assert!(reads(&machine.step(ms(525), Input::Tick)));
+    machine.step(ms(530), read(2, &pair, 1));
     assert_eq!(machine.lease_end(), Some(ms(400)));
-    machine.step(ms(231), read(3, &pair, 1));
-    assert_eq!(machine.lease_end(), Some(ms(625)));
+    machine.step(ms(531), read(3, &pair, 1));
+    assert_eq!(machine.lease_end(), Some(ms(925)));
+}
+
+#[test]
+fn a_ledger_that_is_slower_than_the_period_of_reads_is_read_and_written() {
+    let (mut world, [a, b, c]) = cluster::<3>(3);
+    world.fate = Box::new(|| Fate { effect: Some(100 * MS), result: Some(250 * MS), is_unknown: false });
+    let d = world.start();
+    world.run(3_000);
+    assert_eq!((world.status(d), world.flaw()), (Some(ACTIVE), None));
+    world.crash(b);
+    world.step(c, Input::Gone(b));
+    world.run(2_000);
+    assert_eq!((world.status(b), world.flaw()), (None, None));
+    // For longer than the outage.
+    let runners = [0, 1, 2].map(|slot| world.runners(slot));
+    for _ in 0..40 {
+        world.run(50);
+        assert_eq!([0, 1, 2].map(|slot| world.runners(slot)), runners);
+    }
+    world.step(a, Input::Leave);
+    world.run(3_000);
+    assert_eq!((world.place(a).ended, world.flaw()), (Some(End::Left), None));
+}
+
+#[test]
+fn many_views_during_one_read_freeze_nothing() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
+    assert!(reads(&machine.step(ms(1), Input::Changed)));
+    let mut far = pair.clone();
+    for _ in 0..70 {
+        far = next(&far, |_| {});
+        machine.step(ms(2), Input::Received { from: MemberId(2), message: Message::View(Arc::new(far.clone())) });
+    }
+    let effects = machine.step(ms(3), read(2, &next(&pair, |_| {}), 2));
+    assert!(reads(&effects) && !effects.contains(&Effect::Frozen), "{effects:?}");
+    assert_eq!(machine.lease_end(), Some(ms(400)), "the view could be that of another lineage");
+    // The next read began at the last view.
+    let effects = machine.step(ms(4), read(3, &next(&pair, |_| {}), 2));
+    assert!(effects.contains(&Effect::Frozen), "{effects:?}");
 }
 
 #[test]

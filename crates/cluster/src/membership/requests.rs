@@ -86,9 +86,12 @@ impl Requests {
         }
     }
 
+    /// Returns the time at which the request is given up. A late read still proves something. After a late write, a read tells more.
     fn deadline(&self, timing: &Timing) -> Option<Time> {
-        let (Pending::Read(Read { begun, .. }) | Pending::Write { begun, .. }) = self.pending.as_ref()?;
-        Some(begun.saturating_add(timing.renew))
+        Some(match self.pending.as_ref()? {
+            Pending::Read(Read { begun, .. }) => begun.saturating_add(timing.lease),
+            Pending::Write { begun, .. } => begun.saturating_add(timing.renew),
+        })
     }
 
     fn begin(&mut self, pending: Pending) -> RequestId {
@@ -116,9 +119,13 @@ impl Requests {
     }
 
     /// Returns the read with this number, if it is the one that is waited for.
-    pub(super) fn read_done(&mut self, id: RequestId) -> Option<Read> {
+    pub(super) fn read_done(&mut self, id: RequestId, now: Time, timing: &Timing) -> Option<Read> {
         match self.pending.take() {
-            Some(Pending::Read(read)) if id == self.last => Some(read),
+            Some(Pending::Read(read)) if id == self.last => {
+                // After a slow read the next one would be due at once, and no write would begin.
+                self.read_at = self.read_at.max(now.saturating_add(timing.pause()));
+                Some(read)
+            }
             other => {
                 self.pending = other;
                 None
