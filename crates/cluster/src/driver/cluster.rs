@@ -20,7 +20,9 @@ use crate::view::{Member, MemberId, View};
 
 /// A theater's part in a cluster. Cheap to clone. Dropping it ends nothing: the theater is a member until it [leaves](Cluster::leave) or ends.
 ///
-/// The members share the keys of the cluster as slots. Each slot has at most one owner, which runs it while its lease lasts.
+/// The members share the keys of the cluster as slots. Each slot has at most one owner, which runs it while its lease lasts. Owners hand slots over until
+/// the numbers of slots differ by at most 1. They begin no such hand-over while a member joins, leaves or is suspected, or while the versions of the
+/// program differ.
 ///
 /// # Examples
 ///

@@ -78,7 +78,7 @@ fn an_uneven_view_is_levelled_unless_it_will_change() {
             let accusation = Accusation { version: 1, is_refuted: true };
             view.members.get_mut(&MemberId(3)).unwrap().accusations.insert(MemberId(2), accusation);
         },
-        // As many move as may.
+        // The budget is used up.
         |view| (0..3).for_each(|slot| view.slots[slot].holder = Holder::Moving { from: MemberId(1), to: MemberId(3) }),
     ];
     for change in changes {

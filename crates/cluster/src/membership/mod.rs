@@ -69,7 +69,7 @@
 //!
 //! - A round of asks takes `n * (n - 1)` asks and as many answers in each `renew`: 4,900 each in a second for 50 members and 500 ms. Larger clusters
 //!   need a lease from reads alone, which does not exist yet.
-//! - Owners that hand slots over at the same time conflict, and one write in each `renew / 4` succeeds. 50 owners that give a slot each to a new member
+//! - Owners that hand slots over at the same time conflict, and about one write in each `renew / 4` succeeds. 50 owners that give a slot each to a new member
 //!   need 100 writes.
 //! - Each round of hand-overs is a write of the whole view. A member that misses more than 64 views ends as [`End::Behind`], and joins again.
 
