@@ -244,8 +244,7 @@ fn a_suspicion_ends_with_the_member() {
     for view in [two, again] {
         machine.step(ms(2), Input::Received { from: MemberId(2), message: Message::View(Arc::new(view)) });
     }
-    machine.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict });
-    assert!(reads(&machine.step(ms(30), Input::Tick)));
+    assert!(reads(&machine.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict })));
     let effects = machine.step(ms(31), read(3, machine.view().unwrap().clone().as_ref(), 9));
     assert_eq!(written(&effects), None);
 }
@@ -458,7 +457,7 @@ fn five_members_that_were_killed_are_back_within_five_seconds() {
 fn twenty_places_start_at_once() {
     let mut world = World::new(config(8));
     (0..20).for_each(|_| _ = world.start());
-    world.run(1000);
+    world.run(1_500);
     assert_eq!((world.live().len(), world.flaw()), (20, None));
     // Six of them die, and each of the others notices.
     let live = world.live();

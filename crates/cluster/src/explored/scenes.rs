@@ -268,8 +268,10 @@ fn a_ledger_that_fails_is_not_asked_in_a_busy_loop() {
     let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
     let (mut machine, _) = machine(1, &pair);
     assert!(written(&machine.step(ms(1), Input::Suspect(MemberId(2)))).is_some());
-    let conflict = Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict };
-    assert_eq!(machine.step(ms(2), conflict), []);
+    let conflict = |id| Input::Wrote { id: RequestId(id), outcome: Outcome::Conflict };
+    assert!(reads(&machine.step(ms(2), conflict(2))), "the first conflict brings the view of another member");
+    assert!(written(&machine.step(ms(2), read(3, &pair, 2))).is_some());
+    assert_eq!(machine.step(ms(2), conflict(4)), []);
     assert_eq!(machine.next_tick(), Some(ms(27)));
     assert!(reads(&machine.step(ms(27), Input::Tick)));
 }

@@ -69,8 +69,8 @@
 //!
 //! - A round of asks takes `n * (n - 1)` asks and as many answers in each `renew`: 4,900 each in a second for 50 members and 500 ms. Larger clusters
 //!   need a lease from reads alone, which does not exist yet.
-//! - Owners that hand slots over at the same time conflict, and about one write in each `renew / 4` succeeds. 50 owners that give a slot each to a new member
-//!   need 100 writes.
+//! - Owners that hand slots over at the same time conflict. The second conflict of a member delays it by `renew / 4`. 50 owners that give a slot each
+//!   to a new member need 100 writes.
 //! - Each round of hand-overs is a write of the whole view. A member that misses more than 64 views ends as [`End::Behind`], and joins again.
 
 mod balance;
@@ -310,13 +310,15 @@ impl Membership {
         let Some(view) = self.requests.write_done(id) else { return };
         match outcome {
             Outcome::Written { revision } => {
+                self.requests.has_conflicted = false;
                 if self.is_newer(&view) {
                     let fingerprint = view.fingerprint();
                     self.adopt(Adopted { view, fingerprint }, effects);
                     self.requests.revision = Some(revision);
                 }
             }
-            Outcome::Conflict | Outcome::Unknown => self.requests.forget(self.now, &self.timing()),
+            Outcome::Conflict => self.requests.conflict(self.now, &self.timing()),
+            Outcome::Unknown => self.requests.forget(self.now, &self.timing()),
         }
     }
 

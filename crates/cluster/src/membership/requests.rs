@@ -66,6 +66,8 @@ pub(super) struct Requests {
     pub(super) revision: Option<u64>,
     /// Whether the ledger is known to have changed.
     pub(super) is_stale: bool,
+    /// Whether the last write with a known result was a conflict.
+    pub(super) has_conflicted: bool,
     /// The time of the next read in a quiet cluster.
     read_at: Time,
     /// The time before which no request is sent.
@@ -148,6 +150,14 @@ impl Requests {
     pub(super) fn forget(&mut self, now: Time, timing: &Timing) {
         self.revision = None;
         self.pause(now, timing);
+    }
+
+    /// Lets the next request be a read: at once, because the view of another member is there, or after a while if the write before has failed too.
+    pub(super) fn conflict(&mut self, now: Time, timing: &Timing) {
+        self.revision = None;
+        if std::mem::replace(&mut self.has_conflicted, true) {
+            self.pause(now, timing);
+        }
     }
 
     /// Sends nothing for a while.
