@@ -1,15 +1,16 @@
 //! The hand-overs that level the numbers of slots.
 //!
-//! Each owner decides from the view alone, and no member coordinates. All owners compute the same plan, and each one begins its own part of it.
-//! The writes come one after another, and the next owner computes its plan anew.
+//! Each owner decides from the view alone, and no member coordinates: it knows from the loads how many slots it has too many, and which members have too
+//! few. The writes come one after another, and the next owner decides from the view that the former one has written.
 //!
-//! *It settles.* A slot counts at its target from the write on that begins its hand-over. A plan moves slots only from a member with `a` slots to one
+//! *It settles.* A slot counts at its target from the write on that begins its hand-over. Slots move only from a member with `a` slots to one
 //! with at most `a - 2`. Each move therefore lowers the sum of the squares of the loads. It ends when the loads differ by at most 1, and no
 //! finished hand-over changes a load. A hysteresis is not necessary, because the loads change only with the members and with the hand-overs of a program.
 //!
-//! *It is short.* The members with the most slots keep the remainder of the division. No plan with fewer moves levels the loads.
+//! *It is short.* The members with the most slots keep the remainder of the division. Fewer moves do not level the loads.
 
 use std::cmp::Reverse;
+use std::iter::repeat_n;
 
 use crate::view::{Holder, MemberId, Status, View};
 
@@ -33,19 +34,12 @@ pub(super) fn targets(view: &View, me: MemberId) -> Vec<MemberId> {
     let (level, remainder) = (total / loads.len(), total % loads.len());
     let level = |place: usize| level + usize::from(place < remainder);
 
-    // The surplus slots in order go to the missing ones in order.
-    let mut missing = loads
-        .iter()
-        .enumerate()
-        .flat_map(|(place, (id, load))| std::iter::repeat_n(*id, level(place).saturating_sub(*load)));
-    for (place, (id, load)) in loads.iter().enumerate() {
-        let surplus = missing.by_ref().take(load.saturating_sub(level(place)));
-        if *id == me {
-            return surplus.take(budget).collect();
-        }
-        surplus.for_each(drop);
-    }
-    Vec::new()
+    let own = loads.iter().enumerate().find(|(_, (id, _))| *id == me);
+    let surplus = own.map_or(0, |(place, (_, load))| load.saturating_sub(level(place)));
+    // The member with the fewest slots comes first.
+    let missing = loads.iter().enumerate().rev();
+    let missing = missing.flat_map(|(place, (id, load))| repeat_n(*id, level(place).saturating_sub(*load)));
+    missing.take(surplus.min(budget)).collect()
 }
 
 /// Returns whether all members stay, as far as the view tells.

@@ -43,7 +43,7 @@ pub enum Input {
     Gone(MemberId),
     /// A suspected member was heard again.
     Trust(MemberId),
-    /// The program wants to hand a slot over.
+    /// The program wants to hand a slot over. Another slot may come back, because owners level the loads.
     HandOver {
         /// The index of the slot.
         slot: usize,

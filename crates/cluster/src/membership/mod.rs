@@ -397,7 +397,7 @@ impl Membership {
 
     /// Returns the epoch of a slot that this member may run as long as it has a lease, and whether no other one may.
     pub fn running(&self, slot: usize) -> Option<(u64, bool)> {
-        self.slots.running(slot)
+        if self.end.is_some() { None } else { self.slots.running(slot) }
     }
 
     fn has_lease(&self, now: Time) -> bool {
