@@ -146,14 +146,14 @@ fn few_moves_level_all_loads() {
 }
 
 #[test]
-fn a_slot_that_the_program_has_handed_over_stays() {
+fn another_slot_comes_back_for_one_that_the_program_hands_over() {
     let (mut world, [a, b]) = cluster::<2>(8);
     world.run(500);
-    let slot = (0..8).find(|slot| world.runners(*slot)[0].0 == a).unwrap();
-    world.step(a, Input::HandOver { slot, to: b });
+    assert_eq!(world.runners(0), [(b, 2)]);
+    world.step(b, Input::HandOver { slot: 0, to: a });
     world.run(500);
-    assert_eq!(world.runners(slot)[0].0, b);
-    assert_eq!(world.flaw(), None, "another slot came back");
+    assert_eq!(world.runners(0), [(a, 3)]);
+    assert_eq!(world.flaw(), None);
 }
 
 #[test]

@@ -163,15 +163,9 @@ impl Slots {
             }
         }
         let targets = balance::targets(next, me);
-        if !targets.is_empty() {
-            let open = |(index, slot): &(usize, &Slot)| self.is_open(*index) && self.is_held(*index, slot);
-            let mut slots: Vec<(u64, usize)> =
-                next.slots.iter().enumerate().filter(open).map(|(index, slot)| (slot.epoch, index)).collect();
-            // A slot that was handed over lately stays: the program has perhaps wished it.
-            slots.sort_unstable();
-            for ((_, index), to) in slots.into_iter().zip(targets) {
-                next.slots[index].holder = Holder::Moving { from: me, to };
-            }
+        let held = next.slots.iter_mut().enumerate().filter(|(index, slot)| self.is_held(*index, slot));
+        for ((_, slot), to) in held.zip(targets) {
+            slot.holder = Holder::Moving { from: me, to };
         }
     }
 
