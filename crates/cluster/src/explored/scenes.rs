@@ -274,6 +274,11 @@ fn a_ledger_that_fails_is_not_asked_in_a_busy_loop() {
     assert_eq!(machine.step(ms(2), conflict(4)), []);
     assert_eq!(machine.next_tick(), Some(ms(27)));
     assert!(reads(&machine.step(ms(27), Input::Tick)));
+    // A write that succeeds begins anew.
+    assert!(written(&machine.step(ms(27), read(5, &pair, 2))).is_some());
+    let effects = machine.step(ms(27), Input::Wrote { id: RequestId(6), outcome: Outcome::Written { revision: 3 } });
+    assert!(written(&effects).is_some_and(|view| view.members.len() == 1), "the accused member is outvoted");
+    assert!(reads(&machine.step(ms(28), conflict(7))));
 }
 
 #[test]
