@@ -110,10 +110,10 @@ pub struct Slot<M = MemberId> {
 /// The durations of a cluster. They are in the view, because members with different ones would run slots twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Timing {
-    /// The time between two reads of the ledger, and between two rounds of asks. A request without a result for this long has an
-    /// unknown one.
+    /// The time between two reads of the ledger, and between two rounds of asks. A write without a result for this long has an unknown
+    /// one.
     pub renew: Duration,
-    /// The time for which a member may run without a new proof that it lives.
+    /// The time for which a member may run without a new proof that it lives. A read without a result for this long is given up.
     pub lease: Duration,
     /// The time for which an heir waits. `wait / lease` is the largest ratio between the rates of two clocks.
     pub wait: Duration,

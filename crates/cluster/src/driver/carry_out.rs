@@ -8,6 +8,7 @@ use playhouse_actor::Context;
 use super::letters::{Content, NAME};
 use super::member::{Event, Life, MemberActor};
 use super::report::report;
+use super::state::Run;
 use crate::membership::{Effect, End, Input, Message, Outcome, ReadError, Time};
 use crate::view::{MemberId, Status, View};
 
@@ -62,14 +63,18 @@ impl MemberActor {
             report(former.map(|view| &**view), view, *me);
             self.shared.change(|state| state.view = Some(Arc::clone(view)));
         }
-        if is_new || effects.iter().any(|effect| matches!(effect, Effect::Open { .. } | Effect::Ended(_))) {
+        if is_new
+            || effects
+                .iter()
+                .any(|effect| matches!(effect, Effect::Own { .. } | Effect::Open { .. } | Effect::Ended(_)))
+        {
             let slots = view.map_or(0, |view| view.slots.len());
             let mut open = 0;
             for slot in 0..slots {
-                // A view may come without a lease, and the lease may come without a view. It is checked at each use.
-                let epoch = machine.open_epoch(slot).unwrap_or(0);
-                self.shared.set_epoch(slot, epoch);
-                open += usize::from(epoch != 0);
+                // The lease is checked at each use. A member without one has its slots again when the lease comes back.
+                let run = machine.running(slot);
+                self.shared.set_run(slot, run.map_or(Run::NONE, |(epoch, is_exclusive)| Run::new(epoch, is_exclusive)));
+                open += usize::from(run.is_some_and(|(_, is_exclusive)| is_exclusive));
             }
             self.shared.change(|state| state.open = open);
         }
@@ -100,10 +105,10 @@ impl MemberActor {
                 suspected.into_iter().chain(gone).collect()
             }
             // `publish` has opened it.
-            Effect::Open { .. } => Vec::new(),
+            Effect::Own { .. } | Effect::Open { .. } => Vec::new(),
             // Nothing but `runs` depends on the slot.
             Effect::Close { slot, epoch, .. } => {
-                self.shared.set_epoch(slot, 0);
+                self.shared.set_run(slot, Run::NONE);
                 self.shared.change(|state| state.open = state.open.saturating_sub(1));
                 life.machine.closed(slot, epoch);
                 self.has_closed = true;

@@ -20,7 +20,9 @@ use crate::view::{Member, MemberId, View};
 
 /// A theater's part in a cluster. Cheap to clone. Dropping it ends nothing: the theater is a member until it [leaves](Cluster::leave) or ends.
 ///
-/// The members share the keys of the cluster as slots. Each slot has at most one owner, which runs it while its lease lasts.
+/// The members share the keys of the cluster as slots. Each slot has at most one owner, which runs it while its lease lasts. Owners hand slots over until
+/// the numbers of slots differ by at most 1. They begin no such hand-over while a member joins, leaves or is suspected, or while the versions of the
+/// program differ.
 ///
 /// # Examples
 ///
@@ -104,11 +106,23 @@ impl Cluster {
         self.member.ask(Leave)
     }
 
-    /// Returns the epoch of a slot, if this member runs it now. The lease is checked against the time of the call.
+    /// Returns the epoch of a slot, if this member runs it now and no other one does. The lease is checked against the time of the call.
     ///
-    /// The epoch rises with each change of the owner. Stores that check it refuse the late writes of former owners.
+    /// The epoch rises with each change of the owner. After the end of a member without a farewell, the next owner waits for a lease before it runs the
+    /// slot. [`Cluster::runs_fenced`] does not wait.
     pub fn runs(&self, slot: usize) -> Option<u64> {
-        self.shared.runs(slot)
+        self.shared.runs(slot, true)
+    }
+
+    /// Returns the epoch of a slot, if this member runs it now for work that the epoch protects. The lease is checked against the time of the call.
+    ///
+    /// The former owner may run the slot too, at a lower epoch, until its lease ends. A store must therefore decide: it notes the highest epoch that
+    /// has claimed the slot, and refuses claims and writes below it, each in one transaction. An epoch belongs to one member. A member claims the slot
+    /// before it reads from the store.
+    ///
+    /// A slot that [`Cluster::runs`] also runs here, at the same epoch.
+    pub fn runs_fenced(&self, slot: usize) -> Option<u64> {
+        self.shared.runs(slot, false)
     }
 
     /// Returns the owner of a slot in the present view. The owner runs the slot if it knows that view, and its lease lasts.

@@ -65,6 +65,9 @@ impl ClusterOptions {
     }
 
     /// Sets the version of the program, which the view shows. Default: 0.
+    ///
+    /// While the versions of the members differ, no slots move to level the loads. The slots of a leaving member go to members whose version is not
+    /// lower than its own, if there are any.
     pub fn program(mut self, program: u64) -> ClusterOptions {
         self.program = program;
         self

@@ -47,13 +47,31 @@ impl Message for ClusterState {
     type Reply = ();
 }
 
+/// One member's run of a slot: 0, or twice the epoch, and 1 more if no other member runs the slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run(u64);
+
+impl Run {
+    /// The member does not run the slot.
+    pub(crate) const NONE: Run = Run(0);
+
+    /// Returns the run of a slot that no other member runs, or that its epoch protects. An epoch is at most the number of views.
+    pub(crate) fn new(epoch: u64, is_exclusive: bool) -> Run {
+        Run(epoch << 1 | u64::from(is_exclusive))
+    }
+
+    fn epoch(self, is_exclusive: bool) -> Option<u64> {
+        (self != Run::NONE && (self.0 & 1 == 1 || !is_exclusive)).then_some(self.0 >> 1)
+    }
+}
+
 /// The state that the actor writes, and all threads read.
 pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// The end of the lease in nanoseconds, or 0 without a lease.
     lease_end: AtomicU64,
-    /// The epoch of each slot that is open, or 0. An epoch never comes back once it was replaced.
-    epochs: Box<[AtomicU64]>,
+    /// The run of each slot. An epoch never comes back once it was replaced.
+    runs: Box<[AtomicU64]>,
     state: Mutex<ClusterState>,
 }
 
@@ -61,21 +79,20 @@ impl Shared {
     pub(crate) fn new(clock: Clock) -> Shared {
         let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None, is_frozen: false };
         // A later life may find a cluster with another number of slots. Room for all costs 512 KiB.
-        let epochs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
-        Shared { clock, lease_end: AtomicU64::new(0), epochs, state: Mutex::new(state) }
+        let runs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
+        Shared { clock, lease_end: AtomicU64::new(0), runs, state: Mutex::new(state) }
     }
 
-    /// Returns the epoch of a slot that this member runs now.
-    pub(crate) fn runs(&self, slot: usize) -> Option<u64> {
-        let epoch = self.epochs.get(slot)?.load(Ordering::Acquire);
-        if epoch == 0 {
-            return None;
-        }
+    /// Returns the epoch of a slot that this member runs now. `is_exclusive`: and no other one.
+    pub(crate) fn runs(&self, slot: usize, is_exclusive: bool) -> Option<u64> {
+        // Acquire: pairs with the Release in `set_run`.
+        let run = || Some(Run(self.runs.get(slot)?.load(Ordering::Acquire)));
+        let epoch = run()?.epoch(is_exclusive)?;
         let lease_end = self.lease_end.load(Ordering::Acquire);
         let now = self.clock.now();
         // The lease may be that of a later life, in which the slot is not open. An equal epoch shows that it is the lease of this one, because the
         // epochs of a life are cleared before the next one has a lease.
-        let is_same = self.epochs[slot].load(Ordering::Acquire) == epoch;
+        let is_same = run()?.epoch(is_exclusive) == Some(epoch);
         (is_same && now < Duration::from_nanos(lease_end)).then_some(epoch)
     }
 
@@ -85,20 +102,20 @@ impl Shared {
         self.lease_end.store(nanos, Ordering::Release);
     }
 
-    /// Sets the epoch of an open slot, or 0 for a closed one. Only the actor calls it.
-    pub(crate) fn set_epoch(&self, slot: usize, epoch: u64) {
-        if let Some(shared) = self.epochs.get(slot)
-            && shared.load(Ordering::Relaxed) != epoch
+    /// Sets the run of a slot. Only the actor calls it.
+    pub(crate) fn set_run(&self, slot: usize, run: Run) {
+        if let Some(shared) = self.runs.get(slot)
+            && shared.load(Ordering::Relaxed) != run.0
         {
             // Release: pairs with the Acquire in `runs`.
-            shared.store(epoch, Ordering::Release);
+            shared.store(run.0, Ordering::Release);
         }
     }
 
     /// Ends the life of this member: nothing runs.
     pub(crate) fn stop(&self) {
         self.set_lease_end(None);
-        (0..self.epochs.len()).for_each(|slot| self.set_epoch(slot, 0));
+        (0..self.runs.len()).for_each(|slot| self.set_run(slot, Run::NONE));
         self.change(|state| state.open = 0);
     }
 

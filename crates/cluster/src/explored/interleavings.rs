@@ -58,7 +58,10 @@ struct State {
     stored: Option<(Arc<View>, u64)>,
     left: [u8; 4],
     flaw: Option<&'static str>,
+    /// The last epoch of each slot that a place has opened.
     epochs: Vec<u64>,
+    /// The place of each ownership, by slot and epoch.
+    owned: BTreeMap<(usize, u64), usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,8 +108,13 @@ impl State {
                         self.give(to, Input::Received { from: id(place), message });
                     }
                 }
-                Effect::Open { slot, epoch } => {
+                Effect::Own { slot, epoch } => {
                     self.closing[place].retain(|closing| closing.0 != slot);
+                    if self.owned.insert((slot, epoch), place).is_some() {
+                        self.flaw = Some("an epoch has two owners");
+                    }
+                }
+                Effect::Open { slot, epoch } => {
                     if std::mem::replace(&mut self.epochs[slot], epoch) >= epoch {
                         self.flaw = Some("an epoch does not rise");
                     }
@@ -155,9 +163,20 @@ impl State {
         }
     }
 
-    fn runners(&self, slot: usize) -> impl Iterator<Item = (usize, u64)> {
-        let runs = move |machine: &Option<Membership>| machine.as_ref()?.runs(slot, self.clock());
-        self.machines.iter().enumerate().filter_map(move |(place, machine)| Some((place, runs(machine)?)))
+    fn runners(&self, slot: usize) -> impl Iterator<Item = u64> {
+        self.machines.iter().flatten().filter_map(move |machine| machine.runs(slot, self.clock()))
+    }
+
+    /// Checks the two kinds of running.
+    fn check(&mut self, slot: usize) {
+        let fenced: Vec<u64> =
+            self.machines.iter().flatten().filter_map(|machine| machine.runs_fenced(slot, self.clock())).collect();
+        let runners: Vec<u64> = self.runners(slot).collect();
+        if runners.len() > 1 {
+            self.flaw = Some("a slot runs twice");
+        } else if runners.first().is_some_and(|epoch| fenced.iter().min() != Some(epoch)) {
+            self.flaw = Some("a former owner runs beside a later one");
+        }
     }
 
     /// Lets everything happen in order, without time.
@@ -199,6 +218,7 @@ impl Model for Program {
             left: [self.gone, self.unknown, self.hand_overs, self.leaves],
             flaw: None,
             epochs: vec![0; self.slots as usize],
+            owned: BTreeMap::new(),
         };
         for place in 0..places {
             let machine = Membership::new(id(place), String::new(), 1, config.clone());
@@ -302,9 +322,7 @@ impl Model for Program {
                 state.give(place, Input::Leave);
             }
         }
-        if (0..self.slots as usize).any(|slot| state.runners(slot).count() > 1) {
-            state.flaw = Some("a slot runs twice");
-        }
+        (0..self.slots as usize).for_each(|slot| state.check(slot));
         // Messages to places that have ended change nothing.
         let machines = &state.machines;
         state.asks.retain(|(_, to), _| machines[*to].as_ref().is_some_and(|machine| machine.next_tick().is_some()));

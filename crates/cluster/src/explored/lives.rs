@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::scenes::{ACTIVE, cluster, cut, machine, ms, next, read, reads, view, written};
+use super::scenes::{ACTIVE, acknowledge, cluster, cut, machine, ms, next, read, reads, view, written};
 use super::world::{Fate, MS, World, config};
 use crate::{
     Accusation, Config, Effect, End, Holder, Input, MemberId, Membership, Message, Outcome, RequestId, Slot, Status,
@@ -50,8 +50,6 @@ fn all_members_leave_at_once() {
 #[test]
 fn two_members_without_a_third_do_not_wait_for_each_other_to_leave() {
     let (mut world, [a, b, c]) = cluster::<3>(2);
-    world.step(a, Input::HandOver { slot: 1, to: b });
-    world.run(100);
     for id in [a, b] {
         world.place(id).closes = false;
         world.step(id, Input::Leave);
@@ -60,7 +58,7 @@ fn two_members_without_a_third_do_not_wait_for_each_other_to_leave() {
     world.crash(c);
     world.step(a, Input::Gone(c));
     world.run(50);
-    assert_eq!((world.runners(0), world.runners(1)), (vec![(a, 2)], vec![(b, 3)]));
+    assert_eq!((world.runners(0), world.runners(1)), (vec![(b, 3)], vec![(a, 2)]));
     for id in [a, b] {
         world.place(id).closes = true;
     }
@@ -167,12 +165,52 @@ fn the_result_of_a_read_that_was_given_up_proves_nothing() {
     let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
     let (mut machine, _) = machine(1, &pair);
     assert!(reads(&machine.step(ms(100), Input::Tick)));
-    machine.step(ms(200), Input::Tick);
-    assert!(reads(&machine.step(ms(225), Input::Tick)));
-    machine.step(ms(230), read(2, &pair, 1));
+    machine.step(ms(500), Input::Tick);
+    assert!(reads(&machine.step(ms(525), Input::Tick)));
+    machine.step(ms(530), read(2, &pair, 1));
     assert_eq!(machine.lease_end(), Some(ms(400)));
-    machine.step(ms(231), read(3, &pair, 1));
-    assert_eq!(machine.lease_end(), Some(ms(625)));
+    machine.step(ms(531), read(3, &pair, 1));
+    assert_eq!(machine.lease_end(), Some(ms(925)));
+}
+
+#[test]
+fn a_ledger_that_is_slower_than_the_period_of_reads_is_read_and_written() {
+    let (mut world, [a, b, c]) = cluster::<3>(3);
+    world.fate = Box::new(|| Fate { effect: Some(100 * MS), result: Some(250 * MS), is_unknown: false });
+    let d = world.start();
+    world.run(3_000);
+    assert_eq!((world.status(d), world.flaw()), (Some(ACTIVE), None));
+    world.crash(b);
+    world.step(c, Input::Gone(b));
+    world.run(2_000);
+    assert_eq!((world.status(b), world.flaw()), (None, None));
+    // For longer than the outage.
+    let runners = [0, 1, 2].map(|slot| world.runners(slot));
+    for _ in 0..40 {
+        world.run(50);
+        assert_eq!([0, 1, 2].map(|slot| world.runners(slot)), runners);
+    }
+    world.step(a, Input::Leave);
+    world.run(3_000);
+    assert_eq!((world.place(a).ended, world.flaw()), (Some(End::Left), None));
+}
+
+#[test]
+fn many_views_during_one_read_freeze_nothing() {
+    let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
+    let (mut machine, _) = machine(1, &pair);
+    assert!(reads(&machine.step(ms(1), Input::Changed)));
+    let mut far = pair.clone();
+    for _ in 0..70 {
+        far = next(&far, |_| {});
+        machine.step(ms(2), Input::Received { from: MemberId(2), message: Message::View(Arc::new(far.clone())) });
+    }
+    let effects = machine.step(ms(3), read(2, &next(&pair, |_| {}), 2));
+    assert!(reads(&effects) && !effects.contains(&Effect::Frozen), "{effects:?}");
+    assert_eq!(machine.lease_end(), Some(ms(400)), "the view could be that of another lineage");
+    // The next read began at the last view.
+    let effects = machine.step(ms(4), read(3, &next(&pair, |_| {}), 2));
+    assert!(effects.contains(&Effect::Frozen), "{effects:?}");
 }
 
 #[test]
@@ -206,8 +244,7 @@ fn a_suspicion_ends_with_the_member() {
     for view in [two, again] {
         machine.step(ms(2), Input::Received { from: MemberId(2), message: Message::View(Arc::new(view)) });
     }
-    machine.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict });
-    assert!(reads(&machine.step(ms(30), Input::Tick)));
+    assert!(reads(&machine.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict })));
     let effects = machine.step(ms(31), read(3, machine.view().unwrap().clone().as_ref(), 9));
     assert_eq!(written(&effects), None);
 }
@@ -300,6 +337,45 @@ fn a_tick_comes_as_soon_as_something_is_due() {
 }
 
 #[test]
+fn an_heir_runs_a_slot_fenced_at_once_and_exclusively_after_the_wait() {
+    let (mut world, [a, b]) = cluster::<2>(1);
+    cut(&mut world, a, b);
+    world.place(a).has_ledger = false;
+    world.step(b, Input::Gone(a));
+    world.run(20);
+    // The store decides between the two.
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![(a, 1)], vec![(a, 1), (b, 2)]));
+    world.run(350);
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![], vec![(b, 2)]));
+    world.run(100);
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![(b, 2)], vec![(b, 2)]));
+    // Both end with the lease.
+    world.place(b).has_ledger = false;
+    world.start();
+    world.run(1_500);
+    assert_eq!((world.runners(0), world.fenced(0)), (vec![], vec![]));
+}
+
+#[test]
+fn an_heir_without_a_lease_owns_nothing_until_it_has_one() {
+    let three = view(&[(1, ACTIVE), (2, ACTIVE), (3, ACTIVE)]);
+    let (mut machine, _) = machine(2, &three);
+    let heir = next(&three, |view| view.remove(&[MemberId(1)].into()));
+    assert_eq!(heir.slots[0].holder, Holder::Inherited(MemberId(2)));
+    let message = Message::View(Arc::new(heir.clone()));
+    let effects = machine.step(ms(500), Input::Received { from: MemberId(3), message });
+    assert!(!effects.contains(&Effect::Own { slot: 0, epoch: 2 }), "{effects:?}");
+    assert_eq!(machine.runs_fenced(0, ms(500)), None);
+    assert!(reads(&effects));
+    let effects = machine.step(ms(520), read(2, &heir, 2));
+    assert_eq!(effects.first(), Some(&Effect::Own { slot: 0, epoch: 2 }), "{effects:?}");
+    assert_eq!((machine.runs_fenced(0, ms(520)), machine.runs(0, ms(520))), (Some(2), None));
+    let opens = |effects: Vec<Effect>| effects.contains(&Effect::Open { slot: 0, epoch: 2 });
+    // The wait began with the adoption.
+    assert_eq!([939, 940].map(|time| opens(machine.step(ms(time), acknowledge(3, &heir, ms(time))))), [false, true]);
+}
+
+#[test]
 fn a_member_with_other_settings_follows_those_of_the_cluster() {
     let (mut world, [a]) = cluster::<1>(1);
     // With its own settings the new member would open the slot at once.
@@ -338,12 +414,10 @@ fn the_third_member_inherits_a_slot_that_moves_between_two_dead_ones() {
 
 #[test]
 fn slots_on_their_way_count_at_their_target() {
-    let (mut world, [a, b, c]) = cluster::<3>(4);
-    world.place(a).closes = false;
-    (0..4).for_each(|slot| world.step(a, Input::HandOver { slot, to: b }));
-    world.run(50);
-    let loads = world.stored.as_ref().unwrap().0.loads();
-    assert_eq!([a, b, c].map(|id| loads[&id]), [0, 4, 0]);
+    let moving = next(&view(&[(1, ACTIVE), (2, ACTIVE)]), |view| {
+        view.slots[0].holder = Holder::Moving { from: MemberId(1), to: MemberId(2) };
+    });
+    assert_eq!(moving.loads(), [(MemberId(1), 0), (MemberId(2), 1)].into());
 }
 
 #[test]
@@ -383,7 +457,7 @@ fn five_members_that_were_killed_are_back_within_five_seconds() {
 fn twenty_places_start_at_once() {
     let mut world = World::new(config(8));
     (0..20).for_each(|_| _ = world.start());
-    world.run(1000);
+    world.run(1_500);
     assert_eq!((world.live().len(), world.flaw()), (20, None));
     // Six of them die, and each of the others notices.
     let live = world.live();

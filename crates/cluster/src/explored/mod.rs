@@ -1,5 +1,6 @@
 //! Explorations of the protocol: named scenes, random walks, and all interleavings of small programs.
 
+mod balance;
 mod cuts;
 mod interleavings;
 mod lives;

@@ -213,13 +213,14 @@ fn a_report_of_an_earlier_epoch_closes_nothing() {
 
 #[test]
 fn several_slots_move_in_two_writes() {
-    let (mut world, [a, b]) = cluster::<2>(4);
+    let (mut world, [a, b]) = cluster::<2>(8);
     let writes = world.writes;
     world.fate = Box::new(|| Fate { effect: Some(10 * MS), result: Some(20 * MS), is_unknown: false });
-    (0..4).for_each(|slot| world.step(a, Input::HandOver { slot, to: b }));
+    world.step(a, Input::Leave);
     world.run(200);
-    assert_eq!((0..4).map(|slot| world.runners(slot)).collect::<Vec<_>>(), vec![vec![(b, 2)]; 4]);
-    assert!(world.writes <= writes + 4, "{} writes", world.writes - writes);
+    assert_eq!((0..8).map(|slot| world.runners(slot)).collect::<Vec<_>>(), vec![vec![(b, 2)]; 8]);
+    // The last write removes the member.
+    assert_eq!(world.writes, writes + 3);
 }
 
 #[test]
@@ -267,10 +268,17 @@ fn a_ledger_that_fails_is_not_asked_in_a_busy_loop() {
     let pair = view(&[(1, ACTIVE), (2, ACTIVE)]);
     let (mut machine, _) = machine(1, &pair);
     assert!(written(&machine.step(ms(1), Input::Suspect(MemberId(2)))).is_some());
-    let conflict = Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict };
-    assert_eq!(machine.step(ms(2), conflict), []);
+    let conflict = |id| Input::Wrote { id: RequestId(id), outcome: Outcome::Conflict };
+    assert!(reads(&machine.step(ms(2), conflict(2))), "the first conflict brings the view of another member");
+    assert!(written(&machine.step(ms(2), read(3, &pair, 2))).is_some());
+    assert_eq!(machine.step(ms(2), conflict(4)), []);
     assert_eq!(machine.next_tick(), Some(ms(27)));
     assert!(reads(&machine.step(ms(27), Input::Tick)));
+    // A write that succeeds begins anew.
+    assert!(written(&machine.step(ms(27), read(5, &pair, 2))).is_some());
+    let effects = machine.step(ms(27), Input::Wrote { id: RequestId(6), outcome: Outcome::Written { revision: 3 } });
+    assert!(written(&effects).is_some_and(|view| view.members.len() == 1), "the accused member is outvoted");
+    assert!(reads(&machine.step(ms(28), conflict(7))));
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn walk(seed: u64, is_told: bool) -> usize {
     let mut world = World::new(config(dice.random_range(1..=4)));
     world.is_told = is_told;
     world.name = format!("walk {seed}");
+    world.programs = [1, 1, 1, 2][dice.random_range(0..4)];
     let (losses, delays, ledger) = (faults.losses, faults.delays, faults.ledger);
     let drawn = Rc::clone(&shared);
     world.latency = Box::new(move || {
@@ -116,12 +117,20 @@ fn walk(seed: u64, is_told: bool) -> usize {
         if !is_faulty {
             let flaw = world.flaw();
             if flaw.is_none() && at > FAULTY + 2_000 {
+                rest(&mut world);
                 return world.writes;
             }
             flaw_at = flaw;
         }
     }
     panic!("{flaw_at:?} after {HEALED} ms\n{}", world.story());
+}
+
+/// Lets more time pass than a write needs, and checks that a cluster at rest changes nothing.
+fn rest(world: &mut World) {
+    let views = world.history.len();
+    world.run(1_000);
+    assert_eq!((world.flaw(), world.history.len()), (None, views), "{}", world.story());
 }
 
 /// The state that was in the ledger before an older one was restored.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
-    Config, Effect, End, Input, MemberId, Membership, Message, Outcome, ReadError, RequestId, Status, Stored, Timing,
-    View,
+    Config, Effect, End, Holder, Input, MemberId, Membership, Message, Outcome, ReadError, RequestId, Status, Stored,
+    Timing, View,
 };
 
 /// The settings of all explorations but the exhaustive ones. Clocks differ by a tenth.
@@ -79,6 +79,8 @@ pub(super) const PROMPT: Fate = Fate { effect: Some(MS), result: Some(2 * MS), i
 
 pub(super) struct World {
     pub(super) config: Config,
+    /// The number of versions of the program. Places that start one after another have different ones.
+    pub(super) programs: u64,
     pub(super) now: u64,
     pub(super) places: Vec<(MemberId, Place)>,
     pub(super) packets: VecDeque<Packet>,
@@ -93,7 +95,9 @@ pub(super) struct World {
     pub(super) latency: Box<dyn FnMut() -> Option<u64>>,
     pub(super) fate: Box<dyn FnMut() -> Fate>,
     pub(super) has_hints: bool,
-    pub(super) opened: BTreeMap<(usize, u64), MemberId>,
+    /// The member of each ownership.
+    pub(super) owned: BTreeMap<(usize, u64), MemberId>,
+    /// The last epoch of each slot that a member has opened.
     pub(super) epochs: BTreeMap<usize, u64>,
     /// Whether the ledger was restored to an older state, so that epochs may repeat.
     pub(super) is_restored: bool,
@@ -107,6 +111,7 @@ impl World {
     pub(super) fn new(config: Config) -> World {
         World {
             config,
+            programs: 1,
             now: 0,
             places: Vec::new(),
             packets: VecDeque::new(),
@@ -119,7 +124,7 @@ impl World {
             latency: Box::new(|| Some(MS)),
             fate: Box::new(|| PROMPT),
             has_hints: true,
-            opened: BTreeMap::new(),
+            owned: BTreeMap::new(),
             epochs: BTreeMap::new(),
             is_restored: false,
             is_told: false,
@@ -131,7 +136,7 @@ impl World {
     /// Starts a place with this clock, and returns its incarnation.
     pub(super) fn start_with(&mut self, offset: u64, rate: u64) -> MemberId {
         let id = MemberId(self.places.len() as u64 + 1);
-        let machine = Membership::new(id, format!("127.0.0.1:{}", id.0), 1, self.config.clone());
+        let machine = Membership::new(id, format!("127.0.0.1:{}", id.0), id.0 % self.programs, self.config.clone());
         let place = Place {
             machine: Some(machine.expect("the settings are possible")),
             offset,
@@ -223,11 +228,19 @@ impl World {
                     self.packets.push_back(Packet { from: id, to, at: self.now + latency, message });
                 }
             }
-            Effect::Open { slot, epoch } => {
+            Effect::Own { slot, epoch } => {
                 self.place(id).closing.retain(|(closing, _)| *closing != slot);
                 if !self.is_restored {
-                    let first = *self.opened.entry((slot, epoch)).or_insert(id);
-                    assert_eq!(first, id, "slot {slot}: two places have opened epoch {epoch}\n{}", self.story());
+                    let mut own = self.owned.iter().filter(|((owned, _), owner)| *owned == slot && **owner == id);
+                    assert!(own.all(|((_, last), _)| *last < epoch), "slot {slot}: {epoch} is old\n{}", self.story());
+                    let former = self.owned.insert((slot, epoch), id);
+                    assert_eq!(former, None, "slot {slot}: two places own epoch {epoch}\n{}", self.story());
+                }
+            }
+            Effect::Open { slot, epoch } => {
+                if !self.is_restored {
+                    let owner = self.owned.get(&(slot, epoch));
+                    assert_eq!(owner, Some(&id), "slot {slot}: the owner of epoch {epoch}\n{}", self.story());
                     let last = self.epochs.insert(slot, epoch);
                     assert!(
                         last.is_none_or(|last| last < epoch),
@@ -355,6 +368,12 @@ impl World {
         self.places.iter().filter_map(|(id, _)| runs(*id).map(|epoch| (*id, epoch))).collect()
     }
 
+    /// Returns the places that run a slot under the protection of its epochs, with these.
+    pub(super) fn fenced(&self, slot: usize) -> Vec<(MemberId, u64)> {
+        let runs = |id: MemberId| self.machine(id).and_then(|machine| machine.runs_fenced(slot, self.clock(id)));
+        self.places.iter().filter_map(|(id, _)| runs(*id).map(|epoch| (*id, epoch))).collect()
+    }
+
     pub(super) fn slots(&self) -> usize {
         self.stored.as_ref().map_or(self.config.slots as usize, |(view, _)| view.slots.len())
     }
@@ -363,6 +382,14 @@ impl World {
         for slot in 0..self.slots() {
             let runners = self.runners(slot);
             assert!(runners.len() <= 1, "slot {slot} runs at {runners:?}\n{}", self.story());
+            let fenced = self.fenced(slot);
+            if let Some(runner @ (_, epoch)) = runners.first()
+                && !self.is_restored
+            {
+                let is_last = |other: &(MemberId, u64)| other == runner || other.1 > *epoch;
+                let is_fenced = fenced.contains(runner) && fenced.iter().all(is_last);
+                assert!(is_fenced, "slot {slot}: {fenced:?} beside {runner:?}\n{}", self.story());
+            }
         }
     }
 
@@ -377,7 +404,8 @@ impl World {
         self.stored.as_ref().and_then(|(view, _)| view.members.get(&id)).map(|member| member.status)
     }
 
-    /// Returns whether all live places are active and run all slots, and nothing is left of the dead.
+    /// Returns the first reason why the cluster is not at rest. At rest all live places are active and run all slots, their loads are level, and
+    /// nothing is left of the dead.
     pub(super) fn flaw(&self) -> Option<String> {
         let live = self.live();
         if live.is_empty() {
@@ -395,6 +423,19 @@ impl World {
         }
         if let Some(dead) = view.members.keys().find(|id| !live.contains(id)) {
             return Some(format!("{dead:?} is still a member"));
+        }
+        if let Some((accused, _)) = view.members.iter().find(|(_, member)| !member.accusations.is_empty()) {
+            return Some(format!("{accused:?} is accused"));
+        }
+        let loads = view.loads();
+        let spread = loads.values().max().zip(loads.values().min()).map_or(0, |(max, min)| max - min);
+        let mut programs = view.members.values().map(|member| member.program);
+        let first = programs.next();
+        if spread > 1 && programs.all(|program| Some(program) == first) {
+            return Some(format!("the loads are {loads:?}"));
+        }
+        if let Some(slot) = view.slots.iter().position(|slot| matches!(slot.holder, Holder::Moving { .. })) {
+            return Some(format!("slot {slot} moves"));
         }
         (0..self.slots()).find(|slot| self.runners(*slot).len() != 1).map(|slot| format!("slot {slot} runs nowhere"))
     }

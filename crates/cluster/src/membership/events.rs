@@ -43,7 +43,7 @@ pub enum Input {
     Gone(MemberId),
     /// A suspected member was heard again.
     Trust(MemberId),
-    /// The program wants to hand a slot over.
+    /// The program wants to hand a slot over. Another slot may come back, because owners level the loads.
     HandOver {
         /// The index of the slot.
         slot: usize,
@@ -78,7 +78,15 @@ pub enum Effect {
         /// The message.
         message: Message,
     },
-    /// Open a slot. If it is open at an earlier epoch, or closes at one, it goes on at this one.
+    /// Run a slot for users that its epoch protects: their stores refuse each write below the highest epoch that has claimed the slot. The former
+    /// owner may run it too, for up to its lease. If the slot is open at an earlier epoch, or closes at one, it goes on at this one.
+    Own {
+        /// The index of the slot.
+        slot: usize,
+        /// The epoch of the ownership.
+        epoch: u64,
+    },
+    /// Run a slot for all users: no other member runs it exclusively. [`Effect::Own`] has come before.
     Open {
         /// The index of the slot.
         slot: usize,

@@ -66,6 +66,8 @@ pub(super) struct Requests {
     pub(super) revision: Option<u64>,
     /// Whether the ledger is known to have changed.
     pub(super) is_stale: bool,
+    /// Whether the last write with a known result was a conflict.
+    pub(super) has_conflicted: bool,
     /// The time of the next read in a quiet cluster.
     read_at: Time,
     /// The time before which no request is sent.
@@ -86,9 +88,12 @@ impl Requests {
         }
     }
 
+    /// Returns the time at which the request is given up. A late read still proves something. After a late write, a read tells more.
     fn deadline(&self, timing: &Timing) -> Option<Time> {
-        let (Pending::Read(Read { begun, .. }) | Pending::Write { begun, .. }) = self.pending.as_ref()?;
-        Some(begun.saturating_add(timing.renew))
+        Some(match self.pending.as_ref()? {
+            Pending::Read(Read { begun, .. }) => begun.saturating_add(timing.lease),
+            Pending::Write { begun, .. } => begun.saturating_add(timing.renew),
+        })
     }
 
     fn begin(&mut self, pending: Pending) -> RequestId {
@@ -116,9 +121,13 @@ impl Requests {
     }
 
     /// Returns the read with this number, if it is the one that is waited for.
-    pub(super) fn read_done(&mut self, id: RequestId) -> Option<Read> {
+    pub(super) fn read_done(&mut self, id: RequestId, now: Time, timing: &Timing) -> Option<Read> {
         match self.pending.take() {
-            Some(Pending::Read(read)) if id == self.last => Some(read),
+            Some(Pending::Read(read)) if id == self.last => {
+                // After a slow read the next one would be due at once, and no write would begin.
+                self.read_at = self.read_at.max(now.saturating_add(timing.pause()));
+                Some(read)
+            }
             other => {
                 self.pending = other;
                 None
@@ -141,6 +150,14 @@ impl Requests {
     pub(super) fn forget(&mut self, now: Time, timing: &Timing) {
         self.revision = None;
         self.pause(now, timing);
+    }
+
+    /// Lets the next request be a read: at once, because the view of another member is there, or after a while if the write before has failed too.
+    pub(super) fn conflict(&mut self, now: Time, timing: &Timing) {
+        self.revision = None;
+        if std::mem::replace(&mut self.has_conflicted, true) {
+            self.pause(now, timing);
+        }
     }
 
     /// Sends nothing for a while.

@@ -127,10 +127,27 @@ fn one_member_that_reaches_the_ledger_keeps_all_running_and_joins_over_the_links
     let mut world = World::of(18, 2);
     world.ledger(&[0, 1], true);
     let late = world.start();
-    world.until_whole(s(3));
+    // The owners cannot write hand-overs.
+    assert!(world.until(s(3), World::runs_all));
     assert_eq!(world.status(late, 0), Some(Status::Active));
     // Longer than the outage.
-    world.always(s(40), World::is_whole);
+    world.always(s(40), World::runs_all);
+}
+
+#[test]
+fn a_member_that_follows_a_view_while_it_pauses_resumes_with_its_slots() {
+    let mut world = World::of(19, 1);
+    world.ledger(&[0], true);
+    assert!(world.until(s(15), |world| world.runs(0).is_empty()), "it pauses after the outage and a lease");
+    let late = world.start();
+    assert!(world.until(s(2), |world| world.status(late, 0).is_some()));
+    assert_eq!(world.runs(0), []);
+    // No other view comes: the new member cannot become active, and does not suspect the other one yet.
+    world.links(&[late], &[0], true);
+    world.ledger(&[0], false);
+    let version = world.nodes[0].cluster.view().unwrap().version;
+    assert!(world.until(s(1), |world| world.runs(0).len() == SLOTS), "{:?}", world.clusters());
+    assert_eq!(world.nodes[0].cluster.view().unwrap().version, version);
 }
 
 // GUARANTEE: An outage of the ledger

@@ -13,6 +13,7 @@ fn each_slot_runs_once_after_joins() {
         let world = World::of(1, members);
         let loads: Vec<usize> = world.living().map(|node| world.runs(node).len()).collect();
         assert_eq!((loads.len(), loads.iter().sum::<usize>()), (members, SLOTS));
+        assert!(loads.iter().all(|load| load.abs_diff(SLOTS / members) <= 1), "{loads:?}");
         assert!(world.net.now() < s(3), "{members} members are active after {:?}", world.net.now());
     }
 }
@@ -58,6 +59,11 @@ fn the_slots_of_a_killed_member_run_at_the_others_after_a_lease() {
     let killed = world.living().find(|node| !world.runs(*node).is_empty()).unwrap();
     let begun = world.net.now();
     world.kill(killed);
+    let all_fenced = |world: &World| world.living().map(|node| world.runs_fenced(node).len()).sum::<usize>() == SLOTS;
+    assert!(world.until(s(20), all_fenced));
+    // Epochs protect the slots as soon as the heirs know the view.
+    let took = world.net.now() - begun;
+    assert!(took < s(1) / 2 && !world.is_whole(), "{took:?}");
     world.until_whole(s(20));
     let took = world.net.now() - begun;
     // The refused call declares it dead at once, and the heirs wait for 3.3 s.

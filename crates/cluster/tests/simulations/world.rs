@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_actor::System;
-use playhouse_cluster::{Cluster, ClusterOptions, MemberId, Status};
+use playhouse_cluster::{Cluster, ClusterOptions, Holder, MemberId, Status, View};
 use playhouse_theater::{Simulation, Theater};
 use playhouse_toolbox::durable::{Changed, Ledger, LedgerWatch, MemoryStore, Saved, Store, StoreError};
 
@@ -103,6 +103,8 @@ pub struct World {
     pub last: BTreeMap<usize, Interval>,
     /// The former intervals.
     pub intervals: Vec<Interval>,
+    /// The member that has run a slot at each epoch.
+    owners: BTreeMap<(usize, u64), usize>,
     writes: Arc<AtomicU64>,
 }
 
@@ -115,6 +117,7 @@ impl World {
             options: ClusterOptions::new().slots(SLOTS as u32),
             last: BTreeMap::new(),
             intervals: Vec::new(),
+            owners: BTreeMap::new(),
             writes: Arc::default(),
         }
     }
@@ -185,6 +188,11 @@ impl World {
         (0..SLOTS).filter(|slot| self.nodes[node].cluster.runs(*slot).is_some()).collect()
     }
 
+    /// Returns the slots that a member runs now, or may run because epochs protect them.
+    pub fn runs_fenced(&self, node: usize) -> Vec<usize> {
+        (0..SLOTS).filter(|slot| self.nodes[node].cluster.runs_fenced(*slot).is_some()).collect()
+    }
+
     pub fn id(&self, node: usize) -> MemberId {
         self.nodes[node].cluster.state().me
     }
@@ -194,13 +202,22 @@ impl World {
         self.nodes[by].cluster.view()?.members.get(&self.id(of)).map(|member| member.status)
     }
 
-    /// Checks that each slot runs at one member at most, and that no epoch comes back.
+    /// Checks that each slot runs at one member at most, and that no epoch comes back. Beside that member, others run the slot only at higher epochs.
     fn check(&mut self) {
         let now = self.net.now();
         for slot in 0..SLOTS {
             let runs = |node: usize| self.nodes[node].cluster.runs(slot).map(|epoch| (node, epoch));
             let runners: Vec<(usize, u64)> = self.living().filter_map(runs).collect();
             assert!(runners.len() <= 1, "slot {slot} runs twice at {now:?}: {runners:?}");
+            let runs = |node: usize| self.nodes[node].cluster.runs_fenced(slot).map(|epoch| (node, epoch));
+            let fenced: Vec<(usize, u64)> = self.living().filter_map(runs).collect();
+            for (node, epoch) in &fenced {
+                let owner = *self.owners.entry((slot, *epoch)).or_insert(*node);
+                assert_eq!(owner, *node, "slot {slot}: two owners of epoch {epoch} at {now:?}");
+            }
+            let is_last = |runner: &(usize, u64)| fenced.iter().all(|other| other == runner || other.1 > runner.1);
+            let is_fenced = runners.iter().all(|runner| fenced.contains(runner) && is_last(runner));
+            assert!(is_fenced, "slot {slot}: {fenced:?} beside {runners:?} at {now:?}");
             let Some((node, epoch)) = runners.first().copied() else { continue };
             match self.last.get_mut(&slot) {
                 Some(last) if last.node == node && last.epoch == epoch => last.end = now,
@@ -239,7 +256,7 @@ impl World {
     }
 
     /// Returns whether all living members are active, know the same view without others, and each slot runs.
-    pub fn is_whole(&self) -> bool {
+    pub fn runs_all(&self) -> bool {
         let view = |node: usize| self.nodes[node].cluster.view();
         let Some(first) = self.living().next() else { return true };
         let known = view(first);
@@ -248,6 +265,17 @@ impl World {
         living.all(is_active)
             && known.is_some_and(|known| known.members.len() == self.living().count())
             && self.living().map(|node| self.runs(node).len()).sum::<usize>() == SLOTS
+    }
+
+    /// Returns whether the members [run all slots](World::runs_all), in level numbers.
+    pub fn is_whole(&self) -> bool {
+        let view = self.living().next().and_then(|node| self.nodes[node].cluster.view());
+        let is_level = |view: &View| {
+            let loads = view.loads();
+            let moves = view.slots.iter().any(|slot| matches!(slot.holder, Holder::Moving { .. }));
+            !moves && loads.values().max().zip(loads.values().min()).is_some_and(|(most, least)| most - least <= 1)
+        };
+        self.runs_all() && view.is_none_or(|view| is_level(&view))
     }
 
     pub fn until_whole(&mut self, limit: Duration) {

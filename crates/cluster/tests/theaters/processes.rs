@@ -74,8 +74,9 @@ impl Drop for File {
     }
 }
 
-/// Returns the time from the kill of the owner of all slots until all of them run in this process, and the time of its join.
-fn kill_once(number: usize) -> [Duration; 2] {
+/// Returns the times from the kill of the other process until all slots run in this one, fenced and exclusively, the time of its join, and the time
+/// until this one has its half of the slots.
+fn kill_once(number: usize) -> [Duration; 4] {
     let name = format!("playhouse-cluster-{}-{number}.sqlite", std::process::id());
     let file = File(std::env::temp_dir().join(name));
     let (owner, joined) = Other::start(&file.0);
@@ -83,7 +84,12 @@ fn kill_once(number: usize) -> [Duration; 2] {
     let cluster = Cluster::join(&theater, SqliteStore::open(&file.0).unwrap(), options()).unwrap();
     cluster.activated().within(LIMIT).wait().unwrap();
     let begun = Instant::now();
+    until("half of the slots run here", || cluster.state().open == SLOTS / 2);
+    let levelled = begun.elapsed();
+    let begun = Instant::now();
     drop(owner);
+    until("the slots run here, fenced", || (0..SLOTS).all(|slot| cluster.runs_fenced(slot) == Some(2)));
+    let fenced = begun.elapsed();
     until("the slots run here", || cluster.state().open == SLOTS);
     let took = begun.elapsed();
     assert!((0..SLOTS).all(|slot| cluster.runs(slot) == Some(2)));
@@ -91,18 +97,18 @@ fn kill_once(number: usize) -> [Duration; 2] {
     let begun = Instant::now();
     theater.shutdown().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
-    [took, joined]
+    [fenced, took, joined, levelled]
 }
 
 // GUARANTEE: Slots of a lost member
 #[test]
 fn the_slots_of_a_killed_process_run_in_another_one() {
     let kills = std::env::var(KILLS).map_or(1, |kills| kills.parse().expect("a number"));
-    let mut times: [Vec<Duration>; 2] = Default::default();
+    let mut times: [Vec<Duration>; 4] = Default::default();
     for number in 0..kills {
         kill_once(number).into_iter().zip(&mut times).for_each(|(time, times)| times.push(time));
     }
-    for (times, what) in times.iter_mut().zip(["taken over", "joined"]) {
+    for (times, what) in times.iter_mut().zip(["taken over, fenced", "taken over", "joined", "levelled"]) {
         times.sort();
         let at = |share: f64| times[((times.len() - 1) as f64 * share).round() as usize];
         println!("{what}: median {:?}, p99 {:?} of {kills}", at(0.5), at(0.99));
