@@ -580,6 +580,26 @@ fn joining_accusers_have_no_vote() {
 }
 
 #[test]
+fn a_joining_member_on_the_wrong_network_removes_nobody() {
+    let (mut world, [a, b, _c]) = cluster::<3>(1);
+    let joining = world.start();
+    for id in [a, b] {
+        cut(&mut world, id, joining);
+        world.step(joining, Input::Gone(id));
+    }
+    // Longer than an outage.
+    let members = |world: &World| [a, b].map(|id| world.status(id));
+    for _ in 0..40 {
+        world.run(100);
+        assert_eq!(
+            members(&world),
+            [Some(ACTIVE); 2],
+            "they answer the accusations of the one that does not reach them"
+        );
+    }
+}
+
+#[test]
 fn half_of_the_voters_are_enough() {
     let (mut world, [a, b, c, d]) = cluster::<4>(1);
     world.crash(a);

@@ -46,7 +46,8 @@ fn flood(size: usize, time: Duration) {
         cluster
     };
     let clusters = [join(0), join(1)];
-    until("both know the same view", || clusters[0].view() == clusters[1].view());
+    let is_level = || clusters.iter().all(|cluster| cluster.state().open == 4);
+    until("both run as many slots, and know the same view", || is_level() && clusters[0].view() == clusters[1].view());
     let view = clusters[0].view();
     let receiver = theaters[1].system().spawn(Sink(time));
     theaters[1].publish("sink", receiver).unwrap();
