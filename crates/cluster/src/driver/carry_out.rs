@@ -42,6 +42,7 @@ impl MemberActor {
         }
         self.answer_activated();
         self.tell_watchers();
+        self.slot_users.tell();
         self.set_timer(ctx);
         has_answered
     }
@@ -49,14 +50,19 @@ impl MemberActor {
     /// Lets other threads see the lease, the slots and the view. This comes before the effects, because a letter may let another member open a slot.
     fn publish(&mut self, former: Option<&Arc<View>>, effects: &[Effect]) {
         let Some(Life { me, machine, peers }) = &mut self.life else { return };
+        let had_lease = self.shared.has_lease();
         // The lease comes before the slots: a slot that opens has one.
         self.shared.set_lease_end(machine.lease_end());
+        if !had_lease && self.shared.has_lease() {
+            self.slot_users.note_lease();
+        }
         let view = machine.view();
         let is_new = former.map(|view| view.version) != view.map(|view| view.version);
         if is_new && let Some(view) = view {
             peers.follow(view);
             report(former.map(|view| &**view), view, *me);
             self.shared.change(|state| state.view = Some(Arc::clone(view)));
+            self.slot_users.note_view(*me, view);
         }
         if is_new || effects.iter().any(|effect| matches!(effect, Effect::Open { .. } | Effect::Ended(_))) {
             let slots = view.map_or(0, |view| view.slots.len());
@@ -93,13 +99,14 @@ impl MemberActor {
                 suspected.into_iter().chain(gone).collect()
             }
             // `publish` has opened it.
-            Effect::Open { .. } => Vec::new(),
-            // Nothing but `runs` depends on the slot.
+            Effect::Open { slot, epoch } => {
+                self.slot_users.open(slot, epoch);
+                Vec::new()
+            }
             Effect::Close { slot, epoch, .. } => {
-                self.shared.set_epoch(slot, 0);
-                self.shared.change(|state| state.open = state.open.saturating_sub(1));
-                life.machine.closed(slot, epoch);
-                self.has_closed = true;
+                if self.slot_users.close(slot, epoch) {
+                    self.closed(slot, epoch);
+                }
                 Vec::new()
             }
             Effect::Refused { .. } => Vec::new(),
@@ -113,15 +120,29 @@ impl MemberActor {
         }
     }
 
+    /// Closes a slot that nobody uses any more. The next step tells the machine of it.
+    pub(super) fn closed(&mut self, slot: usize, epoch: u64) {
+        let Some(life) = &mut self.life else { return };
+        // A cancelled hand-over may have opened the slot again, at another epoch.
+        if life.machine.runs(slot, Default::default()) == Some(epoch) {
+            self.shared.set_epoch(slot, 0);
+            self.shared.change(|state| state.open = state.open.saturating_sub(1));
+        }
+        life.machine.closed(slot, epoch);
+        self.has_closed = true;
+    }
+
     /// Ends the life. Begins another one, unless the program wants to leave.
     fn ended(&mut self, end: End, ctx: &mut Context<Self>) -> Vec<Input> {
         self.shared.stop();
         self.shared.change(|state| state.end = Some(end));
+        self.slot_users.end(end);
         let me = self.life.take().map(|life| life.me);
         let id = me.map_or(0, |me| me.0);
         if self.is_leaving {
             tracing::info!("this member ({id:016x}) has left");
             self.left.drain(..).for_each(|reply| reply.send(()));
+            self.slot_users.tell();
             ctx.stop();
             return Vec::new();
         }

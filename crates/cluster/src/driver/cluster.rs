@@ -43,8 +43,8 @@ use crate::view::{Member, MemberId, View};
 /// ```
 #[derive(Clone)]
 pub struct Cluster {
-    shared: Arc<Shared>,
-    member: ActorRef<MemberActor>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) member: ActorRef<MemberActor>,
 }
 
 impl Cluster {

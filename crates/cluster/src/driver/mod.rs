@@ -11,6 +11,7 @@
 //! - `letters`: the messages between the actors, and their bytes.
 //! - `requests`: the messages that programs send to the actor.
 //! - `report`: one log line for each change of the view.
+//! - `slot_users`: the actors that use slots: they learn of slots that open and close, and confirm that a slot is unused.
 //! - `state`: the state that the threads of the program read.
 //! - `clock`: the clock.
 //!
@@ -35,9 +36,10 @@ pub(crate) mod cluster;
 pub(crate) mod errors;
 mod ledger_port;
 mod letters;
-mod member;
+pub(crate) mod member;
 pub(crate) mod options;
 mod peers;
 mod report;
 pub(crate) mod requests;
+pub(crate) mod slot_users;
 pub(crate) mod state;

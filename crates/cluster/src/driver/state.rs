@@ -82,6 +82,11 @@ impl Shared {
         self.lease_end.store(nanos, Ordering::Release);
     }
 
+    /// Returns whether this member has a lease now.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.clock.now() < Duration::from_nanos(self.lease_end.load(Ordering::Acquire))
+    }
+
     /// Sets the epoch of an open slot, or 0 for a closed one. Only the actor calls it.
     pub(crate) fn set_epoch(&self, slot: usize, epoch: u64) {
         if let Some(shared) = self.epochs.get(slot)
