@@ -6,6 +6,8 @@
 //! - `membership`: [`Membership`], a pure state machine without input, output, clock or thread. A host passes it results and messages by
 //!   [`Membership::step`] and carries out the [`Effect`]s.
 //!
+//! - `virtual_actors`: actors under keys, which the owners of the slots activate.
+//!
 //! The only shared state is one [`View`], in a ledger under one key.
 
 #![forbid(unsafe_code)]
@@ -13,6 +15,7 @@
 mod driver;
 mod membership;
 mod view;
+mod virtual_actors;
 
 #[cfg(test)]
 mod explored;
@@ -26,3 +29,14 @@ pub use membership::{
     Config, ConfigError, Effect, End, Input, Membership, Message, Outcome, ReadError, RequestId, Stored, Time,
 };
 pub use view::{ANCESTORS_MAX, Accusation, Holder, Member, MemberId, SLOTS_MAX, Slot, Status, Timing, View, ViewError};
+pub use virtual_actors::{
+    Activation, Passivation, PassivationReason, RegisterError, Virtual, VirtualActor, VirtualMessage, VirtualOptions,
+};
+
+/// The parts that [`virtual_messages!`] uses.
+#[doc(hidden)]
+pub mod wire {
+    pub use playhouse_actor::wire::submit;
+
+    pub use crate::virtual_actors::{Call, Route, entry};
+}

@@ -17,6 +17,7 @@ use super::requests::{Activated, Leave, Watch};
 use super::state::{ClusterState, Shared};
 use crate::membership::Membership;
 use crate::view::{Member, MemberId, View};
+use crate::virtual_actors::Kinds;
 
 /// A theater's part in a cluster. Cheap to clone. Dropping it ends nothing: the theater is a member until it [leaves](Cluster::leave) or ends.
 ///
@@ -45,6 +46,8 @@ use crate::view::{Member, MemberId, View};
 pub struct Cluster {
     pub(crate) shared: Arc<Shared>,
     pub(crate) member: ActorRef<MemberActor>,
+    pub(crate) theater: Theater,
+    pub(crate) kinds: Arc<Kinds>,
 }
 
 impl Cluster {
@@ -74,7 +77,7 @@ impl Cluster {
             return Err(JoinError::Member(error));
         }
         member.tell(Event::Begin);
-        Ok(Cluster { shared, member })
+        Ok(Cluster { shared, member, theater: theater.clone(), kinds: Kinds::none() })
     }
 
     /// Waits until this member is active and has a lease: `.await` or `.wait()`. The answer is its id.

@@ -6,9 +6,6 @@
 //! The end of a life needs no confirmation: [`Cluster::runs`](crate::Cluster::runs) returns nothing from that moment on, and the others have waited for
 //! the lease.
 
-// The virtual actors will use it.
-#![allow(dead_code)]
-
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 

@@ -64,16 +64,25 @@ impl Shared {
 
     /// Returns the epoch of a slot that this member runs now.
     pub(crate) fn runs(&self, slot: usize) -> Option<u64> {
-        let epoch = self.epochs.get(slot)?.load(Ordering::Acquire);
-        if epoch == 0 {
+        let epoch = self.epoch(slot);
+        if epoch == 0 { None } else { self.runs_at(slot, epoch).map(|_| epoch) }
+    }
+
+    /// Returns the epoch of a slot that this member runs while it has a lease, or 0.
+    pub(crate) fn epoch(&self, slot: usize) -> u64 {
+        self.epochs.get(slot).map_or(0, |epoch| epoch.load(Ordering::Acquire))
+    }
+
+    /// Returns the present time, if this member runs a slot at this epoch now.
+    pub(crate) fn runs_at(&self, slot: usize, epoch: u64) -> Option<Time> {
+        if self.epoch(slot) != epoch {
             return None;
         }
         let lease_end = self.lease_end.load(Ordering::Acquire);
         let now = self.clock.now();
         // The lease may be that of a later life, in which the slot is not open. An equal epoch shows that it is the lease of this one, because the
         // epochs of a life are cleared before the next one has a lease.
-        let is_same = self.epochs[slot].load(Ordering::Acquire) == epoch;
-        (is_same && now < Duration::from_nanos(lease_end)).then_some(epoch)
+        (self.epoch(slot) == epoch && now < Duration::from_nanos(lease_end)).then_some(now)
     }
 
     pub(crate) fn set_lease_end(&self, end: Option<Time>) {
