@@ -88,7 +88,7 @@ pub mod away {
 /// Messages that come back if their receiver does not handle them.
 #[doc(hidden)]
 pub mod returning {
-    pub use crate::message::returning::{Posting, Returning, ReturningMail, ReturningMode, TakeBack};
+    pub use crate::message::returning::{Posting, Returned, Returning, ReturningMail, ReturningMode, TakeBack};
 }
 
 /// Wire forms: the bytes of messages, answers and actors outside of a process, and the steps of a migration.

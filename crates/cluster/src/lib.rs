@@ -1,6 +1,6 @@
-//! The membership of a cluster: the ordered views, the leases of the members, and the owners of the slots.
+//! A cluster of theaters: the ordered views, the leases of the members, the owners of the slots, and the virtual actors.
 //!
-//! [`Cluster::join`] makes a theater a member. The folders:
+//! [`Cluster::join`] makes a theater a member. [`Cluster::register`] and [`Cluster::actor`] give it virtual actors. The folders:
 //!
 //! - `driver`: the actor that runs a theater's part in the membership, and the handle to it.
 //! - `membership`: [`Membership`], a pure state machine without input, output, clock or thread. A host passes it results and messages by

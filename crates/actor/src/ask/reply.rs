@@ -27,9 +27,10 @@ use crate::actor::{Actor, ActorId, ActorState, dead_letter};
 use crate::answer::error::AskError;
 use crate::answer::reply_to::ReplyTo;
 use crate::ask::recipient::AskTarget;
+use crate::ask::returning::post_deferred;
 use crate::message::forward;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
-use crate::message::returning::{Posting, ReturningMail, TakeBack, post_deferred};
+use crate::message::returning::{Posting, ReturningMail, TakeBack};
 use crate::message::{Guard, HandledBy, Message};
 
 /// The right to answer one request: given to a handler with a parameter `reply: Reply<T>`, and used when the answer is

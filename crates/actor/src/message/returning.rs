@@ -12,7 +12,6 @@ use playhouse_executor::{Address, Admission, AsyncEnvelope, AwayCx, Cx, Envelope
 use crate::actor::{Actor, ActorState, dead_letter};
 use crate::answer::error::AskError;
 use crate::answer::reply_to::ReplyTo;
-use crate::ask::reply::{DeferredHandler, Reply};
 use crate::message::mail::{AskMail, AsyncAskMail, AsyncTell, Tell};
 use crate::message::{AsyncHandler, Guard, HandledBy, Handler, Message, forward};
 
@@ -25,8 +24,11 @@ pub trait TakeBack<M: Message>: Send + 'static {
     fn set_running(&self, is_running: bool);
 
     /// Takes a message back. No handler has begun it.
-    fn take_back(self, message: M, reply: Reply<M::Reply>);
+    fn take_back(self, message: M, reply: Returned<M::Reply>);
 }
+
+/// The target of the answer to a message that has come back, if it was an ask.
+pub struct Returned<R: Send + 'static>(pub(crate) Option<ReplyTo<R>>);
 
 /// A message that comes back if its receiver does not handle it. `Mode`: the way in which the receiver handles `M`.
 pub struct Returning<M, B, Mode> {
@@ -105,9 +107,9 @@ pub enum Posting<'a> {
 
 /// The envelope of a [`Returning`] message.
 pub struct ReturningMail<M: Message, B> {
-    message: M,
-    back: B,
-    reply: Option<ReplyTo<M::Reply>>,
+    pub(crate) message: M,
+    pub(crate) back: B,
+    pub(crate) reply: Option<ReplyTo<M::Reply>>,
     /// Whether the owner has refused it.
     is_refused: Cell<bool>,
 }
@@ -118,7 +120,7 @@ impl<M: Message, B: TakeBack<M>> ReturningMail<M, B> {
     }
 
     #[inline]
-    fn admission(&self, guard: impl FnOnce(&M) -> Guard) -> Admission {
+    pub(crate) fn admission(&self, guard: impl FnOnce(&M) -> Guard) -> Admission {
         if !self.back.may_run() {
             self.is_refused.set(true);
             return Admission::Bounce(Undelivered::Refused);
@@ -131,12 +133,12 @@ impl<M: Message, B: TakeBack<M>> ReturningMail<M, B> {
     }
 
     #[cold]
-    fn bounce<A: Actor>(self, why: Undelivered) {
+    pub(crate) fn bounce<A: Actor>(self, why: Undelivered) {
         let ReturningMail { message, back, reply, is_refused } = self;
         if is_refused.get() || matches!(why, Undelivered::Stopped) {
             // The owner has the request from now on, as a handler would. It may therefore forward it.
             if reply.as_ref().is_none_or(|reply| reply.begin().is_some()) {
-                back.take_back(message, Reply { to: reply });
+                back.take_back(message, Returned(reply));
             }
             return;
         }
@@ -146,7 +148,7 @@ impl<M: Message, B: TakeBack<M>> ReturningMail<M, B> {
         }
     }
 
-    fn send_on<A: Actor>(self, cx: &mut AwayCx<ActorState<A>>) {
+    pub(crate) fn send_on<A: Actor>(self, cx: &mut AwayCx<ActorState<A>>) {
         match self.reply {
             Some(reply) => forward::ask_on::<A, M>(&self.message, reply, cx),
             None => forward::send_on::<A, M>(&self.message, cx),
@@ -155,10 +157,10 @@ impl<M: Message, B: TakeBack<M>> ReturningMail<M, B> {
 }
 
 /// Notes that a handler runs, until it is dropped.
-struct Running<M: Message, B: TakeBack<M>>(B, PhantomData<fn(M)>);
+pub(crate) struct Running<M: Message, B: TakeBack<M>>(B, PhantomData<fn(M)>);
 
 impl<M: Message, B: TakeBack<M>> Running<M, B> {
-    fn begin(back: B) -> Self {
+    pub(crate) fn begin(back: B) -> Self {
         back.set_running(true);
         Running(back, PhantomData)
     }
@@ -176,10 +178,6 @@ struct InSync<T>(T);
 /// The envelope for an async handler.
 #[repr(transparent)]
 struct InAsync<T>(T);
-/// The envelope for a handler that may answer later.
-#[repr(transparent)]
-struct InDeferred<T>(T);
-
 pub(crate) fn post_sync<A: Handler<M>, M: Message, B: TakeBack<M>>(
     mail: ReturningMail<M, B>,
     to: Address<ActorState<A>>,
@@ -207,23 +205,6 @@ pub(crate) fn post_async<A: AsyncHandler<M>, M: Message, B: TakeBack<M>>(
             _ => {}
         },
         Posting::Unwaiting | Posting::Ask(None) => to.send_request_async(InAsync(mail)),
-    }
-}
-
-pub(crate) fn post_deferred<A: DeferredHandler<M>, M: Message, B: TakeBack<M>>(
-    mail: ReturningMail<M, B>,
-    to: Address<ActorState<A>>,
-    posting: Posting<'_>,
-) {
-    match posting {
-        Posting::Tell => to.send(InDeferred(mail)),
-        // A request always becomes a message, as in `reply.rs`.
-        Posting::Ask(now) => {
-            if now.is_none_or(|may_send| may_send()) {
-                to.send_request(InDeferred(mail));
-            }
-        }
-        Posting::Unwaiting => to.send_request(InDeferred(mail)),
     }
 }
 
@@ -284,23 +265,6 @@ impl<A: AsyncHandler<M>, M: Message, B: TakeBack<M>> AsyncEnvelope<ActorState<A>
     common_parts!(ActorState<A>);
 }
 
-impl<A: DeferredHandler<M>, M: Message, B: TakeBack<M>> Envelope<ActorState<A>> for InDeferred<ReturningMail<M, B>> {
-    fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {
-        let ReturningMail { message, reply, back, .. } = self.0;
-        let _running = Running::<M, B>::begin(back);
-        if reply.as_ref().is_none_or(|reply| reply.begin().is_some()) {
-            state.actor.handle(message, Reply { to: reply }, crate::actor::context::Context::of(cx));
-        }
-    }
-
-    #[inline(always)]
-    fn admission(&self, state: &ActorState<A>, _: &mut Cx<ActorState<A>>) -> Admission {
-        self.0.admission(|message| state.actor.guard(message))
-    }
-
-    common_parts!(ActorState<A>);
-}
-
 /// Calls a function with an actor.
 struct Hook<F>(F);
 
@@ -324,149 +288,5 @@ impl<A: Actor> crate::actor::reference::ActorRef<A> {
     #[doc(hidden)]
     pub fn run_hook(self, hook: impl FnOnce(&mut A, &mut crate::actor::context::Context<A>) + Send + 'static) {
         self.address.send_request(Hook(hook));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Arc, mpsc};
-
-    use super::*;
-    use crate::actor::context::Context;
-    use crate::actor::reference::ActorRef;
-    use crate::ask::reply::DeferredMode;
-    use crate::message::{AsyncMode, SyncMode};
-    use crate::system::System;
-
-    struct Counter(u64);
-    impl Actor for Counter {}
-
-    struct Add(u64);
-    impl Message for Add {
-        type Reply = u64;
-    }
-    struct AddLater(u64);
-    impl Message for AddLater {
-        type Reply = u64;
-    }
-    struct AddWith(u64);
-    impl Message for AddWith {
-        type Reply = u64;
-    }
-
-    impl Handler<Add> for Counter {
-        fn handle(&mut self, Add(by): Add, _: &mut Context<Self>) -> u64 {
-            self.0 += by;
-            self.0
-        }
-    }
-    impl AsyncHandler<AddLater> for Counter {
-        async fn handle(&mut self, AddLater(by): AddLater, _: &mut Context<Self>) -> u64 {
-            self.0 += by;
-            self.0
-        }
-    }
-    impl DeferredHandler<AddWith> for Counter {
-        fn handle(&mut self, AddWith(by): AddWith, reply: Reply<u64>, _: &mut Context<Self>) {
-            self.0 += by;
-            reply.send(self.0);
-        }
-    }
-
-    /// Passes the messages that come back to the test, or forwards them as `Add` to another counter.
-    #[derive(Clone)]
-    struct Owner {
-        is_open: Arc<AtomicBool>,
-        is_running: Arc<AtomicBool>,
-        back: mpsc::Sender<(u64, Reply<u64>)>,
-        next: Option<ActorRef<Counter>>,
-    }
-
-    impl<M: Message<Reply = u64> + Into<u64>> TakeBack<M> for Owner {
-        fn may_run(&self) -> bool {
-            self.is_open.load(Ordering::Relaxed)
-        }
-
-        fn set_running(&self, is_running: bool) {
-            self.is_running.store(is_running, Ordering::Relaxed);
-        }
-
-        fn take_back(self, message: M, reply: Reply<u64>) {
-            match self.next {
-                Some(next) => reply.forward(next, Add(message.into())),
-                None => self.back.send((message.into(), reply)).unwrap(),
-            }
-        }
-    }
-
-    impl From<Add> for u64 {
-        fn from(Add(by): Add) -> u64 {
-            by
-        }
-    }
-    impl From<AddLater> for u64 {
-        fn from(AddLater(by): AddLater) -> u64 {
-            by
-        }
-    }
-    impl From<AddWith> for u64 {
-        fn from(AddWith(by): AddWith) -> u64 {
-            by
-        }
-    }
-
-    fn check<M, Mode>(make: fn(u64) -> M)
-    where
-        M: HandledBy<Counter, Mode> + Message<Reply = u64> + Into<u64>,
-        Mode: 'static,
-    {
-        let system = System::builder().simulated(1).start().unwrap();
-        let (back, returned) = mpsc::channel();
-        let owner = Owner { is_open: Arc::new(AtomicBool::new(true)), is_running: Arc::default(), back, next: None };
-        let counter = system.spawn(Counter(0));
-        let returning = |by| Returning::<M, Owner, Mode>::new(make(by), owner.clone());
-        assert_eq!(counter.ask::<_, ReturningMode<Mode>>(returning(1)).wait(), Ok(1));
-        counter.tell::<_, ReturningMode<Mode>>(returning(2));
-        assert_eq!(counter.ask::<_, ReturningMode<Mode>>(returning(0)).wait(), Ok(3));
-        assert!(returned.try_recv().is_err());
-
-        // The receiver may not handle it when its turn has come.
-        counter.tell::<_, ReturningMode<Mode>>(returning(4));
-        owner.is_open.store(false, Ordering::Relaxed);
-        system.run_until_idle();
-        let (by, reply) = returned.try_recv().unwrap();
-        assert_eq!((by, reply.is_awaited()), (4, false));
-        owner.is_open.store(true, Ordering::Relaxed);
-        assert_eq!(counter.ask::<_, ReturningMode<Mode>>(returning(0)).wait(), Ok(3), "it was not handled");
-
-        // The receiver has ended, before it was sent and afterwards.
-        counter.tell::<_, ReturningMode<Mode>>(returning(5));
-        counter.stop();
-        system.run_until_idle();
-        let (answer, answered) = mpsc::channel();
-        let ask = counter.ask::<_, ReturningMode<Mode>>(returning(6));
-        let sent = |_| ReplyTo::then(Box::new(move |result| answer.send(result).unwrap()));
-        ask.send_for(sent);
-        system.run_until_idle();
-        let (five, six) = (returned.try_recv().unwrap(), returned.try_recv().unwrap());
-        assert_eq!((five.0, six.0, six.1.is_awaited()), (5, 6, true));
-        // The owner has the right to answer.
-        six.1.send(60);
-        assert_eq!(answered.try_recv(), Ok(Ok(60)));
-        assert!(!owner.is_running.load(Ordering::Relaxed));
-
-        // The owner forwards the request of a thread that waits.
-        let next = Owner { next: Some(system.spawn(Counter(100))), ..owner.clone() };
-        let returning = |by| Returning::<M, Owner, Mode>::new(make(by), next.clone());
-        assert_eq!(counter.ask::<_, ReturningMode<Mode>>(returning(7)).wait(), Ok(107));
-        system.shutdown().unwrap();
-    }
-
-    #[test]
-    fn a_message_that_is_not_handled_comes_back_to_its_owner() {
-        check::<Add, SyncMode>(Add);
-        check::<AddLater, AsyncMode>(AddLater);
-        check::<AddWith, DeferredMode>(AddWith);
     }
 }

@@ -9,6 +9,7 @@ use playhouse_toolbox::durable::Ledger;
 
 use super::clock::Clock;
 use super::errors::JoinError;
+use super::kinds::Kinds;
 use super::ledger_port::LedgerPort;
 use super::letters::NAME;
 use super::member::{Event, MemberActor};
@@ -17,7 +18,6 @@ use super::requests::{Activated, Leave, Watch};
 use super::state::{ClusterState, Shared};
 use crate::membership::Membership;
 use crate::view::{Member, MemberId, View};
-use crate::virtual_actors::Kinds;
 
 /// A theater's part in a cluster. Cheap to clone. Dropping it ends nothing: the theater is a member until it [leaves](Cluster::leave) or ends.
 ///
@@ -77,7 +77,7 @@ impl Cluster {
             return Err(JoinError::Member(error));
         }
         member.tell(Event::Begin);
-        Ok(Cluster { shared, member, theater: theater.clone(), kinds: Kinds::none() })
+        Ok(Cluster { shared, member, theater: theater.clone(), kinds: Arc::new(Kinds::default()) })
     }
 
     /// Waits until this member is active and has a lease: `.await` or `.wait()`. The answer is its id.

@@ -7,6 +7,7 @@
 //! - `member`: the actor.
 //! - `carry_out`: the effects of the machine.
 //! - `peers`: the routes to the other members, and the detector of failures.
+//! - `kinds`: the kinds of virtual actors that were registered.
 //! - `ledger_port`: the requests to the ledger.
 //! - `letters`: the messages between the actors, and their bytes.
 //! - `requests`: the messages that programs send to the actor.
@@ -34,6 +35,7 @@ mod carry_out;
 pub(crate) mod clock;
 pub(crate) mod cluster;
 pub(crate) mod errors;
+pub(crate) mod kinds;
 mod ledger_port;
 mod letters;
 pub(crate) mod member;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use playhouse_actor::returning::{Returning, ReturningMode, TakeBack};
+use playhouse_actor::returning::{Returned, Returning, ReturningMode, TakeBack};
 use playhouse_actor::wire::{Handles, WireForm};
 use playhouse_actor::{ActorRef, AskError, DeferredMode, Message, Reply};
 use serde::{Deserialize, Serialize};
@@ -67,12 +67,12 @@ impl<A: VirtualActor, M: VirtualMessage<A, Mode>, Mode: 'static> TakeBack<M> for
         }
     }
 
-    fn take_back(self, message: M, reply: Reply<M::Reply>) {
+    fn take_back(self, message: M, reply: Returned<M::Reply>) {
         let directory = match &self.to {
             To::Directory(target) => target.directory,
             To::Active(active) => active.directory,
         };
-        reply.forward::<_, DeferredMode>(directory, Returning::new(message, self));
+        Reply::returned(reply).forward::<_, DeferredMode>(directory, Returning::new(message, self));
     }
 }
 

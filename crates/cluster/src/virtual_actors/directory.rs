@@ -19,7 +19,7 @@ use super::call::{AnyCall, Call, PendingCall, RoutedCall};
 use super::entries::{Entries, Entry, Phase, hash_of};
 use super::options::VirtualOptions;
 use super::peers::Peers;
-use super::waiting::{Waiting, Why};
+use super::waiting::{Waiting, Why, unreachable};
 use crate::Cluster;
 use crate::driver::member::MemberActor;
 use crate::driver::slot_users::{Released, SlotNotice, SlotNotices};
@@ -29,6 +29,8 @@ use crate::view::{MemberId, View};
 
 /// The time between a crash in the first hook of an actor and its next activation.
 const CRASH_PAUSE: Duration = Duration::from_millis(500);
+/// The time between two looks at a full link.
+const FULL_PAUSE: Duration = Duration::from_millis(1);
 /// The longest time between two rounds of the directory.
 const ROUND_MAX: Duration = Duration::from_millis(250);
 
@@ -45,6 +47,7 @@ enum NextStep<A: VirtualActor> {
     Deliver(Arc<Active<A>>),
     Forward(ActorRef<Directory<A>>, u64),
     Wait(Why),
+    Fail(Why),
 }
 
 /// The directory of a kind.
@@ -66,6 +69,10 @@ pub struct Directory<A: VirtualActor> {
     activations: u64,
     /// The time of the next look for idle actors.
     idle_at: Time,
+    /// Whether a look at the waiting calls is under way.
+    looks_again: bool,
+    /// The time of the end of this directory, if its member has left.
+    ends_at: Option<Time>,
 }
 
 impl<A: VirtualActor> Directory<A> {
@@ -81,6 +88,8 @@ impl<A: VirtualActor> Directory<A> {
             crashed: BTreeMap::new(),
             activations: 0,
             idle_at: Time::ZERO,
+            looks_again: false,
+            ends_at: None,
             options,
             factory,
         }
@@ -101,10 +110,11 @@ impl<A: VirtualActor> Directory<A> {
             NextStep::Deliver(active) => call.deliver(&active),
             NextStep::Forward(peer, version) => {
                 if let Err(call) = call.send_to(peer, key, version) {
-                    self.waiting.push(key, call, version, self.now(), Cow::Borrowed("the link to its member is full"));
+                    self.waiting.push(key, call, version, self.now(), self.full(ctx));
                 }
             }
             NextStep::Wait(why) => self.waiting.push(key, call, version, self.now(), why),
+            NextStep::Fail(why) => call.fail(unreachable::<A>(key, &why)),
         }
     }
 
@@ -117,12 +127,22 @@ impl<A: VirtualActor> Directory<A> {
                     Ok(()) => {}
                     Err(call) => {
                         waiting.call = call;
-                        return self.waiting.put_back(key, waiting, Cow::Borrowed("the link to its member is full"));
+                        let why = self.full(ctx);
+                        return self.waiting.put_back(key, waiting, why);
                     }
                 },
                 NextStep::Wait(why) => return self.waiting.put_back(key, waiting, why),
+                NextStep::Fail(why) => waiting.call.fail(unreachable::<A>(key, &why)),
             }
         }
+    }
+
+    /// Looks at the waiting calls again soon, because a link is full.
+    fn full(&mut self, ctx: &mut Context<Self>) -> Why {
+        if !std::mem::replace(&mut self.looks_again, true) {
+            ctx.send_after(FULL_PAUSE, Look::Again);
+        }
+        Cow::Borrowed("the link to its member is full")
     }
 
     fn flush_all(&mut self, ctx: &mut Context<Self>) {
@@ -172,7 +192,7 @@ impl<A: VirtualActor> Directory<A> {
         }
         let now = self.now();
         if self.crashed.get(key).is_some_and(|next| now < *next) {
-            return NextStep::Wait(Cow::Borrowed("it has crashed before its first call"));
+            return NextStep::Fail(Cow::Borrowed("it has crashed before its first call"));
         }
         self.activations += 1;
         let activation = Activation { key: Arc::clone(key), slot, epoch, number: self.activations };
@@ -187,7 +207,7 @@ impl<A: VirtualActor> Directory<A> {
             Ok(actor) => actor,
             Err(why) => {
                 self.crashed.insert(Arc::clone(key), now.saturating_add(CRASH_PAUSE));
-                return NextStep::Wait(why.into());
+                return NextStep::Fail(why.into());
             }
         };
         ctx.watch(actor);
@@ -245,15 +265,13 @@ impl<A: VirtualActor> Directory<A> {
             }
             SlotNotice::Resumed => {}
             SlotNotice::Ended(end) => {
-                // The last view has the next owners of the slots of a member that has left.
                 self.slots.clear();
-                self.flush_all(ctx);
                 self.kill(|_| true);
                 if end == End::Left {
-                    self.waiting.fail_all("its theater has left the cluster");
-                    ctx.stop();
+                    // Other members may still forward calls by earlier views. The last view has the next owners.
+                    self.peers.unpublish();
+                    self.ends_at = Some(self.now().saturating_add(self.options.wait));
                 }
-                self.view = None;
             }
         }
     }
@@ -278,6 +296,10 @@ impl<A: VirtualActor> Directory<A> {
         self.flush_all(ctx);
         if let Some(before) = now.checked_sub(self.options.wait) {
             self.waiting.fail_older(before, now);
+        }
+        if self.ends_at.is_some_and(|end| end <= now) {
+            self.waiting.fail_all("its theater has left the cluster");
+            ctx.stop();
         }
         if now < self.idle_at {
             return;
@@ -338,6 +360,8 @@ pub(super) enum Look {
     Round,
     /// The look-up of another directory has its result.
     Found,
+    /// A full link may have room again.
+    Again,
 }
 
 impl Message for Look {
@@ -354,6 +378,10 @@ impl<A: VirtualActor> Handler<Look> for Directory<A> {
                 ctx.send_after(period, Look::Round);
             }
             Look::Found => self.flush_all(ctx),
+            Look::Again => {
+                self.looks_again = false;
+                self.flush_all(ctx);
+            }
         }
     }
 }

@@ -56,6 +56,5 @@ mod waiting;
 pub use actor::{Activation, Passivation, PassivationReason, VirtualActor, VirtualMessage};
 pub use call::{Call, Route, entry};
 pub use options::VirtualOptions;
-pub(crate) use register::Kinds;
 pub use register::RegisterError;
 pub use virtual_ref::Virtual;

@@ -49,6 +49,11 @@ impl<A: VirtualActor> Peers<A> {
         Peers { theater, peers: BTreeMap::new() }
     }
 
+    /// Lets a later member of this theater register the kind.
+    pub(super) fn unpublish(&self) {
+        self.theater.unpublish(&name_of::<A>());
+    }
+
     /// Forgets the members that are gone.
     pub(super) fn follow(&mut self, view: &View) {
         self.peers.retain(|id, _| view.members.contains_key(id));

@@ -1,9 +1,7 @@
 //! The kinds of virtual actors of a member.
 
-use std::any::{Any, TypeId};
-use std::collections::BTreeMap;
+use std::any::TypeId;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use playhouse_actor::wire::spawns;
 use playhouse_actor::{ActorRef, Placement, ShortType, SpawnError, SpawnOptions, ToRecipient};
@@ -20,10 +18,6 @@ use crate::driver::slot_users::UseSlots;
 pub(super) fn name_of<A: VirtualActor>() -> String {
     format!("playhouse.virtual.{}", A::KIND)
 }
-
-/// The kinds of virtual actors of a member.
-#[derive(Default)]
-pub(crate) struct Kinds(Mutex<BTreeMap<TypeId, Box<dyn Any + Send>>>);
 
 /// The reason why a kind of virtual actors was not registered.
 ///
@@ -88,8 +82,8 @@ impl Cluster {
     /// [`VirtualOptions::wait`].
     ///
     /// The factory runs on the worker of the kind's directory, and must not block. An actor with durable state begins to load it in
-    /// [`started`](playhouse_actor::Actor::started), and has guards on the messages that need it. A factory that panics is called again for the next
-    /// call of the key.
+    /// [`started`](playhouse_actor::Actor::started), and has guards on the messages that need it. The calls of an actor whose factory or
+    /// first hook panics fail, and it is activated again after half a second.
     ///
     /// A member that leaves the cluster and joins again registers its kinds anew.
     ///
@@ -110,7 +104,7 @@ impl Cluster {
             directory.stop();
             return Err(RegisterError::Kind(error));
         }
-        self.kinds.lock().insert(TypeId::of::<A>(), Box::new(directory));
+        self.kinds.set::<A, _>(directory);
         directory.tell(Begin);
         self.member.tell(UseSlots(directory.recipient()));
         Ok(())
@@ -122,21 +116,9 @@ impl Cluster {
     /// If the kind was not [registered](Cluster::register) in this theater.
     #[track_caller]
     pub fn actor<A: VirtualActor>(&self, key: impl AsRef<str>) -> Virtual<A> {
-        let directory = self.kinds.lock().get(&TypeId::of::<A>()).and_then(|kind| kind.downcast_ref().copied());
-        let directory: Option<ActorRef<Directory<A>>> = directory;
-        let Some(directory) = directory else {
+        let Some(directory) = self.kinds.get::<A, ActorRef<Directory<A>>>() else {
             panic!("the kind {:?} is not registered in this member: call `cluster.register` first", A::KIND)
         };
         Virtual::new(key.as_ref(), directory)
-    }
-}
-
-impl Kinds {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<TypeId, Box<dyn Any + Send>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn none() -> Arc<Kinds> {
-        Arc::default()
     }
 }

@@ -95,7 +95,7 @@ impl<A: VirtualActor> Virtual<A> {
     ///
     /// # Errors
     /// When awaited: [`AskError`](playhouse_actor::AskError). It is `Unreachable` with the reason if no member has run the slot for
-    /// [`VirtualOptions::wait`](crate::VirtualOptions::wait), and `Stopped` if this theater has left the cluster.
+    /// [`VirtualOptions::wait`](crate::VirtualOptions::wait), and `Stopped` some time after this theater has left the cluster.
     pub fn ask<M: VirtualMessage<A, Mode>, Mode: 'static>(&self, message: M) -> Ask<Call<A, M, Mode>> {
         match self.target.active() {
             Some((actor, active)) => {

@@ -108,6 +108,6 @@ impl<A: VirtualActor> Waiting<A> {
 }
 
 /// Returns the error of a call that no activation takes.
-fn unreachable<A: VirtualActor>(key: &str, why: &str) -> AskError {
+pub(super) fn unreachable<A: VirtualActor>(key: &str, why: &str) -> AskError {
     AskError::Unreachable(format!("the virtual actor {}/{key:?} is not active: {why}", A::KIND))
 }

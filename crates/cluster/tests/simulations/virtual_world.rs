@@ -263,6 +263,7 @@ impl VirtualWorld {
         let mut last: BTreeMap<&str, &Entry> = BTreeMap::new();
         let mut living: BTreeMap<(usize, &str), u64> = BTreeMap::new();
         let mut handled = BTreeSet::new();
+        assert!(log.is_sorted_by_key(|entry| entry.at));
         for entry in log.iter() {
             let (node, key, number) = (entry.node, entry.activation.key(), entry.activation.number());
             let token = (entry.activation.epoch(), number);

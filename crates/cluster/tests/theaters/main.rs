@@ -2,5 +2,7 @@
 
 mod ledgers;
 mod processes;
+mod speed;
 mod takeover;
 mod together;
+mod virtual_actors;
