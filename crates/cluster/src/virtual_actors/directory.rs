@@ -110,7 +110,8 @@ impl<A: VirtualActor> Directory<A> {
             NextStep::Deliver(active) => call.deliver(&active),
             NextStep::Forward(peer, version) => {
                 if let Err(call) = call.send_to(peer, key, version) {
-                    self.waiting.push(key, call, version, self.now(), self.full(ctx));
+                    let why = self.full(ctx);
+                    self.waiting.push(key, call, version, self.now(), why);
                 }
             }
             NextStep::Wait(why) => self.waiting.push(key, call, version, self.now(), why),

@@ -1,5 +1,7 @@
 //! Virtual actors in simulated members.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_actor::AskError;
@@ -66,12 +68,12 @@ fn a_member_that_leaves_passivates_its_actors_and_no_call_fails() {
     let node = test.world.nodes[home].cluster.clone();
     let others: Vec<usize> = (0..3).filter(|node| *node != home).collect();
     let system = test.world.nodes[home].theater.system().clone();
-    let left = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    let has_left = std::sync::Arc::clone(&left);
+    let left = Arc::new(AtomicBool::new(false));
+    let has_left = Arc::clone(&left);
     system.spawn(Leaver(Some(leave), has_left));
     let mut calls = Vec::new();
     let mut round = 0;
-    while !left.load(std::sync::atomic::Ordering::Relaxed) || round < 50 {
+    while !left.load(Ordering::Relaxed) || round < 50 {
         for key in 0..12 {
             calls.push(test.call(others[key % 2], key, true));
         }
@@ -94,7 +96,7 @@ fn a_member_that_leaves_passivates_its_actors_and_no_call_fails() {
 }
 
 /// Leaves, and notes that it has.
-struct Leaver(Option<playhouse_actor::Ask<playhouse_cluster::Leave>>, std::sync::Arc<std::sync::atomic::AtomicBool>);
+struct Leaver(Option<playhouse_actor::Ask<playhouse_cluster::Leave>>, Arc<AtomicBool>);
 
 impl playhouse_actor::Actor for Leaver {
     fn started(&mut self, ctx: &mut playhouse_actor::Context<Self>) {
@@ -111,7 +113,7 @@ impl playhouse_actor::Message for Begin {
 impl playhouse_actor::AsyncHandler<Begin> for Leaver {
     async fn handle(&mut self, _: Begin, _: &mut playhouse_actor::Context<Self>) {
         self.0.take().unwrap().await.unwrap();
-        self.1.store(true, std::sync::atomic::Ordering::Relaxed);
+        self.1.store(true, Ordering::Relaxed);
     }
 }
 
@@ -191,7 +193,11 @@ fn an_ask_without_an_owner_fails_after_its_wait_and_too_many_fail_at_once() {
 #[test]
 fn an_actor_that_does_not_start_is_not_activated_without_end() {
     let test = VirtualWorld::of(26, 1, VirtualOptions::new());
-    let broken = test.world.nodes[0].cluster.actor::<Broken>("a");
+    let cluster = &test.world.nodes[0].cluster;
+    let activations = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&activations);
+    cluster.register(VirtualOptions::new(), move |_| Broken(Arc::clone(&counted))).unwrap();
+    let broken = cluster.actor::<Broken>("a");
     for _ in 0..100 {
         let ask = broken.ask(Count(1)).wait();
         assert!(
@@ -199,8 +205,10 @@ fn an_actor_that_does_not_start_is_not_activated_without_end() {
             "{ask:?}"
         );
     }
-    let activations = test.world.nodes[0].theater.system().stats().crashes;
-    assert_eq!(activations, 1);
+    assert_eq!(activations.load(Ordering::Relaxed), 1);
+    test.world.net.run_for(s(1));
+    broken.ask(Count(1)).wait().unwrap_err();
+    assert_eq!(activations.load(Ordering::Relaxed), 2);
 }
 
 /// Runs calls and faults for some time, heals the members, and checks what has become of the calls.
@@ -241,7 +249,7 @@ fn walk(seed: u64) -> [usize; 3] {
         }
     }
     // Links are given up after 30 s.
-    let (asks, results) = (test.asks.clone(), std::sync::Arc::clone(&test.shared.results));
+    let (asks, results) = (test.asks.clone(), Arc::clone(&test.shared.results));
     let lives = |world: &World, node: &usize| world.nodes[*node].lives;
     let ended = test.world.until(s(60), |world| {
         let results = results.lock().unwrap();

@@ -1,6 +1,7 @@
 //! Virtual actors in simulated members, their callers, and a check of all activations.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -102,11 +103,12 @@ impl Handler<Count> for Counter {
     }
 }
 
-/// Panics in its first hook.
-pub struct Broken;
+/// Panics in its first hook, and counts its activations.
+pub struct Broken(pub Arc<AtomicU64>);
 
 impl Actor for Broken {
     fn started(&mut self, _: &mut Context<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
         panic!("this actor does not start");
     }
 }
@@ -211,7 +213,6 @@ impl VirtualWorld {
             }
         };
         cluster.register(self.options.clone(), make).unwrap();
-        cluster.register(self.options.clone(), |_| Broken).unwrap();
         let caller = Caller { shared: self.shared.clone(), virtuals: BTreeMap::new(), cluster };
         self.callers.push(self.world.nodes[node].theater.system().spawn(caller));
     }
