@@ -289,6 +289,11 @@ fn disturb(test: &mut VirtualWorld, members: usize) {
             let time = world.net.choose(6_000) as u64;
             world.net.pause(&world.nodes[one].theater, Duration::from_millis(time));
         }
+        // It pauses, and learns of no takeover. Its callers know its activations.
+        10 | 11 => {
+            world.ledger(&[one], true);
+            world.links(&[one], &others, true);
+        }
         _ => {}
     }
 }
