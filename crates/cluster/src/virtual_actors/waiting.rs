@@ -88,8 +88,10 @@ impl<A: VirtualActor> Waiting<A> {
     /// Fails the calls that have waited since `before` or longer.
     pub(super) fn fail_older(&mut self, before: Time, now: Time) {
         for (key, queue) in &mut self.queues {
-            // A call that was forwarded to another directory and back is not older than those behind it.
-            while let Some(first) = queue.calls.pop_front_if(|first| first.since <= before) {
+            let is_old = |first: &WaitingCall<A>| first.since <= before;
+            while queue.calls.front().is_some_and(is_old)
+                && let Some(first) = queue.calls.pop_front()
+            {
                 self.calls -= 1;
                 let waited = now.saturating_sub(first.since);
                 first.call.fail(unreachable::<A>(key, &format!("{} (it has waited for {waited:?})", queue.why)));
