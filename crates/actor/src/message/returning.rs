@@ -58,6 +58,7 @@ impl<M: Message, B: TakeBack<M>, Mode: 'static> Message for Returning<M, B, Mode
 #[derive(Debug)]
 pub struct ReturningMode<Mode>(PhantomData<fn(Mode)>);
 
+#[diagnostic::do_not_recommend]
 impl<A, M, B, Mode> HandledBy<A, ReturningMode<Mode>> for Returning<M, B, Mode>
 where
     A: Actor,

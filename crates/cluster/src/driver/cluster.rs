@@ -90,6 +90,8 @@ impl Cluster {
 
     /// Leaves the cluster: hands all slots over, and waits until the ledger knows it: `.await` or `.wait()`. The theater may join again afterwards.
     ///
+    /// The virtual actors of a slot are passivated before it is handed over.
+    ///
     /// The wait has no limit of its own, because the ledger may be away. A theater that ends without leaving is declared dead, and its slots wait for a
     /// lease.
     ///

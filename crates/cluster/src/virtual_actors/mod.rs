@@ -22,13 +22,16 @@
 //! *The check of the lease belongs to the message.* A call carries the slot and the epoch of its activation. The activation's worker compares them with
 //! [`Cluster::runs`](crate::Cluster::runs) immediately before the handler begins. A cached call, a call over a link and a call that has waited in the
 //! mailbox are therefore checked alike. A call that may not run goes back to the directory. One window is left: a handler that has begun continues after
-//! the end of the lease, and so do timers and answers to the actor's own asks. Stores that check the epoch or the revision refuse their writes.
+//! the end of the lease. Hooks, timers, answers to the actor's own asks, and messages to its `ActorRef` are not checked at all. Stores that check the
+//! revision refuse the writes of a former owner.
 //!
 //! *A pause keeps the state.* The activations of a member without a lease stay, and their calls wait in the directory. They go on when the member has a
 //! lease again. The end of a life kills them.
 //!
 //! *No message is lost to a passivation.* An activation that passivates refuses calls from one moment on. These calls, and those in its mailbox, go
 //! back to the directory, and wait there until the actor has ended. The directory then activates it again, or forwards the calls to the next owner.
+//!
+//! *The cache has no time.* A [`Virtual`] forgets an activation when the epoch of its slot is another one, or when the activation takes no calls any more.
 //!
 //! *Versions end loops.* A forwarded call has the version of its sender's view. A directory with an earlier view keeps the call until it has adopted that
 //! one. Two directories with the same view agree on the owner.
