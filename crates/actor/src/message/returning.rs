@@ -31,6 +31,7 @@ pub trait TakeBack<M: Message>: Send + 'static {
 pub struct Returned<R: Send + 'static>(pub(crate) Option<ReplyTo<R>>);
 
 /// A message that comes back if its receiver does not handle it. `Mode`: the way in which the receiver handles `M`.
+#[doc(hidden)]
 pub struct Returning<M, B, Mode> {
     /// The message.
     pub message: M,
@@ -46,6 +47,7 @@ impl<M, B, Mode> Returning<M, B, Mode> {
     }
 }
 
+#[doc(hidden)]
 impl<M: Message, B: TakeBack<M>, Mode: 'static> Message for Returning<M, B, Mode> {
     type Reply = M::Reply;
 
@@ -55,9 +57,11 @@ impl<M: Message, B: TakeBack<M>, Mode: 'static> Message for Returning<M, B, Mode
 }
 
 /// The receiver handles the message inside a [`Returning`] one: see [`HandledBy`].
+#[doc(hidden)]
 #[derive(Debug)]
 pub struct ReturningMode<Mode>(PhantomData<fn(Mode)>);
 
+#[doc(hidden)]
 #[diagnostic::do_not_recommend]
 impl<A, M, B, Mode> HandledBy<A, ReturningMode<Mode>> for Returning<M, B, Mode>
 where
