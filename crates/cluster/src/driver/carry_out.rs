@@ -63,6 +63,7 @@ impl MemberActor {
             report(former.map(|view| &**view), view, *me);
             self.shared.change(|state| state.view = Some(Arc::clone(view)));
             self.slot_users.note_view(*me, view);
+            self.shared.set_version(view.version);
         }
         if is_new || effects.iter().any(|effect| matches!(effect, Effect::Open { .. } | Effect::Ended(_))) {
             let slots = view.map_or(0, |view| view.slots.len());

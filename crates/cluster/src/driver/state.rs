@@ -51,6 +51,8 @@ pub(crate) struct Shared {
     lease_end: AtomicU64,
     /// The epoch of each slot that is open, or 0. An epoch never comes back once it was replaced.
     epochs: Box<[AtomicU64]>,
+    /// The version of the adopted view, or 0.
+    version: AtomicU64,
     state: Mutex<ClusterState>,
 }
 
@@ -59,7 +61,8 @@ impl Shared {
         let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None };
         // A later life may find a cluster with another number of slots. Room for all costs 512 KiB.
         let epochs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
-        Shared { clock, lease_end: AtomicU64::new(0), epochs, state: Mutex::new(state) }
+        let (lease_end, version) = (AtomicU64::new(0), AtomicU64::new(0));
+        Shared { clock, lease_end, epochs, version, state: Mutex::new(state) }
     }
 
     /// Returns the epoch of a slot that this member runs now.
@@ -89,6 +92,15 @@ impl Shared {
         let nanos = end.map_or(0, |end| u64::try_from(end.as_nanos()).unwrap_or(u64::MAX));
         // Release: pairs with the Acquire in `runs`. A slot is opened after the lease is written.
         self.lease_end.store(nanos, Ordering::Release);
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        // Relaxed: a caller that reads an old value sends its call to the former owner, which forwards it.
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_version(&self, version: u64) {
+        self.version.store(version, Ordering::Relaxed);
     }
 
     /// Returns whether this member has a lease now.

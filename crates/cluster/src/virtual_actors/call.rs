@@ -87,6 +87,12 @@ pub struct RoutedCall<M, Mode> {
     mode: PhantomData<fn(Mode)>,
 }
 
+impl<M, Mode> RoutedCall<M, Mode> {
+    pub(super) fn new(key: &str, version: u64, message: M) -> Self {
+        RoutedCall { key: key.to_owned(), version, message, mode: PhantomData }
+    }
+}
+
 impl<M, Mode: 'static> Message for RoutedCall<M, Mode>
 where
     M: Message<Reply: playhouse_actor::wire::Transferable> + playhouse_actor::wire::Transferable,
@@ -161,7 +167,10 @@ impl<A: VirtualActor, M: VirtualMessage<A, Mode>, Mode: 'static> AnyCall<A> for 
         version: u64,
     ) -> Result<(), Box<dyn AnyCall<A>>> {
         let PendingCall { message, reply, target, mode } = *self;
-        let call = RoutedCall { key: key.to_owned(), version, message, mode };
+        let call = RoutedCall::<M, Mode>::new(key, version, message);
+        if let Some(target) = &target {
+            target.set_peer(peer, version);
+        }
         if reply.is_of_ask() {
             reply.forward::<_, DeferredMode>(peer, call);
             return Ok(());

@@ -43,7 +43,8 @@
 //!   [`VirtualOptions::wait`], and fails with [`AskError::Unreachable`](playhouse_actor::AskError::Unreachable), which has the reason. An ask to a
 //!   theater that is lost fails with [`AskError::TheaterLost`](playhouse_actor::AskError::TheaterLost).
 //! - A tell that is not handled is a dead letter of the theater that gives it up. A tell to a theater that is lost is lost with it.
-//! - Messages of one sender to one key keep their order while the actor stays active. A message that has waited may come behind later ones.
+//! - Messages of one sender to one key keep their order while they take the same way. The first ones, which activate the actor, and those that have
+//!   waited in a directory may come behind later ones.
 
 mod active;
 mod actor;

@@ -2,6 +2,7 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::sync::Arc;
 
 use playhouse_actor::wire::spawns;
 use playhouse_actor::{ActorRef, Placement, ShortType, SpawnError, SpawnOptions, ToRecipient};
@@ -119,6 +120,6 @@ impl Cluster {
         let Some(directory) = self.kinds.get::<A, ActorRef<Directory<A>>>() else {
             panic!("the kind {:?} is not registered in this member: call `cluster.register` first", A::KIND)
         };
-        Virtual::new(key.as_ref(), directory)
+        Virtual::new(key.as_ref(), directory, Arc::clone(&self.shared))
     }
 }

@@ -8,14 +8,18 @@ use playhouse_actor::{Actor, ActorRef, Ask, Context, ContextAsk, DeferredMode};
 
 use super::active::Active;
 use super::actor::{VirtualActor, VirtualMessage};
-use super::call::{Call, Route};
+use super::call::{Call, Route, RoutedCall};
 use super::directory::Directory;
+use crate::driver::state::Shared;
 
 /// The key of a virtual actor, and its activation if that is in this theater.
 pub struct Target<A: VirtualActor> {
     pub(super) key: Arc<str>,
     pub(super) directory: ActorRef<Directory<A>>,
     active: RwLock<Option<Arc<Active<A>>>>,
+    /// The directory of the owner in another theater, and the version of the view that it is found by.
+    peer: RwLock<Option<(ActorRef<Directory<A>>, u64)>>,
+    shared: Arc<Shared>,
 }
 
 impl<A: VirtualActor> Target<A> {
@@ -24,6 +28,16 @@ impl<A: VirtualActor> Target<A> {
         if cached.as_ref().is_none_or(|cached| !Arc::ptr_eq(cached, active)) {
             *cached = Some(Arc::clone(active));
         }
+    }
+
+    pub(super) fn set_peer(&self, peer: ActorRef<Directory<A>>, version: u64) {
+        *self.peer.write().unwrap_or_else(PoisonError::into_inner) = Some((peer, version));
+    }
+
+    /// Returns the directory of the owner in another theater, if it is that of the present view.
+    fn peer(&self) -> Option<(ActorRef<Directory<A>>, u64)> {
+        let cached = *self.peer.read().unwrap_or_else(PoisonError::into_inner);
+        cached.filter(|(peer, version)| *version == self.shared.version() && !peer.is_stopped())
     }
 
     /// Returns the activation, if calls may be sent to it.
@@ -63,8 +77,9 @@ pub struct Virtual<A: VirtualActor> {
 }
 
 impl<A: VirtualActor> Virtual<A> {
-    pub(super) fn new(key: &str, directory: ActorRef<Directory<A>>) -> Virtual<A> {
-        Virtual { target: Arc::new(Target { key: key.into(), directory, active: RwLock::new(None) }) }
+    pub(super) fn new(key: &str, directory: ActorRef<Directory<A>>, shared: Arc<Shared>) -> Virtual<A> {
+        let (active, peer) = (RwLock::new(None), RwLock::new(None));
+        Virtual { target: Arc::new(Target { key: key.into(), directory, active, peer, shared }) }
     }
 
     /// Returns the key.
@@ -84,10 +99,16 @@ impl<A: VirtualActor> Virtual<A> {
             Some((actor, active)) => {
                 actor.tell::<_, ReturningMode<Mode>>(Returning::new(message, Route::direct(active)));
             }
-            None => {
-                let call = Returning::new(message, self.to_directory::<Mode>());
-                self.target.directory.tell::<_, DeferredMode>(call);
-            }
+            None => match self.target.peer() {
+                // The sender waits for a full link, and not the directory.
+                Some((peer, version)) => {
+                    peer.tell::<_, DeferredMode>(RoutedCall::<_, Mode>::new(self.key(), version, message))
+                }
+                None => {
+                    let call = Returning::new(message, self.to_directory::<Mode>());
+                    self.target.directory.tell::<_, DeferredMode>(call);
+                }
+            },
         }
     }
 

@@ -121,5 +121,11 @@ fn cached_calls_reach_the_activation_in_order_and_their_time_is_printed() {
             }
         }
     }
+    // More than may wait in a directory: the sender waits for the link.
+    let counter = clusters[1].actor::<Counter>("flood");
+    assert_eq!(counter.ask(Add(0)).wait(), Ok(0));
+    let caller = theaters[1].system().spawn(Caller { plain: theaters[1].system().spawn(Counter(0)), counter });
+    caller.ask(Call { way: Way::Virtual, is_ask: false, calls: 30_000 }).within(LIMIT).wait().unwrap();
+    assert_eq!(clusters[0].actor::<Counter>("flood").ask(Add(0)).wait(), Ok(30_000));
     theaters.into_iter().for_each(|theater| _ = theater.shutdown().unwrap());
 }
