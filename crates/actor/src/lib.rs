@@ -85,6 +85,12 @@ pub mod away {
     pub use crate::supervise::remote::{Found, Host};
 }
 
+/// Messages that come back if their receiver does not handle them.
+#[doc(hidden)]
+pub mod returning {
+    pub use crate::message::returning::{Posting, Returned, Returning, ReturningMail, ReturningMode, TakeBack};
+}
+
 /// Wire forms: the bytes of messages, answers and actors outside of a process, and the steps of a migration.
 pub mod wire {
     pub use crate::actor::migration_host::MigrationHost;

@@ -5,6 +5,7 @@ pub(crate) mod deadline;
 pub(crate) mod recipient;
 pub(crate) mod reentrant;
 pub(crate) mod reply;
+pub(crate) mod returning;
 
 use std::cell::Cell;
 use std::pin::Pin;

@@ -27,8 +27,10 @@ use crate::actor::{Actor, ActorId, ActorState, dead_letter};
 use crate::answer::error::AskError;
 use crate::answer::reply_to::ReplyTo;
 use crate::ask::recipient::AskTarget;
+use crate::ask::returning::post_deferred;
 use crate::message::forward;
 use crate::message::mail::{CARRIED_BYTES_MAX, Carries, Fired};
+use crate::message::returning::{Posting, ReturningMail, TakeBack};
 use crate::message::{Guard, HandledBy, Message};
 
 /// The right to answer one request: given to a handler with a parameter `reply: Reply<T>`, and used when the answer is
@@ -101,7 +103,7 @@ use crate::message::{Guard, HandledBy, Message};
 #[must_use = "a reply that is dropped ends the ask with `AskError::Unanswered`"]
 pub struct Reply<T: Send + 'static> {
     /// `None` after its use, and if the message was no ask.
-    to: Option<ReplyTo<T>>,
+    pub(crate) to: Option<ReplyTo<T>>,
 }
 
 impl<T: Send + 'static> Reply<T> {
@@ -149,6 +151,18 @@ impl<T: Send + 'static> Reply<T> {
         if let Some(to) = self.to.take() {
             to.send(Err(error));
         }
+    }
+
+    /// Ends the ask with an error, or counts the message `M` to an `A` as a dead letter if it was no ask.
+    #[doc(hidden)]
+    pub fn undelivered<A, M>(self, error: AskError) {
+        if self.to.is_some() { self.fail(error) } else { dead_letter::<A, M>(Undelivered::Unreachable) }
+    }
+
+    /// Returns whether the message was an ask.
+    #[doc(hidden)]
+    pub fn is_of_ask(&self) -> bool {
+        self.to.is_some()
     }
 
     /// Returns whether an asker waits for the answer, as far as this theater knows.
@@ -298,6 +312,10 @@ impl<A: DeferredHandler<M>, M: Message> HandledBy<A, DeferredMode> for M {
 
     fn post_fired(to: Address<ActorState<A>>, fired: Fired<M>) {
         to.send(DeferredFired(fired));
+    }
+
+    fn post_returning<B: TakeBack<M>>(mail: ReturningMail<M, B>, to: Address<ActorState<A>>, posting: Posting<'_>) {
+        post_deferred(mail, to, posting);
     }
 }
 

@@ -6,6 +6,7 @@ pub mod clones;
 pub(crate) mod decision;
 pub(crate) mod forward;
 pub(crate) mod mail;
+pub(crate) mod returning;
 pub(crate) mod send;
 pub(crate) mod stream;
 pub(crate) mod wire_form;
@@ -14,6 +15,7 @@ use crate::actor::context::Context;
 use crate::actor::{Actor, ActorState};
 use crate::answer::reply_to::ReplyTo;
 use crate::message::mail::{AskMail, AsyncAskMail, AsyncFired, AsyncTell, CARRIED_BYTES_MAX, Carries, Fired, Tell};
+use crate::message::returning::{Posting, ReturningMail, TakeBack, post_async, post_sync};
 use crate::message::wire_form::WireForm;
 use playhouse_executor::{Address, Admission, MaySend, Undelivered};
 
@@ -324,6 +326,13 @@ pub trait HandledBy<A: Actor, Mode>: Message {
     fn post_ask(self, to: Address<ActorState<A>>, reply: ReplyTo<Self::Reply>, now: Option<MaySend<'_>>);
     #[doc(hidden)]
     fn post_fired(to: Address<ActorState<A>>, fired: Fired<Self>);
+    /// Posts the message in an envelope that gives it back.
+    #[doc(hidden)]
+    fn post_returning<B: TakeBack<Self>>(
+        mail: ReturningMail<Self, B>,
+        to: Address<ActorState<A>>,
+        posting: Posting<'_>,
+    );
 }
 
 impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
@@ -352,6 +361,10 @@ impl<A: Handler<M>, M: Message> HandledBy<A, SyncMode> for M {
 
     fn post_fired(to: Address<ActorState<A>>, fired: Fired<M>) {
         to.send(fired);
+    }
+
+    fn post_returning<B: TakeBack<M>>(mail: ReturningMail<M, B>, to: Address<ActorState<A>>, posting: Posting<'_>) {
+        post_sync(mail, to, posting);
     }
 }
 
@@ -382,6 +395,10 @@ impl<A: AsyncHandler<M>, M: Message> HandledBy<A, AsyncMode> for M {
 
     fn post_fired(to: Address<ActorState<A>>, fired: Fired<M>) {
         to.send_async(AsyncFired(fired));
+    }
+
+    fn post_returning<B: TakeBack<M>>(mail: ReturningMail<M, B>, to: Address<ActorState<A>>, posting: Posting<'_>) {
+        post_async(mail, to, posting);
     }
 }
 

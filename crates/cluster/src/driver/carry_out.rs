@@ -47,6 +47,7 @@ impl MemberActor {
         }
         self.answer_activated();
         self.tell_watchers();
+        self.slot_users.tell();
         self.set_timer(ctx);
         has_answered
     }
@@ -54,14 +55,20 @@ impl MemberActor {
     /// Lets other threads see the lease, the slots and the view. This comes before the effects, because a letter may let another member open a slot.
     fn publish(&mut self, former: Option<&Arc<View>>, effects: &[Effect]) {
         let Some(Life { me, machine, peers, .. }) = &mut self.life else { return };
+        let had_lease = self.shared.has_lease();
         // The lease comes before the slots: a slot that opens has one.
         self.shared.set_lease_end(machine.lease_end());
+        if !had_lease && self.shared.has_lease() {
+            self.slot_users.note_lease();
+        }
         let view = machine.view();
         let is_new = former.map(|view| view.version) != view.map(|view| view.version);
         if is_new && let Some(view) = view {
             peers.follow(view);
             report(former.map(|view| &**view), view, *me);
             self.shared.change(|state| state.view = Some(Arc::clone(view)));
+            self.slot_users.note_view(*me, view);
+            self.shared.set_version(view.version);
         }
         if is_new
             || effects
@@ -104,14 +111,17 @@ impl MemberActor {
                 let gone = life.peers.send(to, Content::of(&message));
                 suspected.into_iter().chain(gone).collect()
             }
-            // `publish` has opened it.
-            Effect::Own { .. } | Effect::Open { .. } => Vec::new(),
-            // Nothing but `runs` depends on the slot.
+            // `publish` has opened the slots.
+            // The users of slots do not use the runs that only epochs protect.
+            Effect::Own { .. } => Vec::new(),
+            Effect::Open { slot, epoch } => {
+                self.slot_users.open(slot, epoch);
+                Vec::new()
+            }
             Effect::Close { slot, epoch, .. } => {
-                self.shared.set_run(slot, Run::NONE);
-                self.shared.change(|state| state.open = state.open.saturating_sub(1));
-                life.machine.closed(slot, epoch);
-                self.has_closed = true;
+                if self.slot_users.close(slot, epoch) {
+                    self.closed(slot, epoch);
+                }
                 Vec::new()
             }
             Effect::Refused { .. } => Vec::new(),
@@ -128,6 +138,18 @@ impl MemberActor {
         }
     }
 
+    /// Closes a slot that nobody uses any more. The next step tells the machine of it.
+    pub(super) fn closed(&mut self, slot: usize, epoch: u64) {
+        let Some(life) = &mut self.life else { return };
+        // A cancelled hand-over may have opened the slot again, at another epoch.
+        if life.machine.running(slot) == Some((epoch, true)) {
+            self.shared.set_run(slot, Run::NONE);
+            self.shared.change(|state| state.open = state.open.saturating_sub(1));
+        }
+        life.machine.closed(slot, epoch);
+        self.has_closed = true;
+    }
+
     /// Ends the life. Another one begins later, unless the program wants to leave.
     fn ended(&mut self, end: End, now: Time, ctx: &mut Context<Self>) {
         self.shared.stop();
@@ -136,6 +158,7 @@ impl MemberActor {
         if self.is_leaving {
             return self.has_left(ctx);
         }
+        self.slot_users.end(end);
         let pause = begun.saturating_add(machine.timing().lease.saturating_mul(LEASES_PER_LIFE)).saturating_sub(now);
         tracing::warn!("this member ({:016x}) has ended: {end:?}; it joins as another one in {pause:?}", me.0);
         ctx.send_after(pause, Event::Begin);
@@ -147,6 +170,8 @@ impl MemberActor {
         // The theater may join again before this actor has ended.
         self.theater.unpublish(NAME);
         self.left.drain(..).for_each(|reply| reply.send(()));
+        self.slot_users.end(End::Left);
+        self.slot_users.tell();
         ctx.stop();
     }
 

@@ -9,6 +9,7 @@ use playhouse_toolbox::durable::Ledger;
 
 use super::clock::Clock;
 use super::errors::JoinError;
+use super::kinds::Kinds;
 use super::ledger_port::LedgerPort;
 use super::letters::NAME;
 use super::member::{Event, MemberActor};
@@ -45,8 +46,10 @@ use crate::view::{Member, MemberId, View};
 /// ```
 #[derive(Clone)]
 pub struct Cluster {
-    shared: Arc<Shared>,
-    member: ActorRef<MemberActor>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) member: ActorRef<MemberActor>,
+    pub(crate) theater: Theater,
+    pub(crate) kinds: Arc<Kinds>,
 }
 
 impl Cluster {
@@ -84,7 +87,7 @@ impl Cluster {
             return Err(JoinError::Member(error));
         }
         member.tell(Event::Begin);
-        Ok(Cluster { shared, member })
+        Ok(Cluster { shared, member, theater: theater.clone(), kinds: Arc::new(Kinds::default()) })
     }
 
     /// Waits until this member is active and has a lease: `.await` or `.wait()`. The answer is its id.
@@ -96,6 +99,8 @@ impl Cluster {
     }
 
     /// Leaves the cluster: hands all slots over, and waits until the ledger knows it: `.await` or `.wait()`. The theater may join again afterwards.
+    ///
+    /// The virtual actors of a slot are passivated before it is handed over.
     ///
     /// The wait has no limit of its own, because the ledger may be away. A theater that ends without leaving is declared dead, and its slots wait for a
     /// lease.

@@ -15,6 +15,7 @@ use super::letters::{Content, Letter};
 use super::options::ClusterOptions;
 use super::peers::Peers;
 use super::requests::{Activated, Leave, Watch};
+use super::slot_users::{Released, SlotUsers, UseSlots};
 use super::state::{ClusterState, Shared};
 use crate::membership::{ConfigError, Input, Membership, RequestId, Stored, Time};
 use crate::view::{MemberId, Timing};
@@ -60,7 +61,7 @@ impl ActorMessage for Event {
 }
 
 /// The actor of a member.
-pub(super) struct MemberActor {
+pub(crate) struct MemberActor {
     pub(super) theater: Theater,
     options: ClusterOptions,
     pub(super) shared: Arc<Shared>,
@@ -75,6 +76,7 @@ pub(super) struct MemberActor {
     pub(super) left: Vec<Reply<()>>,
     /// The actors that watch, and whether they lack the last state.
     pub(super) watchers: Vec<(Recipient<ClusterState>, bool)>,
+    pub(super) slot_users: SlotUsers,
 }
 
 /// One life of a member: from its join until it has left or was declared dead.
@@ -106,6 +108,7 @@ impl MemberActor {
             activated: Vec::new(),
             left: Vec::new(),
             watchers: Vec::new(),
+            slot_users: SlotUsers::default(),
         }
     }
 
@@ -170,6 +173,7 @@ impl Handler<Event> for MemberActor {
                 let inputs = self.life.as_mut().map(|life| life.peers.look()).unwrap_or_default();
                 inputs.into_iter().for_each(|input| self.step(input, ctx));
                 self.tell_watchers();
+                self.slot_users.tell();
                 let timing = self.life.as_ref().map(|life| life.machine.timing());
                 let Timing { renew, .. } = timing.unwrap_or_else(|| self.options.config(0).timing);
                 ctx.send_after(renew / LOOKS, Event::Look);
@@ -292,6 +296,27 @@ impl Handler<Watch> for MemberActor {
     fn handle(&mut self, Watch(watcher): Watch, _: &mut Context<Self>) {
         self.watchers.push((watcher, true));
         self.tell_watchers();
+    }
+}
+
+impl Handler<UseSlots> for MemberActor {
+    fn handle(&mut self, UseSlots(user): UseSlots, _: &mut Context<Self>) {
+        let life = self.life.as_ref();
+        let view = life.and_then(|life| Some((life.me, life.machine.view()?)));
+        // The slots that close are unused by a user that has not begun.
+        let open = |slot| life.and_then(|life| life.machine.running(slot)).filter(|run| run.1).map(|run| run.0);
+        self.slot_users.begin(user, view, open);
+    }
+}
+
+impl Handler<Released> for MemberActor {
+    fn handle(&mut self, released: Released, ctx: &mut Context<Self>) {
+        let Released { slot, epoch, .. } = released;
+        if self.slot_users.release(&released) {
+            self.closed(slot, epoch);
+            self.has_closed = false;
+            self.step(Input::Tick, ctx);
+        }
     }
 }
 

@@ -7,10 +7,12 @@
 //! - `member`: the actor.
 //! - `carry_out`: the effects of the machine.
 //! - `peers`: the routes to the other members, and the detector of failures.
+//! - `kinds`: the kinds of virtual actors that were registered.
 //! - `ledger_port`: the requests to the ledger.
 //! - `letters`: the messages between the actors, and their bytes.
 //! - `requests`: the messages that programs send to the actor.
 //! - `report`: one log line for each change of the view.
+//! - `slot_users`: the actors that use slots: they learn of slots that open and close, and confirm that a slot is unused.
 //! - `state`: the state that the threads of the program read.
 //! - `clock`: the clock.
 //!
@@ -34,11 +36,13 @@ mod carry_out;
 pub(crate) mod clock;
 pub(crate) mod cluster;
 pub(crate) mod errors;
+pub(crate) mod kinds;
 mod ledger_port;
 mod letters;
-mod member;
+pub(crate) mod member;
 pub(crate) mod options;
 mod peers;
 mod report;
 pub(crate) mod requests;
+pub(crate) mod slot_users;
 pub(crate) mod state;

@@ -72,6 +72,8 @@ pub(crate) struct Shared {
     lease_end: AtomicU64,
     /// The run of each slot. An epoch never comes back once it was replaced.
     runs: Box<[AtomicU64]>,
+    /// The version of the adopted view, or 0.
+    version: AtomicU64,
     state: Mutex<ClusterState>,
 }
 
@@ -80,26 +82,56 @@ impl Shared {
         let state = ClusterState { me: MemberId(0), view: None, open: 0, end: None, is_frozen: false };
         // A later life may find a cluster with another number of slots. Room for all costs 512 KiB.
         let runs = (0..SLOTS_MAX).map(|_| AtomicU64::new(0)).collect();
-        Shared { clock, lease_end: AtomicU64::new(0), runs, state: Mutex::new(state) }
+        Shared { clock, lease_end: AtomicU64::new(0), runs, version: AtomicU64::new(0), state: Mutex::new(state) }
+    }
+
+    fn run(&self, slot: usize) -> Run {
+        // Acquire: pairs with the Release in `set_run`.
+        Run(self.runs.get(slot).map_or(0, |run| run.load(Ordering::Acquire)))
     }
 
     /// Returns the epoch of a slot that this member runs now. `is_exclusive`: and no other one.
     pub(crate) fn runs(&self, slot: usize, is_exclusive: bool) -> Option<u64> {
-        // Acquire: pairs with the Release in `set_run`.
-        let run = || Some(Run(self.runs.get(slot)?.load(Ordering::Acquire)));
-        let epoch = run()?.epoch(is_exclusive)?;
+        let epoch = self.run(slot).epoch(is_exclusive)?;
+        self.runs_at(slot, epoch, is_exclusive).map(|_| epoch)
+    }
+
+    /// Returns the epoch of a slot that this member and no other one runs while it has a lease.
+    pub(crate) fn epoch(&self, slot: usize) -> Option<u64> {
+        self.run(slot).epoch(true)
+    }
+
+    /// Returns the present time, if this member runs a slot at this epoch now. `is_exclusive`: and no other one.
+    pub(crate) fn runs_at(&self, slot: usize, epoch: u64, is_exclusive: bool) -> Option<Time> {
+        let is_same = || self.run(slot).epoch(is_exclusive) == Some(epoch);
+        if !is_same() {
+            return None;
+        }
         let lease_end = self.lease_end.load(Ordering::Acquire);
         let now = self.clock.now();
         // The lease may be that of a later life, in which the slot is not open. An equal epoch shows that it is the lease of this one, because the
         // epochs of a life are cleared before the next one has a lease.
-        let is_same = run()?.epoch(is_exclusive) == Some(epoch);
-        (is_same && now < Duration::from_nanos(lease_end)).then_some(epoch)
+        (is_same() && now < Duration::from_nanos(lease_end)).then_some(now)
     }
 
     pub(crate) fn set_lease_end(&self, end: Option<Time>) {
         let nanos = end.map_or(0, |end| u64::try_from(end.as_nanos()).unwrap_or(u64::MAX));
         // Release: pairs with the Acquire in `runs`. A slot is opened after the lease is written.
         self.lease_end.store(nanos, Ordering::Release);
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        // Relaxed: a caller that reads an old value sends its call to the former owner, which forwards it.
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_version(&self, version: u64) {
+        self.version.store(version, Ordering::Relaxed);
+    }
+
+    /// Returns whether this member has a lease now.
+    pub(crate) fn has_lease(&self) -> bool {
+        self.clock.now() < Duration::from_nanos(self.lease_end.load(Ordering::Acquire))
     }
 
     /// Sets the run of a slot. Only the actor calls it.

@@ -97,7 +97,7 @@ fn quarter(number_of_it: u64) {
 }
 
 /// Prints the seed of a walk that fails.
-struct Told(u64);
+pub struct Told(pub u64);
 
 impl Drop for Told {
     fn drop(&mut self) {

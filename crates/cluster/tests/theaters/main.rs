@@ -4,5 +4,7 @@ mod crashes;
 mod ledgers;
 mod load;
 mod processes;
+mod speed;
 mod takeover;
 mod together;
+mod virtual_actors;

@@ -3,12 +3,15 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use playhouse_cluster::{Cluster, ClusterOptions};
+use playhouse_actor::AskError;
+use playhouse_cluster::{Cluster, ClusterOptions, VirtualOptions};
 use playhouse_sqlite::SqliteStore;
 
 use crate::together::{LIMIT, theater, until};
+use crate::virtual_actors::{Account, Deposit, register};
 
 /// The file of the ledger, for the other process.
 const LEDGER: &str = "PLAYHOUSE_TEST_LEDGER";
@@ -28,7 +31,9 @@ fn the_other_process() {
     let Some(ledger) = std::env::var_os(LEDGER) else { return };
     let theater = theater();
     let begun = Instant::now();
-    let cluster = Cluster::join(&theater, SqliteStore::open(ledger).unwrap(), options()).unwrap();
+    let store = SqliteStore::open(ledger).unwrap();
+    let cluster = Cluster::join(&theater, store.clone(), options()).unwrap();
+    register(&cluster, theater.system(), Arc::new(store), VirtualOptions::new());
     cluster.activated().within(LIMIT).wait().unwrap();
     println!("\nactive after {} us", begun.elapsed().as_micros());
     loop {
@@ -101,6 +106,35 @@ fn kill_once(number: usize) -> [Duration; 4] {
 }
 
 // GUARANTEE: Slots of a lost member
+#[test]
+fn a_virtual_actor_goes_on_with_its_state_after_the_kill_of_its_process() {
+    let name = format!("playhouse-cluster-{}-virtual.sqlite", std::process::id());
+    let file = File(std::env::temp_dir().join(name));
+    let (owner, _) = Other::start(&file.0);
+    let theater = theater();
+    let store = SqliteStore::open(&file.0).unwrap();
+    let cluster = Cluster::join(&theater, store.clone(), options()).unwrap();
+    register(&cluster, theater.system(), Arc::new(store), VirtualOptions::new().wait(LIMIT));
+    cluster.activated().within(LIMIT).wait().unwrap();
+    let account = cluster.actor::<Account>("42");
+    assert_eq!(account.ask(Deposit(5)).within(LIMIT).wait(), Ok(Ok(5)));
+    assert_eq!(account.ask(Deposit(5)).within(LIMIT).wait(), Ok(Ok(10)));
+    assert_eq!(cluster.state().open, 0, "the other process runs it");
+    drop(owner);
+    // An ask on the lost link fails. Those behind it wait for the takeover.
+    let begun = Instant::now();
+    let sum = loop {
+        match account.ask(Deposit(1)).within(LIMIT).wait() {
+            Ok(sum) => break sum.unwrap(),
+            Err(error) => assert!(matches!(error, AskError::TheaterLost { .. }), "{error:?}"),
+        }
+    };
+    println!("the next owner has answered {:?} after the kill", begun.elapsed());
+    // The lost asks were not handled before the kill.
+    assert_eq!(sum, 11);
+    theater.shutdown().unwrap();
+}
+
 #[test]
 fn the_slots_of_a_killed_process_run_in_another_one() {
     let kills = std::env::var(KILLS).map_or(1, |kills| kills.parse().expect("a number"));
