@@ -14,6 +14,7 @@ fn options() -> VirtualOptions {
     VirtualOptions::new().wait(s(20))
 }
 
+// GUARANTEE: One activation of a key
 #[test]
 fn all_members_reach_one_activation_of_each_key() {
     let mut test = VirtualWorld::of(21, 3, options());
@@ -37,6 +38,7 @@ fn all_members_reach_one_activation_of_each_key() {
     test.check();
 }
 
+// GUARANTEE: Calls of virtual actors
 #[test]
 fn calls_to_a_killed_member_go_on_at_the_next_owner() {
     let mut test = VirtualWorld::of(22, 3, options());
@@ -57,6 +59,8 @@ fn calls_to_a_killed_member_go_on_at_the_next_owner() {
     test.check();
 }
 
+// GUARANTEE: Calls of virtual actors
+// GUARANTEE: Passivation
 #[test]
 fn a_member_that_leaves_passivates_its_actors_and_no_call_fails() {
     let mut test = VirtualWorld::of(23, 3, options());
@@ -117,6 +121,8 @@ impl playhouse_actor::AsyncHandler<Begin> for Leaver {
     }
 }
 
+// GUARANTEE: One activation of a key
+// GUARANTEE: Calls of virtual actors
 #[test]
 fn a_paused_member_runs_no_calls_and_goes_on_with_its_state() {
     let mut test = VirtualWorld::of(24, 3, VirtualOptions::new().wait(s(5)));
@@ -146,6 +152,8 @@ fn a_paused_member_runs_no_calls_and_goes_on_with_its_state() {
     test.check();
 }
 
+// GUARANTEE: Calls of virtual actors
+// GUARANTEE: Passivation
 #[test]
 fn an_idle_actor_is_passivated_and_no_call_is_lost_in_the_race() {
     for seed in 0..20 {
@@ -171,6 +179,7 @@ fn an_idle_actor_is_passivated_and_no_call_is_lost_in_the_race() {
     }
 }
 
+// GUARANTEE: Calls of virtual actors
 #[test]
 fn an_ask_without_an_owner_fails_after_its_wait_and_too_many_fail_at_once() {
     let mut test = VirtualWorld::new(25, VirtualOptions::new().wait(s(2)).waiting_max(3));
@@ -301,7 +310,7 @@ fn disturb(test: &mut VirtualWorld, members: usize) {
 /// Runs half of the seeds. The two tests below run beside each other.
 fn half(number_of_it: u64) {
     let number = |name: &str, default| std::env::var(name).map_or(default, |value| value.parse().expect("a number"));
-    let seeds = number("PLAYHOUSE_VIRTUAL_SEEDS", 50) / 2;
+    let seeds = number("PLAYHOUSE_VIRTUAL_SEEDS", 20) / 2;
     let first = number("FIRST_SEED", 0) + number_of_it * seeds;
     let mut totals = [0; 3];
     for seed in first..first + seeds {
@@ -312,11 +321,15 @@ fn half(number_of_it: u64) {
     assert!(totals.iter().all(|total| *total as u64 > seeds), "{totals:?}");
 }
 
+// GUARANTEE: One activation of a key
+// GUARANTEE: Calls of virtual actors
 #[test]
 fn no_key_is_active_twice_under_faults_and_each_ask_ends_1() {
     half(0);
 }
 
+// GUARANTEE: One activation of a key
+// GUARANTEE: Calls of virtual actors
 #[test]
 fn no_key_is_active_twice_under_faults_and_each_ask_ends_2() {
     half(1);

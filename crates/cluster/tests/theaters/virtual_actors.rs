@@ -79,6 +79,8 @@ pub fn register(cluster: &Cluster, system: &System, store: Arc<dyn Store>, optio
     cluster.register(options, make).unwrap();
 }
 
+// GUARANTEE: Calls of virtual actors
+// GUARANTEE: Passivation
 #[test]
 fn accounts_move_with_their_sums_when_a_member_leaves_and_when_one_is_lost() {
     let ledger = MemoryStore::new();
@@ -91,7 +93,8 @@ fn accounts_move_with_their_sums_when_a_member_leaves_and_when_one_is_lost() {
         cluster
     };
     let clusters = [join(0), join(1), join(2)];
-    until("the first member runs all slots", || runs(&clusters[0]) == SLOTS);
+    let is_level = || clusters.iter().all(|cluster| runs(cluster) >= SLOTS / 3);
+    until("the members run equal numbers of slots", is_level);
     let accounts: Vec<_> = (0..10).map(|key| clusters[2].actor::<Account>(key.to_string())).collect();
     for (account, amount) in accounts.iter().zip(0..) {
         assert_eq!(account.ask(Deposit(amount)).within(LIMIT).wait(), Ok(Ok(amount)));
@@ -110,21 +113,27 @@ fn accounts_move_with_their_sums_when_a_member_leaves_and_when_one_is_lost() {
         }
     });
     assert!(account.ask(Deposit(0)).wait().unwrap().is_ok(), "the theater that has left forwards it");
+    let mut has_moved = false;
     for (account, amount) in accounts.iter().zip(0..) {
         let deposited = if amount == 7 { 10 } else { 0 };
-        // Each account was passivated once, and has added 1,000.
-        assert_eq!(account.ask(Deposit(0)).within(LIMIT).wait(), Ok(Ok(1_000 + amount + deposited)));
+        // An account that moves is passivated, and adds 1,000.
+        let sum = account.ask(Deposit(0)).within(LIMIT).wait().unwrap().unwrap();
+        assert_eq!(sum % 1_000, amount + deposited);
+        has_moved |= sum >= 1_000;
     }
+    assert!(has_moved, "the member that has left ran accounts");
     first.shutdown().unwrap();
 
     // The end of a theater without leaving is that of its life: nobody is passivated.
     until("the others run all slots", || runs(&clusters[1]) + runs(&clusters[2]) == SLOTS);
     second.shutdown().unwrap();
     until("the last member runs all slots", || runs(&clusters[2]) == SLOTS);
-    assert_eq!(accounts[3].ask(Deposit(1)).within(LIMIT).wait(), Ok(Ok(1_004)));
+    let sum = accounts[3].ask(Deposit(1)).within(LIMIT).wait().unwrap().unwrap();
+    assert_eq!(sum % 1_000, 4);
     third.shutdown().unwrap();
 }
 
+// GUARANTEE: Passivation
 #[test]
 fn an_idle_account_is_passivated_and_activated_again() {
     let theater = theater();
