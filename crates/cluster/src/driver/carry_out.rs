@@ -169,9 +169,9 @@ impl MemberActor {
         tracing::info!("this member ({:016x}) has left", self.shared.state().me.0);
         // The theater may join again before this actor has ended.
         self.theater.unpublish(NAME);
-        self.left.drain(..).for_each(|reply| reply.send(()));
         self.slot_users.end(End::Left);
         self.slot_users.tell();
+        self.left.drain(..).for_each(|reply| reply.send(()));
         ctx.stop();
     }
 

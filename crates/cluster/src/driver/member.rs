@@ -15,7 +15,7 @@ use super::letters::{Content, Letter};
 use super::options::ClusterOptions;
 use super::peers::Peers;
 use super::requests::{Activated, Leave, Watch};
-use super::slot_users::{Released, SlotUsers, UseSlots};
+use super::slot_users::{EndUse, Released, SlotUsers, UseSlots};
 use super::state::{ClusterState, Shared};
 use crate::membership::{ConfigError, Input, Membership, RequestId, Stored, Time};
 use crate::view::{MemberId, Timing};
@@ -306,6 +306,16 @@ impl Handler<UseSlots> for MemberActor {
         // The slots that close are unused by a user that has not begun.
         let open = |slot| life.and_then(|life| life.machine.running(slot)).filter(|run| run.1).map(|run| run.0);
         self.slot_users.begin(user, view, open);
+    }
+}
+
+impl Handler<EndUse> for MemberActor {
+    fn handle(&mut self, EndUse { user }: EndUse, ctx: &mut Context<Self>) {
+        let unused = self.slot_users.remove(user);
+        unused.into_iter().for_each(|(slot, epoch)| self.closed(slot, epoch));
+        if std::mem::take(&mut self.has_closed) {
+            self.step(Input::Tick, ctx);
+        }
     }
 }
 

@@ -41,8 +41,8 @@ impl ClusterOptions {
     /// Sets the time for which a member runs its slots without a new proof that it lives. Default: 3 s.
     ///
     /// The members ask each other, and the ledger, 6 times in this time. After 3 unanswered asks a member counts as suspected. The workers of a theater
-    /// read its links: if handlers hold all of them for half a lease, its members seem silent. A request to the ledger that takes longer than a sixth of
-    /// the lease counts as failed. The next owner of a slot waits for a tenth longer than the lease, because the rates of two clocks differ.
+    /// read its links: if handlers hold all of them for half a lease, its members seem silent. A write of the ledger that takes longer than a sixth of
+    /// the lease counts as failed, and so does a read that takes longer than the lease. The next owner of a slot waits for a tenth longer than the lease, because the rates of two clocks differ.
     pub fn lease(mut self, lease: Duration) -> ClusterOptions {
         self.lease = lease;
         self

@@ -54,6 +54,15 @@ impl Message for Released {
     type Reply = ();
 }
 
+/// Ends the use of all slots by a user that has ended.
+pub(crate) struct EndUse {
+    pub(crate) user: ActorId,
+}
+
+impl Message for EndUse {
+    type Reply = ();
+}
+
 /// A user, and the notices that it has not received.
 struct User {
     to: Recipient<SlotNotices>,
@@ -126,6 +135,21 @@ impl SlotUsers {
             self.closing.remove(&key);
         }
         is_last
+    }
+
+    /// Removes a user that has ended. Returns the slots that nobody uses any more.
+    #[must_use]
+    pub(super) fn remove(&mut self, user: ActorId) -> Vec<(usize, u64)> {
+        self.users.retain(|other| other.to.id() != user);
+        let mut unused = Vec::new();
+        self.closing.retain(|slot, users| {
+            users.remove(&user);
+            if users.is_empty() {
+                unused.push(*slot);
+            }
+            !users.is_empty()
+        });
+        unused
     }
 
     pub(super) fn end(&mut self, end: End) {

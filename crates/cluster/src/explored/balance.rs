@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 
 use super::scenes::{ACTIVE, cluster, machine, ms, next, read, view, written};
 use super::world::{World, config};
-use crate::{Accusation, Holder, Input, MemberId, Slot, Status, View};
+use crate::{Accusation, Holder, Input, MemberId, Outcome, RequestId, Slot, Status, View};
 
 /// Returns a view in which these members own these numbers of slots.
 fn loaded(loads: &[usize]) -> View {
@@ -87,19 +87,14 @@ fn an_uneven_view_is_levelled_unless_it_will_change() {
         assert!([0, before].contains(&moves(1, &changed).len()), "{:?}", changed.members);
     }
     // A suspicion that is not written yet is written alone.
-    let (mut suspicious, _) = machine(
-        1,
-        &next(&uneven, |view| {
-            view.members.get_mut(&MemberId(3)).unwrap().status = Status::Joining;
-        }),
-    );
+    let (mut suspicious, _) = machine(1, &uneven);
     suspicious.step(ms(1), Input::Suspect(MemberId(2)));
-    suspicious.step(ms(100), Input::Tick);
-    let calm = next(suspicious.view().unwrap().clone().as_ref(), |view| {
-        view.members.get_mut(&MemberId(3)).unwrap().status = ACTIVE;
-    });
-    let effects = suspicious.step(ms(101), read(3, &calm, 3));
-    assert!(written(&effects).is_none_or(|view| view.slots == calm.slots), "{effects:?}");
+    suspicious.step(ms(2), Input::Wrote { id: RequestId(2), outcome: Outcome::Conflict });
+    let other = next(&uneven, |_| {});
+    let effects = suspicious.step(ms(3), read(3, &other, 2));
+    let view = written(&effects).expect("the accusation");
+    assert!(view.members[&MemberId(2)].accusations.contains_key(&MemberId(1)));
+    assert_eq!(view.slots, other.slots);
 }
 
 #[test]

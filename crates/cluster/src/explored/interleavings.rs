@@ -369,9 +369,9 @@ fn a_hand_over_and_a_leave_need_no_wait() {
     explore(Program { hand_overs: 1, gone: 1, ..PAIR });
 }
 
-// GUARANTEE: One owner of a slot
+/// The joining place takes over after 5 s, which is later than an exploration reaches: the scenes and the walks have that.
 #[test]
-fn a_joining_place_takes_over_from_a_sole_one() {
+fn a_joining_place_beside_a_sole_one_agrees() {
     explore(Program { active: 1, gone: 1, outage: 0, seconds: 4, ..PAIR });
 }
 

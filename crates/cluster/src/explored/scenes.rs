@@ -600,6 +600,20 @@ fn a_joining_member_on_the_wrong_network_removes_nobody() {
 }
 
 #[test]
+fn two_joining_members_that_do_not_reach_each_other_do_not_join_for_ever() {
+    let (mut world, [a]) = cluster::<1>(1);
+    world.crash(a);
+    let [b, c] = [(); 2].map(|()| world.start());
+    cut(&mut world, b, c);
+    for (id, other) in [(b, c), (c, b)] {
+        world.step(id, Input::Suspect(a));
+        world.step(id, Input::Suspect(other));
+    }
+    world.run(5000);
+    assert_eq!(world.runners(0).len(), 1, "one of them removes the other, because no member has joined");
+}
+
+#[test]
 fn half_of_the_voters_are_enough() {
     let (mut world, [a, b, c, d]) = cluster::<4>(1);
     world.crash(a);

@@ -74,9 +74,11 @@ impl Failures {
 
     /// Returns the members that this one declares dead: half of the voters accuse it, or it has not answered an accusation for
     /// `lease`, or it is gone. Joining members have no vote, because they may see less than the others. One on the wrong network finds all addresses
-    /// without a theater.
+    /// without a theater. If all members are joining, each has a vote: two that do not reach each other would otherwise join for ever.
     pub(super) fn dead(&self, view: &View, me: MemberId, now: Time) -> BTreeSet<MemberId> {
-        let is_voter = |id: &MemberId| view.members.get(id).is_some_and(|member| member.status != Status::Joining);
+        let has_joined = |id: &MemberId| view.members.get(id).is_some_and(|member| member.status != Status::Joining);
+        let all_join = !view.members.keys().any(has_joined);
+        let is_voter = |id: &MemberId| all_join || has_joined(id);
         let voters = view.members.keys().filter(|id| is_voter(id)).count();
         let is_silent = |id: MemberId| {
             let mut accusations = self.silent_from.range((id, MemberId(0))..=(id, MemberId(u64::MAX)));
@@ -85,7 +87,7 @@ impl Failures {
         let dead = view.members.iter().filter(|(id, member)| {
             let votes = member.accusations.keys().filter(|accuser| is_voter(accuser)).count();
             let is_outvoted = votes > 0 && 2 * votes >= voters;
-            let is_gone = is_voter(&me) && self.suspicions.get(id).is_some_and(|suspicion| suspicion.is_gone);
+            let is_gone = has_joined(&me) && self.suspicions.get(id).is_some_and(|suspicion| suspicion.is_gone);
             **id != me && (is_outvoted || is_gone || is_silent(**id))
         });
         dead.map(|(id, _)| *id).collect()

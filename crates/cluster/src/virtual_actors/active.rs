@@ -20,6 +20,8 @@ pub struct Active<A: VirtualActor> {
     is_open: AtomicBool,
     /// Whether a handler of a call runs.
     is_running: AtomicBool,
+    /// Whether a handler of a call has begun.
+    has_run: AtomicBool,
     /// The time of the last call that was admitted, or 0.
     called_ns: AtomicU64,
 }
@@ -33,6 +35,7 @@ impl<A: VirtualActor> Active<A> {
             shared,
             is_open: AtomicBool::new(true),
             is_running: AtomicBool::new(false),
+            has_run: AtomicBool::new(false),
             called_ns: AtomicU64::new(0),
         }
     }
@@ -66,6 +69,9 @@ impl<A: VirtualActor> Active<A> {
 
     pub(super) fn set_running(&self, is_running: bool) {
         self.is_running.store(is_running, Ordering::Relaxed);
+        if is_running && !self.has_run.load(Ordering::Relaxed) {
+            self.has_run.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Returns the time since the last call, if no handler of a call runs.
@@ -74,7 +80,8 @@ impl<A: VirtualActor> Active<A> {
         (!self.is_running.load(Ordering::Relaxed)).then(|| now.saturating_sub(called))
     }
 
-    pub(super) fn has_been_called(&self) -> bool {
-        self.called_ns.load(Ordering::Relaxed) != 0
+    /// Returns whether a handler of a call has begun. A call that its guard has deferred has none yet.
+    pub(super) fn has_run(&self) -> bool {
+        self.has_run.load(Ordering::Relaxed)
     }
 }

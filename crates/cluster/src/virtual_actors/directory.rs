@@ -10,7 +10,7 @@ use std::time::Duration;
 use playhouse_actor::returning::Returning;
 use playhouse_actor::wire::Remote;
 use playhouse_actor::{
-    Actor, ActorRef, Context, DeferredHandler, Handler, Message, Placement, Reply, SpawnOptions, StopReason, Terminated,
+    Actor, ActorId, ActorRef, Context, DeferredHandler, Handler, Message, Placement, Reply, SpawnOptions, Terminated,
 };
 
 use super::active::Active;
@@ -22,13 +22,14 @@ use super::peers::Peers;
 use super::waiting::{Waiting, Why, unreachable};
 use crate::Cluster;
 use crate::driver::member::MemberActor;
-use crate::driver::slot_users::{Released, SlotNotice, SlotNotices};
+use crate::driver::slot_users::{EndUse, Released, SlotNotice, SlotNotices};
 use crate::driver::state::Shared;
 use crate::membership::{End, Time};
 use crate::view::{MemberId, View};
 
-/// The time between a crash in the first hook of an actor and its next activation.
-const CRASH_PAUSE: Duration = Duration::from_millis(500);
+/// The time between the end of an actor that has handled nothing and its next activation. Without it, an actor that fails while it loads its state
+/// would be activated again for each call that comes back.
+const FAILURE_PAUSE: Duration = Duration::from_millis(500);
 /// The time between two looks at a full link.
 const FULL_PAUSE: Duration = Duration::from_millis(1);
 /// The longest time between two rounds of the directory.
@@ -63,8 +64,8 @@ pub struct Directory<A: VirtualActor> {
     entries: Entries<A>,
     peers: Peers<A>,
     waiting: Waiting<A>,
-    /// The keys whose actors have crashed before their first call, and the times of their next activations.
-    crashed: BTreeMap<Arc<str>, Time>,
+    /// The keys whose actors have ended by themselves before their first call, and the times of their next activations.
+    failed: BTreeMap<Arc<str>, Time>,
     /// The number of activations.
     activations: u64,
     /// The time of the next look for idle actors.
@@ -73,6 +74,7 @@ pub struct Directory<A: VirtualActor> {
     looks_again: bool,
     /// The time of the end of this directory, if its member has left.
     ends_at: Option<Time>,
+    this: Option<ActorId>,
 }
 
 impl<A: VirtualActor> Directory<A> {
@@ -85,11 +87,12 @@ impl<A: VirtualActor> Directory<A> {
             entries: Entries::new(),
             peers: Peers::new(cluster.theater.clone()),
             waiting: Waiting::new(options.waiting_max),
-            crashed: BTreeMap::new(),
+            failed: BTreeMap::new(),
             activations: 0,
             idle_at: Time::ZERO,
             looks_again: false,
             ends_at: None,
+            this: None,
             options,
             factory,
         }
@@ -192,8 +195,8 @@ impl<A: VirtualActor> Directory<A> {
             };
         }
         let now = self.now();
-        if self.crashed.get(key).is_some_and(|next| now < *next) {
-            return NextStep::Fail(Cow::Borrowed("it has crashed before its first call"));
+        if self.failed.get(key).is_some_and(|next| now < *next) {
+            return NextStep::Fail(Cow::Borrowed("it has ended before its first call"));
         }
         self.activations += 1;
         let activation = Activation { key: Arc::clone(key), slot, epoch, number: self.activations };
@@ -207,7 +210,7 @@ impl<A: VirtualActor> Directory<A> {
         let actor = match spawned {
             Ok(actor) => actor,
             Err(why) => {
-                self.crashed.insert(Arc::clone(key), now.saturating_add(CRASH_PAUSE));
+                self.failed.insert(Arc::clone(key), now.saturating_add(FAILURE_PAUSE));
                 return NextStep::Fail(why.into());
             }
         };
@@ -268,7 +271,7 @@ impl<A: VirtualActor> Directory<A> {
             SlotNotice::Ended(end) => {
                 self.slots.clear();
                 self.kill(|_| true);
-                if end == End::Left {
+                if end == End::Left && self.ends_at.is_none() {
                     // Other members may still forward calls by earlier views. The last view has the next owners.
                     self.peers.unpublish();
                     self.ends_at = Some(self.now().saturating_add(self.options.wait));
@@ -293,7 +296,7 @@ impl<A: VirtualActor> Directory<A> {
     /// Looks after all calls and activations.
     fn round(&mut self, ctx: &mut Context<Self>) {
         let now = self.now();
-        self.crashed.retain(|_, next| now < *next);
+        self.failed.retain(|_, next| now < *next);
         self.flush_all(ctx);
         if let Some(before) = now.checked_sub(self.options.wait) {
             self.waiting.fail_older(before, now);
@@ -324,12 +327,15 @@ impl<A: VirtualActor> Directory<A> {
 
 impl<A: VirtualActor> Actor for Directory<A> {
     fn terminated(&mut self, down: Terminated, ctx: &mut Context<Self>) {
+        if down.who == self.member.id() {
+            self.on_notice(SlotNotice::Ended(End::Left), ctx);
+            return self.flush_all(ctx);
+        }
         let Some(entry) = self.entries.remove(down.who) else { return };
         entry.active.close();
         let Activation { key, slot, .. } = &entry.active.activation;
-        let has_crashed = matches!(down.reason, StopReason::Panicked(_) | StopReason::Failed(_));
-        if has_crashed && !entry.active.has_been_called() {
-            self.crashed.insert(Arc::clone(key), self.now().saturating_add(CRASH_PAUSE));
+        if entry.phase == Phase::Active && !entry.active.has_run() {
+            self.failed.insert(Arc::clone(key), self.now().saturating_add(FAILURE_PAUSE));
         }
         self.release(*slot, ctx);
         self.flush(key, ctx);
@@ -351,7 +357,21 @@ impl Message for Begin {
 
 impl<A: VirtualActor> Handler<Begin> for Directory<A> {
     fn handle(&mut self, _: Begin, ctx: &mut Context<Self>) {
+        self.this = Some(ctx.this().id());
+        // Its crash sends no notice.
+        ctx.watch(self.member);
         ctx.this().tell(Look::Round);
+    }
+}
+
+impl<A: VirtualActor> Drop for Directory<A> {
+    /// Nothing else ends the activations of a directory that has crashed, and a later directory would activate their keys again.
+    fn drop(&mut self) {
+        self.kill(|_| true);
+        self.waiting.fail_all("its directory has ended");
+        if let Some(user) = self.this.filter(|_| !self.member.is_stopped()) {
+            self.member.tell(EndUse { user });
+        }
     }
 }
 

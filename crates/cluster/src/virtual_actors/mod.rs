@@ -22,8 +22,8 @@
 //! *The check of the lease belongs to the message.* A call carries the slot and the epoch of its activation. The activation's worker compares them with
 //! [`Cluster::runs`](crate::Cluster::runs) immediately before the handler begins. A cached call, a call over a link and a call that has waited in the
 //! mailbox are therefore checked alike. A call that may not run goes back to the directory. One window is left: a handler that has begun continues after
-//! the end of the lease. Hooks, timers, answers to the actor's own asks, and messages to its `ActorRef` are not checked at all. Stores that check the
-//! revision refuse the writes of a former owner.
+//! the end of the lease. Hooks, timers, answers to the actor's own asks, and messages to its `ActorRef` are not checked at all. A store
+//! that checks the revision accepts one of two owners' saves.
 //!
 //! *A pause keeps the state.* The activations of a member without a lease stay, and their calls wait in the directory. They go on when the member has a
 //! lease again. The end of a life kills them.

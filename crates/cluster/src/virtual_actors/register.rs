@@ -83,8 +83,8 @@ impl Cluster {
     /// [`VirtualOptions::wait`].
     ///
     /// The factory runs on the worker of the kind's directory, and must not block. An actor with durable state begins to load it in
-    /// [`started`](playhouse_actor::Actor::started), and has guards on the messages that need it. The calls of an actor whose factory or
-    /// first hook panics fail, and it is activated again after half a second.
+    /// [`started`](playhouse_actor::Actor::started), and has guards on the messages that need it. The calls of an actor that
+    /// ends before its first call fail, and it is activated again after 0.5 s.
     ///
     /// A member that leaves the cluster and joins again registers its kinds anew.
     ///

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use playhouse_actor::AskError;
-use playhouse_cluster::{PassivationReason, VirtualOptions};
+use playhouse_cluster::{Activation, PassivationReason, VirtualOptions};
 
-use crate::virtual_world::{Broken, Count, Did, VirtualWorld};
+use crate::virtual_world::{Broken, Count, Did, Plain, Unloaded, VirtualWorld};
 use crate::world::{World, s};
 
 fn options() -> VirtualOptions {
@@ -210,7 +210,7 @@ fn an_actor_that_does_not_start_is_not_activated_without_end() {
     for _ in 0..100 {
         let ask = broken.ask(Count(1)).wait();
         assert!(
-            matches!(&ask, Err(AskError::Unreachable(why)) if why.contains("crashed before its first call")),
+            matches!(&ask, Err(AskError::Unreachable(why)) if why.contains("ended before its first call")),
             "{ask:?}"
         );
     }
@@ -218,6 +218,55 @@ fn an_actor_that_does_not_start_is_not_activated_without_end() {
     test.world.net.run_for(s(1));
     broken.ask(Count(1)).wait().unwrap_err();
     assert_eq!(activations.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn an_actor_that_does_not_load_fails_its_calls() {
+    let test = VirtualWorld::of(27, 1, VirtualOptions::new());
+    let cluster = &test.world.nodes[0].cluster;
+    let activations = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&activations);
+    cluster.register(VirtualOptions::new(), move |_| Unloaded(Arc::clone(&counted))).unwrap();
+    let unloaded = cluster.actor::<Unloaded>("a");
+    for _ in 0..10 {
+        let ask = unloaded.ask(Count(1)).within(s(5)).wait();
+        assert!(
+            matches!(&ask, Err(AskError::Unreachable(why)) if why.contains("ended before its first call")),
+            "{ask:?}"
+        );
+    }
+    assert_eq!(activations.load(Ordering::Relaxed), 1);
+}
+
+/// A panic whose payload panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("the payload of a panic panics");
+    }
+}
+
+#[test]
+fn a_directory_that_crashes_ends_its_activations_and_its_member_can_leave() {
+    let test = VirtualWorld::of(28, 1, VirtualOptions::new());
+    let cluster = &test.world.nodes[0].cluster;
+    let ended = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&ended);
+    let factory = move |activation: &Activation| {
+        if activation.key() == "bomb" {
+            std::panic::panic_any(Bomb);
+        }
+        Plain(Arc::clone(&counted))
+    };
+    cluster.register(VirtualOptions::new(), factory).unwrap();
+    let plain = cluster.actor::<Plain>("a");
+    assert_eq!(plain.ask(Count(1)).wait(), Ok(1));
+    assert!(cluster.actor::<Plain>("bomb").ask(Count(1)).within(s(5)).wait().is_err());
+    test.world.net.run_for(s(1));
+    assert_eq!(ended.load(Ordering::Relaxed), 1, "no activation stays without its directory");
+    assert!(plain.ask(Count(1)).within(s(5)).wait().is_err());
+    cluster.leave().within(s(20)).wait().unwrap();
 }
 
 /// Runs calls and faults for some time, heals the members, and checks what has become of the calls.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use playhouse_actor::wire::WireForm;
-use playhouse_actor::{Actor, ActorRef, AskError, Context, Handler, Message};
+use playhouse_actor::{Actor, ActorRef, AskError, Context, Guard, Handler, Message};
 use playhouse_cluster::{
     Activation, Passivation, PassivationReason, Virtual, VirtualActor, VirtualOptions, virtual_messages,
 };
@@ -123,7 +123,67 @@ impl Handler<Count> for Broken {
     }
 }
 
+/// Answers with 1, and counts its ends.
+pub struct Plain(pub Arc<AtomicU64>);
+
+impl Actor for Plain {}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl VirtualActor for Plain {
+    const KIND: &'static str = "test.Plain";
+}
+
+impl Handler<Count> for Plain {
+    fn handle(&mut self, _: Count, _: &mut Context<Self>) -> u64 {
+        1
+    }
+}
+
+virtual_messages!(Plain: Count);
+
+/// Fails while it loads, and counts its activations. Its calls wait for the end of the load.
+pub struct Unloaded(pub Arc<AtomicU64>);
+
+impl Actor for Unloaded {
+    fn started(&mut self, ctx: &mut Context<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        ctx.this().tell(LoadFailed);
+    }
+}
+
+impl VirtualActor for Unloaded {
+    const KIND: &'static str = "test.Unloaded";
+}
+
+impl Handler<Count> for Unloaded {
+    fn handle(&mut self, _: Count, _: &mut Context<Self>) -> u64 {
+        0
+    }
+
+    fn guard(&self, _: &Count) -> Guard {
+        Guard::Defer
+    }
+}
+
+struct LoadFailed;
+
+impl Message for LoadFailed {
+    type Reply = ();
+}
+
+impl Handler<LoadFailed> for Unloaded {
+    fn handle(&mut self, _: LoadFailed, ctx: &mut Context<Self>) {
+        ctx.stop();
+    }
+}
+
 virtual_messages!(Counter: Count);
+virtual_messages!(Unloaded: Count);
 virtual_messages!(Broken: Count);
 
 /// Asks on behalf of the test, in its own theater.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use playhouse_cluster::{Cluster, ClusterState};
+use playhouse_actor::Actor;
+use playhouse_cluster::{Cluster, ClusterState, VirtualActor, VirtualOptions};
 use playhouse_toolbox::durable::{Changed, Ledger, LedgerWatch, MemoryStore, Saved, Store, StoreError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -80,6 +81,15 @@ impl Subscriber for Log {
     fn exit(&self, _: &Id) {}
 }
 
+/// An actor of a kind that the member registers.
+struct Idle;
+
+impl Actor for Idle {}
+
+impl VirtualActor for Idle {
+    const KIND: &'static str = "test.Idle";
+}
+
 // GUARANTEE: A crash of a member
 #[test]
 fn nothing_runs_after_a_crash_of_the_actor_and_the_theater_may_join_again() {
@@ -95,6 +105,7 @@ fn nothing_runs_after_a_crash_of_the_actor_and_the_theater_may_join_again() {
     let clusters = [join(0, Failing(store.clone(), Arc::clone(&fails))), join(1, unharmed())];
     let is_level = |one: &Cluster, other: &Cluster| [one, other].map(runs) == [SLOTS / 2; 2];
     until("the members run equal numbers of slots", || is_level(&clusters[0], &clusters[1]));
+    clusters[0].register(VirtualOptions::new(), |_| Idle).unwrap();
     let checker = Checker::of(clusters.to_vec());
     let (states, received) = mpsc::channel::<ClusterState>();
     clusters[0].watch(theaters[0].system().spawn(Watcher(states)));
@@ -107,6 +118,7 @@ fn nothing_runs_after_a_crash_of_the_actor_and_the_theater_may_join_again() {
     until("the other member takes over", || runs(&clusters[1]) == SLOTS);
     checker.finish();
     let again = join(0, unharmed());
+    until("the kind can be registered again", || again.register(VirtualOptions::new(), |_| Idle).is_ok());
     until("the members run equal numbers of slots again", || is_level(&again, &clusters[1]));
     theaters.into_iter().for_each(|theater| _ = theater.shutdown().unwrap());
 }

@@ -104,9 +104,9 @@ impl Worker {
         }
         let Some(&thief) = thieves.first() else { return };
         let start_ns = system.now_ns();
-        // A simulation has no costs, and the victim therefore tries requests in vain, too.
+        // A simulation has no costs, and the victim therefore tries every request.
         let simulated = system.simulation.is_some();
-        let may = self.may_look(start_ns) && (simulated || !self.keeps_short_work());
+        let may = simulated || start_ns >= self.shared().shown.next_steal_ns.load(Relaxed) && !self.keeps_short_work();
         let is_worth_it = |waiting, part| {
             simulated || decisions::is_worth_sharing(waiting, part, 0, Idle::Watching, system.idle.wake_ns)
         };
@@ -120,11 +120,11 @@ impl Worker {
         }
     }
 
-    /// Returns whether a look through the whole queue is due at `now_ns`.
+    /// Returns whether this worker may offer work at `now_ns`, for which it looks through its whole queue.
     ///
-    /// The clock of a simulation stands still during a look, and measures no pause. A simulation looks through a long queue in some of its steps only, so
-    /// that the time of a run does not grow with the square of the queue.
-    pub(crate) fn may_look(&self, now_ns: u64) -> bool {
+    /// The clock of a simulation stands still during a look, and measures no pause. A simulated worker therefore looks through a long queue in some steps
+    /// only. Otherwise the time of a run grows with the square of the queue.
+    pub(crate) fn may_offer(&self, now_ns: u64) -> bool {
         if self.system.simulation.is_some() {
             return self.beat.load(Relaxed).is_multiple_of(1 + self.waiting_bytes() / LOOKED_AT_EACH_STEP_BYTES);
         }

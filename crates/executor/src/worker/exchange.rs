@@ -509,7 +509,7 @@ impl Worker {
             return;
         }
         let now_ns = system.now_ns();
-        if !self.may_look(now_ns) {
+        if !self.may_offer(now_ns) {
             return;
         }
         // A watching worker may be idle for a moment only, while a parked one lacks work.
