@@ -8,7 +8,7 @@ use crate::actor::ActorState;
 use crate::actor::context::Context;
 use crate::ask::reply::{DeferredHandler, Reply};
 use crate::message::Message;
-use crate::message::returning::{Posting, Returned, ReturningMail, Running, TakeBack};
+use crate::message::returning::{Posting, Returned, ReturningMail, Running, TakeBack, common_parts};
 
 /// The envelope for a handler that may answer later.
 #[repr(transparent)]
@@ -45,21 +45,7 @@ impl<A: DeferredHandler<M>, M: Message, B: TakeBack<M>> Envelope<ActorState<A>> 
         self.0.admission(|message| state.actor.guard(message))
     }
 
-    fn describe() -> (MailKind, &'static str) {
-        (MailKind::Request, type_name::<M>())
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.message.bytes()
-    }
-
-    fn bounce(self, why: Undelivered) {
-        self.0.bounce::<A>(why);
-    }
-
-    fn send_on(self, cx: &mut AwayCx<ActorState<A>>) {
-        self.0.send_on::<A>(cx);
-    }
+    common_parts!(ActorState<A>);
 }
 
 impl<T: Send + 'static> Reply<T> {

@@ -233,6 +233,7 @@ macro_rules! common_parts {
         }
     };
 }
+pub(crate) use common_parts;
 
 impl<A: Handler<M>, M: Message, B: TakeBack<M>> Envelope<ActorState<A>> for InSync<ReturningMail<M, B>> {
     fn run(self, state: &mut ActorState<A>, cx: &mut Cx<ActorState<A>>) {

@@ -369,7 +369,7 @@ fn a_hand_over_and_a_leave_need_no_wait() {
     explore(Program { hand_overs: 1, gone: 1, ..PAIR });
 }
 
-/// The joining place takes over after 5 s, which is later than an exploration reaches: the scenes and the walks have that.
+/// The joining place takes over later than an exploration reaches: the scenes and the walks have that.
 #[test]
 fn a_joining_place_beside_a_sole_one_agrees() {
     explore(Program { active: 1, gone: 1, outage: 0, seconds: 4, ..PAIR });
